@@ -79,8 +79,8 @@ const unused: Plugin = {
   },
 };
 
-/** Code of packages that is done without, by file, with what stands in its place. */
-const NEEDLESS: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
+/** Code of packages that the build leaves out or replaces, by file, with the replacement. */
+const OMITTED_CODE: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
   // for reflection, which nobody asks for, each message is described anew, and again for each method that uses it: 20 ms and 2 MB
   "@grpc/proto-loader/build/src/index.js": [
     [/require\("protobufjs\/ext\/descriptor"\)/, "[]"],
@@ -96,12 +96,12 @@ const NEEDLESS: Readonly<Record<string, readonly (readonly [RegExp, string])[]>>
     [/const lines = content\.split[\s\S]*?this\.content\.push\(line\);\s*\}/, "this.content.push(content);"],
   ],
 };
-const needless: Plugin = {
-  name: "needless",
+const omittedPackages: Plugin = {
+  name: "omitted-code",
   setup({ onLoad }) {
-    const filter = new RegExp(`/(?:${Object.keys(NEEDLESS).join("|").replaceAll(".", "\\.")})$`);
+    const filter = new RegExp(`/(?:${Object.keys(OMITTED_CODE).join("|").replaceAll(".", "\\.")})$`);
     onLoad({ filter }, ({ path }) => {
-      const [, replaced = []] = Object.entries(NEEDLESS).find(([file]) => path.endsWith(`/${file}`)) ?? [];
+      const [, replaced = []] = Object.entries(OMITTED_CODE).find(([file]) => path.endsWith(`/${file}`)) ?? [];
       const contents = replaced.reduce(
         (text, [code, instead]) => {
           if (!code.test(text)) throw new Error(`${path} has no ${code}`);
@@ -168,7 +168,7 @@ const common = {
   },
 } satisfies BuildOptions;
 const bundled = (entryPoints: string[], isDaemon = false) =>
-  build({ ...common, entryPoints, plugins: [unused, needless, lazy, builtInModules, sourcesOf(isDaemon)] });
+  build({ ...common, entryPoints, plugins: [unused, omittedPackages, lazy, builtInModules, sourcesOf(isDaemon)] });
 
 /** The licences of all packages that are within, as those ask for it. */
 function licences(inputs: readonly string[]): string {

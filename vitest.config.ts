@@ -9,10 +9,10 @@ import { BUNDLED, bundle } from "./test/workers/bundle.ts";
 // what tests start need not compile the same files again, hundreds of times
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/compiled");
 
-/** Of a machine that is slow and loaded. */
+/** Timeouts for a machine that is slow and loaded. */
 const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000, interval: 20 } } };
 
-/** For what other processes bring about: containers, servers, browsers. */
+/** Timeouts for what other processes bring about: containers, servers, browsers. */
 const MORE_PATIENCE = {
   testTimeout: 180_000,
   hookTimeout: 180_000,

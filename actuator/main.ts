@@ -14,7 +14,7 @@ import { type Collector, collectUntil } from "./gc/collector.ts";
 import type { GcReport } from "./gc/dependencies.ts";
 import { GC_KINDS } from "./gc/journal.ts";
 import { kindOfFunction } from "./gc/kinds.ts";
-import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
+import { type OpenCollector, openCollector, podsOrNone, type SharedDeps } from "./gc/open.ts";
 import { readStateFiles } from "./machine/files.ts";
 import { observeMachine } from "./machine/observe.ts";
 import { livePodsSource } from "./manifests/pods-source.ts";
@@ -264,7 +264,7 @@ async function openDeps(
     },
     configurationNotices: () => configurationNotices,
   };
-  const parties = await openParties(options, shared, stop, counters);
+  const parties = await openClients(options, shared, stop, counters);
   if (!parties.ok) {
     lock?.release();
     return parties;
@@ -285,17 +285,17 @@ async function openDeps(
   return ok({ deps, collector: collecting?.collector ?? null, release });
 }
 
-interface Parties {
+interface DaemonClients {
   readonly client: LoopDeps["client"];
   readonly collecting: OpenCollector | null;
 }
 /** Opens the decision client and the collector, which share their facts. */
-async function openParties(
+async function openClients(
   options: ActuatorOptions,
-  shared: Omit<Shared, "client">,
+  shared: Omit<SharedDeps, "client">,
   stop: AbortSignal,
   counters: Counters,
-): Promise<Result<Parties, string>> {
+): Promise<Result<DaemonClients, string>> {
   const { config } = options;
   const opened = clientOf(options);
   if (!opened.ok) return opened;

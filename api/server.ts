@@ -23,9 +23,9 @@ import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
 import { type History, openHistory, startPruning } from "./server/history.ts";
 import { collectWhenIdle } from "./server/idle-memory.ts";
-import { type Listening, listen, whenSent } from "./server/listen.ts";
+import { type ListeningServer, listen, whenSent } from "./server/listen.ts";
 import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
-import { type Threads, threads, warm } from "./server/threads.ts";
+import { type Threads, threads, warmUp } from "./server/threads.ts";
 import { type KeyPair, readKeyPair, reloadRenewed, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
 
@@ -209,7 +209,7 @@ async function serve(
   log.info({ url, requiresToken }, "listening");
   if (active === 0 && revoked > 0 && options.adminTokenHash === undefined)
     log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
-  const warming = options.warm === true ? warm(createApp(unseen(deps)), closing.signal) : undefined;
+  const warming = options.warm === true ? warmUp(createApp(unobserved(deps)), closing.signal) : undefined;
   return ok({
     url,
     port: listening.value.port,
@@ -261,13 +261,13 @@ const portsOf = (
 });
 
 /** For requests that the server itself makes: neither logged nor counted. */
-const unseen = (deps: ApiDeps): ApiDeps => ({
+const unobserved = (deps: ApiDeps): ApiDeps => ({
   ...deps,
   log: { info() {}, warn() {}, error() {} },
   metrics: plainMetrics(),
 });
 
-const urlOf = (host: string, { tlsServer, port }: Listening): string =>
+const urlOf = (host: string, { tlsServer, port }: ListeningServer): string =>
   `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${port}`;
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 

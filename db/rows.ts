@@ -32,7 +32,7 @@ export interface Removal {
   readonly container: string | null;
 }
 /** An image that an earlier pass removed and that exists again. */
-export interface Return {
+export interface ReturnedImage {
   readonly id: string;
   readonly runtimeHandler: string;
   readonly againAtMs: number;
@@ -44,7 +44,7 @@ export interface Removals {
   /** Names the pass: the time of its snapshot. */
   readonly atMs: number;
   readonly removals: readonly Removal[];
-  readonly returns: readonly Return[];
+  readonly returns: readonly ReturnedImage[];
 }
 
 /** A removal as stored. */

@@ -77,9 +77,9 @@ export interface Recorded {
   readonly decisionId: string;
   readonly conflict: boolean;
   /** Present if the decision repeats the node's newest of its kind and was counted there. */
-  readonly again?: Again;
+  readonly again?: Repetition;
 }
-export interface Again {
+export interface Repetition {
   /** The first time included. */
   readonly times: number;
   readonly firstAtMs: number;
@@ -87,7 +87,7 @@ export interface Again {
 }
 
 /** Repetitions of a decision of the node, which the sender has recognised. */
-export interface CountedAgain {
+export interface RepeatCount {
   readonly kind: string;
   readonly decisionId: string;
   /** The number of repetitions, at least 1. */
@@ -105,7 +105,7 @@ export interface NodeTurn {
   /** Snapshots of this node, the newest last. */
   readonly snapshots: readonly SnapshotRow[];
   readonly decisions: readonly Omit<Recording, "snapshot">[];
-  readonly again: readonly CountedAgain[];
+  readonly again: readonly RepeatCount[];
 }
 export interface RecordedTurn {
   /** The recorded decisions, in the order of the turn. */
@@ -167,14 +167,14 @@ export interface Retention {
   readonly maxSlices?: number;
 }
 /** Returned space and space that cannot be returned, in bytes. */
-export interface Vacuumed {
+export interface VacuumResult {
   readonly freedBytes: number;
   /** Free space that is not returned until the store is compacted. */
   readonly stuckBytes: number;
 }
 
 /** The rows that `prune` removed, and the space that it gave back. */
-export interface Pruned extends Vacuumed {
+export interface Pruned extends VacuumResult {
   readonly decisions: number;
   readonly outcomes: number;
   readonly removals: number;

@@ -1,4 +1,4 @@
-// What a worker of vitest does before it loads tests, which Node itself loads.
+// The steps of a worker of vitest before it loads tests, which Node itself loads.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 

@@ -26,7 +26,7 @@ export const PROJECTS = {
     "test/actuator/pods/node/**/*.test.ts",
     "test/actuator/pods/{worker,worker-*,start,owner,images,ending,clean-up,pod-lifecycle}.test.ts",
     "test/actuator/pods/{container-rows,lost-directories,open-probes,orphan-processes}.test.ts",
-    "test/actuator/pods/devices/told.test.ts",
+    "test/actuator/pods/devices/redacted-assignments.test.ts",
     "test/actuator/takeover/take-over.test.ts",
   ],
   /** The command line, most of it within the tests' own process, and the package. */

@@ -358,7 +358,7 @@ function exportsIn(text: string): string[] {
   ];
 }
 
-/** What a file takes of others, as `file name`; `file *`: all of it, or who knows what. Pages load scripts from /assets. */
+/** The imports of a file, as `file name`; `file *`: all of it, or who knows what. Pages load scripts from /assets. */
 function takenBy(file: string, text: string): string[] {
   const of = (from: string, names: readonly string[]): string[] => {
     const target = from.startsWith("/assets/") ? from.replace("/assets", "api/ui/client") : pathOf(file, from);

@@ -15,7 +15,7 @@ import type { StepResult } from "./steps.ts";
 const COMPACT_ABOVE_BYTES = 1 << 20;
 
 /** The last value that the daemon wrote to a file. */
-interface Written {
+interface WrittenValue {
   readonly value: string;
   readonly decisionId: string;
 }
@@ -57,7 +57,7 @@ export class Journal {
   }
 
   /** The last value that we wrote to this file since the machine was started. */
-  written(path: string, file: string): Written | null {
+  written(path: string, file: string): WrittenValue | null {
     return this.#written.get(keyOf(path, file)) ?? null;
   }
 
@@ -72,7 +72,7 @@ export class Journal {
 
   /** Closes the plan and keeps the values of the steps that were applied. */
   end(planId: string, results: readonly StepResult[]): Result<void, JournalError> {
-    return this.#close({ type: "end", planId, wrote: wroteOf(results), removed: removedOf(results) });
+    return this.#close({ type: "end", planId, wrote: writtenValues(results), removed: removedOf(results) });
   }
 
   /** Closes a plan that was undone at the start, or that no longer matters because the machine was restarted. */
@@ -141,7 +141,7 @@ const unclosed = (error: JournalError): Result<never, JournalError> =>
 const keyOf = (path: string, file: string): string => `${path} ${file}`;
 
 /** The values that we wrote; a value that was already there has another author. */
-function wroteOf(results: readonly StepResult[]): FileValue[] {
+function writtenValues(results: readonly StepResult[]): FileValue[] {
   const last = new Map<string, FileValue>();
   for (const { step, status, readBack } of results) {
     if (step.op !== "write" || status !== "applied") continue;
@@ -272,7 +272,7 @@ function parseJson(line: string): unknown {
 }
 
 /** The result of undoing. `kept`: another writer changed the file since, or undoing failed; the message says which. */
-interface Undone {
+interface UndoResult {
   readonly step: Step;
   readonly status: "put_back" | "untouched" | "kept";
   readonly errno: string | null;
@@ -283,7 +283,7 @@ export interface Recovery {
   /** `other_root`: the plan was for another root, open that one to undo it; nothing may be applied until then. */
   readonly outcome: "nothing" | "dropped" | "undone" | "other_root";
   readonly plan: BeginRecord | null;
-  readonly steps: readonly Undone[];
+  readonly steps: readonly UndoResult[];
   readonly journalError: JournalError | null;
 }
 
@@ -299,7 +299,7 @@ export async function recover(journal: Journal, hierarchy: Hierarchy, bootId: st
   if (plan.root !== hierarchy.root || plan.version !== hierarchy.version) {
     return { outcome: "other_root", plan, steps: [], journalError: null };
   }
-  const steps: Undone[] = [];
+  const steps: UndoResult[] = [];
   // New cgroups first: values written into them are not restored, and would bind their parents.
   const newestFirst = plan.steps.toReversed();
   const order = [
@@ -310,12 +310,17 @@ export async function recover(journal: Journal, hierarchy: Hierarchy, bootId: st
   return close(journal, plan, "undone", steps);
 }
 
-function close(journal: Journal, plan: BeginRecord, outcome: "dropped" | "undone", steps: readonly Undone[]): Recovery {
+function close(
+  journal: Journal,
+  plan: BeginRecord,
+  outcome: "dropped" | "undone",
+  steps: readonly UndoResult[],
+): Recovery {
   const closed = journal.discard(plan.planId, outcome);
   return { outcome, plan, steps, journalError: closed.ok ? null : closed.error };
 }
 
-async function undo(step: Step, plan: BeginRecord, hierarchy: Hierarchy): Promise<Undone> {
+async function undo(step: Step, plan: BeginRecord, hierarchy: Hierarchy): Promise<UndoResult> {
   switch (step.op) {
     case "write":
       return undoWrite(step, plan, hierarchy);
@@ -326,7 +331,11 @@ async function undo(step: Step, plan: BeginRecord, hierarchy: Hierarchy): Promis
   }
 }
 
-async function undoWrite(step: WriteStep, { pageSize, version }: BeginRecord, hierarchy: Hierarchy): Promise<Undone> {
+async function undoWrite(
+  step: WriteStep,
+  { pageSize, version }: BeginRecord,
+  hierarchy: Hierarchy,
+): Promise<UndoResult> {
   const { path, file, to } = step;
   const now = hierarchy.read(path, file);
   const rule = ruleOf(version, file);
@@ -342,7 +351,7 @@ async function undoWrite(step: WriteStep, { pageSize, version }: BeginRecord, hi
   return written.ok ? putBack(step) : keptBy(step, written.error);
 }
 
-async function undoMkdir(step: MkdirStep, hierarchy: Hierarchy): Promise<Undone> {
+async function undoMkdir(step: MkdirStep, hierarchy: Hierarchy): Promise<UndoResult> {
   if (Object.keys(hierarchy.identities(step.path)).length === 0) return untouched(step, `${step.path} is not there`);
   const processes = hierarchy.processes(step.path);
   if (processes > 0) return kept(step, "EBUSY", `${step.path} holds ${processes} processes by now: left alone`);
@@ -350,10 +359,15 @@ async function undoMkdir(step: MkdirStep, hierarchy: Hierarchy): Promise<Undone>
   return removed.ok ? putBack(step) : keptBy(step, removed.error);
 }
 
-const untouched = (step: Step, message: string): Undone => ({ step, status: "untouched", errno: null, message });
-const kept = (step: Step, errno: string | null, message: string): Undone => ({ step, status: "kept", errno, message });
-const keptBy = (step: Step, error: CgroupFsError): Undone => kept(step, error.errno, error.message);
-const putBack = (step: Step): Undone => ({
+const untouched = (step: Step, message: string): UndoResult => ({ step, status: "untouched", errno: null, message });
+const kept = (step: Step, errno: string | null, message: string): UndoResult => ({
+  step,
+  status: "kept",
+  errno,
+  message,
+});
+const keptBy = (step: Step, error: CgroupFsError): UndoResult => kept(step, error.errno, error.message);
+const putBack = (step: Step): UndoResult => ({
   step,
   status: "put_back",
   errno: null,

@@ -141,7 +141,7 @@ export function failureOf(place: string, status: number, problem: Reply | null):
   return { message, final: isFinal(status), status, ...(status >= 500 ? { isStuck: true } : {}) };
 }
 /** An answer that cannot be understood is not carried out. The next version of that API may answer better. */
-export const nonsense = (place: string, fault: string): ApiFailure => ({
+export const invalidAnswer = (place: string, fault: string): ApiFailure => ({
   message: `${place} answered what is no decision of this node: ${fault}`,
   final: false,
 });

@@ -13,7 +13,7 @@ import type { Memory } from "../core/facts-file.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/interfaces.ts";
 import type { Counters } from "../status/counters.ts";
 import { STATE_FILES, shapeOf, unsafeOrder } from "./answer-guard.ts";
-import { type ApiAccess, type ApiFailure, isReady, nonsense, postJson, type Reply } from "./api-access.ts";
+import { type ApiAccess, type ApiFailure, invalidAnswer, isReady, postJson, type Reply } from "./api-access.ts";
 import { type DecisionQuestion, decideWith, persistFacts } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 import { Turns } from "./turns.ts";
@@ -178,7 +178,7 @@ class Backlog {
     if (!reply.ok) return reply;
     // the decision was carried out at its time: only the record's name is wanted
     const id = checkId(reply.value);
-    if (!id.ok) return err(nonsense(this.#access.url + path, id.error));
+    if (!id.ok) return err(invalidAnswer(this.#access.url + path, id.error));
     if (id.value === null || report === null) return id;
     return sendReport(this.#access, id.value, report);
   }

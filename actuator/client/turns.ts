@@ -6,7 +6,7 @@ import { err, type Result } from "../../api/model/result.ts";
 import { changesBetween, lengthOf } from "../../api/model/snapshot-difference.ts";
 import { LOOK_FOR_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
 import type { DecisionAnswer } from "../core/interfaces.ts";
-import { type ApiAccess, type ApiFailure, failureOf, nonsense, postJson, type Reply } from "./api-access.ts";
+import { type ApiAccess, type ApiFailure, failureOf, invalidAnswer, postJson, type Reply } from "./api-access.ts";
 
 /** The question to the API, redacted. */
 interface Question {
@@ -66,7 +66,7 @@ export class Turns {
     if (typeof first === "object") return first;
     this.#base = null;
     this.#held.delete(question.kind);
-    const second = first === "tell whole" ? await this.#turn(path, question, check) : first;
+    const second = first === "send whole" ? await this.#turn(path, question, check) : first;
     if (typeof second === "object") return second;
     this.#noTurnsUntilMs = performance.now() + LOOK_FOR_TURNS_MS;
     return this.#askWhole(question, check);
@@ -81,15 +81,15 @@ export class Turns {
       return reply;
     }
     const answer = check(reply.value);
-    return answer.ok ? answer : err(nonsense(this.#access.url + path, answer.error));
+    return answer.ok ? answer : err(invalidAnswer(this.#access.url + path, answer.error));
   }
 
-  /** Takes a turn. Error `tell whole`: the API does not know the base, or its answer does not fit. */
+  /** Takes a turn. Error `send whole`: the API does not know the base, or its answer does not fit. */
   async #turn(
     path: string,
     { kind, snapshot, ask }: Question,
     check: Check,
-  ): Promise<Result<DecisionAnswer, ApiFailure> | "tell whole" | "no turns"> {
+  ): Promise<Result<DecisionAnswer, ApiFailure> | "send whole" | "no turns"> {
     // a partial snapshot is small, and does not replace the whole one as a base
     const isOfAll = "pods" in fieldsOf(snapshot);
     const base = isOfAll ? this.#base : null;
@@ -115,11 +115,11 @@ export class Turns {
     const { problem } = entry;
     if (isObject(problem)) return err(failureOf(place, REFUSED, problem));
     const reply = wholeOf(entry, held);
-    if (reply === null) return "tell whole";
+    if (reply === null) return "send whole";
     const answer = check(reply);
     if (answer.ok) this.#hold(kind, ask, askText, reply);
-    else if ("holds" in entry) return "tell whole";
-    return answer.ok ? answer : err(nonsense(place, answer.error));
+    else if ("holds" in entry) return "send whole";
+    return answer.ok ? answer : err(invalidAnswer(place, answer.error));
   }
 
   /** Stores an answer as a base; questions about one pod are too rare to be worth the memory. */

@@ -6,7 +6,7 @@ import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { socketPathOf } from "../core/addresses.ts";
 import { isOwnDeadline } from "../grpc/fault.ts";
-import type { Answered, RuntimeFault } from "./cri.ts";
+import type { RuntimeFault, RuntimeResult } from "./cri.ts";
 import { faultOf } from "./fault.ts";
 import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
 
@@ -42,9 +42,9 @@ export interface Connection {
   /** Deadline of each call. */
   readonly timeoutMs: number;
   /** `extraMs`: on top of the deadline, for calls that wait for a process. */
-  call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<CriAnswer<M>>;
+  call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): RuntimeResult<CriAnswer<M>>;
   /** The blobs of containerd's content store; other runtimes answer UNIMPLEMENTED. */
-  blobs(): Answered<readonly Blob[]>;
+  blobs(): RuntimeResult<readonly Blob[]>;
   /** Cancels running calls; later calls fail as CANCELLED. */
   close(): void;
 }
@@ -66,7 +66,7 @@ export function openConnection({
     return err(fault);
   };
 
-  function call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs = 0): Answered<CriAnswer<M>> {
+  function call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs = 0): RuntimeResult<CriAnswer<M>> {
     const { path, requestSerialize, responseDeserialize } = methodOf(method);
     const deadlineMs = timeoutMs + extraMs;
     const taken = channels.take();
@@ -88,7 +88,7 @@ export function openConnection({
     });
   }
 
-  function blobs(): Answered<readonly Blob[]> {
+  function blobs(): RuntimeResult<readonly Blob[]> {
     const { requestSerialize, responseDeserialize } = contentList();
     const metadata = new Metadata();
     metadata.set("containerd-namespace", NAMESPACE);

@@ -77,23 +77,23 @@ export interface LocalImage {
 /** A container runtime as pods need it; over CRI v1, and a fake one for simulations. */
 export interface PodRuntime {
   /** Lists everything at one moment. Ended objects are read once and remembered. */
-  pods(): Answered<RuntimePods>;
-  runSandbox(config: SandboxConfig): Answered<string>;
-  stopSandbox(id: string): Answered<null>;
-  removeSandbox(id: string): Answered<null>;
-  createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): Answered<string>;
-  startContainer(id: string): Answered<null>;
+  pods(): RuntimeResult<RuntimePods>;
+  runSandbox(config: SandboxConfig): RuntimeResult<string>;
+  stopSandbox(id: string): RuntimeResult<null>;
+  removeSandbox(id: string): RuntimeResult<null>;
+  createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): RuntimeResult<string>;
+  startContainer(id: string): RuntimeResult<null>;
   /** Sends the stop signal, and kills after `graceSeconds`. A container that is gone counts as stopped. */
-  stopContainer(id: string, graceSeconds: number): Answered<null>;
-  removeContainer(id: string): Answered<null>;
-  updateContainer(id: string, resources: LinuxContainerResources): Answered<null>;
+  stopContainer(id: string, graceSeconds: number): RuntimeResult<null>;
+  removeContainer(id: string): RuntimeResult<null>;
+  updateContainer(id: string, resources: LinuxContainerResources): RuntimeResult<null>;
   /** Reopens the container's log file at its path. */
-  reopenLog(id: string): Answered<null>;
-  exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec>;
+  reopenLog(id: string): RuntimeResult<null>;
+  exec(id: string, command: readonly string[], timeoutSeconds: number): RuntimeResult<Exec>;
   /** Returns an image; null: it does not exist. */
-  image(name: string): Answered<LocalImage | null>;
+  image(name: string): RuntimeResult<LocalImage | null>;
   /** Returns the id of the pulled image. */
-  pull(name: string): Answered<string>;
+  pull(name: string): RuntimeResult<string>;
   close(): void;
 }
 
@@ -103,7 +103,7 @@ export interface RuntimeFault {
   readonly code: string;
   readonly message: string;
 }
-export type Answered<T> = Promise<Result<T, RuntimeFault>>;
+export type RuntimeResult<T> = Promise<Result<T, RuntimeFault>>;
 
 /** `runtime` of a NodeSnapshot as plain JSON, all lists of one moment. */
 export type RuntimeLists = Readonly<Record<string, unknown>>;
@@ -133,16 +133,16 @@ export interface ListedSandbox {
 /** A container runtime as the collection needs it; over CRI v1, and a fake one for simulations. Null: it is not there. */
 export interface Runtime {
   /** Returns all lists, or the fault of the first one that failed, since partial lists are misleading. */
-  list(): Answered<RuntimeLists>;
-  imageNow(id: string, runtimeHandler: string): Answered<ListedImage | null>;
-  containerNow(id: string): Answered<ListedContainer | null>;
-  sandboxNow(id: string): Answered<ListedSandbox | null>;
+  list(): RuntimeResult<RuntimeLists>;
+  imageNow(id: string, runtimeHandler: string): RuntimeResult<ListedImage | null>;
+  containerNow(id: string): RuntimeResult<ListedContainer | null>;
+  sandboxNow(id: string): RuntimeResult<ListedSandbox | null>;
   /** Containers in every state: id -> its own image, and mounted images as far as known. */
-  imagesInUse(): Answered<ReadonlyMap<string, readonly string[]>>;
-  removeImage(id: string, runtimeHandler: string): Answered<null>;
-  stopContainer(id: string, timeoutSeconds: number): Answered<null>;
-  removeContainer(id: string): Answered<null>;
-  stopSandbox(id: string): Answered<null>;
-  removeSandbox(id: string): Answered<null>;
+  imagesInUse(): RuntimeResult<ReadonlyMap<string, readonly string[]>>;
+  removeImage(id: string, runtimeHandler: string): RuntimeResult<null>;
+  stopContainer(id: string, timeoutSeconds: number): RuntimeResult<null>;
+  removeContainer(id: string): RuntimeResult<null>;
+  stopSandbox(id: string): RuntimeResult<null>;
+  removeSandbox(id: string): RuntimeResult<null>;
   close(): void;
 }

@@ -90,47 +90,47 @@ interface Call<Request, Answer> {
   readonly request: Request;
   readonly answer: Answer;
 }
-type Nothing = Readonly<Record<string, never>>;
-interface OfSandbox {
+type EmptyMessage = Readonly<Record<string, never>>;
+interface SandboxIdMessage {
   readonly podSandboxId: string;
 }
-interface OfContainer {
+interface ContainerIdMessage {
   readonly containerId: string;
 }
 
 interface CriCalls {
   Version: Call<
-    Nothing,
+    EmptyMessage,
     { readonly runtimeName: string; readonly runtimeVersion: string; readonly runtimeApiVersion: string }
   >;
   Status: Call<
     { readonly verbose: boolean },
     { readonly status: { readonly conditions: readonly RuntimeCondition[] } | null; readonly info: TextMap }
   >;
-  RunPodSandbox: Call<{ readonly config: SandboxConfig; readonly runtimeHandler?: string }, OfSandbox>;
-  StopPodSandbox: Call<OfSandbox, Nothing>;
-  RemovePodSandbox: Call<OfSandbox, Nothing>;
+  RunPodSandbox: Call<{ readonly config: SandboxConfig; readonly runtimeHandler?: string }, SandboxIdMessage>;
+  StopPodSandbox: Call<SandboxIdMessage, EmptyMessage>;
+  RemovePodSandbox: Call<SandboxIdMessage, EmptyMessage>;
   PodSandboxStatus: Call<
-    OfSandbox & { readonly verbose?: boolean },
+    SandboxIdMessage & { readonly verbose?: boolean },
     { readonly status: SandboxStatus | null; readonly info: TextMap }
   >;
-  ListPodSandbox: Call<Nothing, { readonly items: readonly Sandbox[] }>;
+  ListPodSandbox: Call<EmptyMessage, { readonly items: readonly Sandbox[] }>;
   CreateContainer: Call<
-    OfSandbox & { readonly config: ContainerConfig; readonly sandboxConfig: SandboxConfig },
-    OfContainer
+    SandboxIdMessage & { readonly config: ContainerConfig; readonly sandboxConfig: SandboxConfig },
+    ContainerIdMessage
   >;
-  StartContainer: Call<OfContainer, Nothing>;
-  StopContainer: Call<OfContainer & { readonly timeout: number }, Nothing>;
-  RemoveContainer: Call<OfContainer, Nothing>;
+  StartContainer: Call<ContainerIdMessage, EmptyMessage>;
+  StopContainer: Call<ContainerIdMessage & { readonly timeout: number }, EmptyMessage>;
+  RemoveContainer: Call<ContainerIdMessage, EmptyMessage>;
   ListContainers: Call<{ readonly filter?: { readonly id: string } }, { readonly containers: readonly Container[] }>;
   ContainerStatus: Call<
-    OfContainer & { readonly verbose?: boolean },
+    ContainerIdMessage & { readonly verbose?: boolean },
     { readonly status: ContainerStatus | null; readonly info: TextMap }
   >;
-  UpdateContainerResources: Call<OfContainer & { readonly linux: LinuxContainerResources }, Nothing>;
-  ReopenContainerLog: Call<OfContainer, Nothing>;
+  UpdateContainerResources: Call<ContainerIdMessage & { readonly linux: LinuxContainerResources }, EmptyMessage>;
+  ReopenContainerLog: Call<ContainerIdMessage, EmptyMessage>;
   Exec: Call<
-    OfContainer & {
+    ContainerIdMessage & {
       readonly cmd: readonly string[];
       readonly tty: boolean;
       readonly stdin: boolean;
@@ -140,16 +140,16 @@ interface CriCalls {
     { readonly url: string }
   >;
   ExecSync: Call<
-    OfContainer & { readonly cmd: readonly string[]; readonly timeout: number },
+    ContainerIdMessage & { readonly cmd: readonly string[]; readonly timeout: number },
     { readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly exitCode: number }
   >;
-  ListContainerStats: Call<Nothing, { readonly stats: readonly ContainerStats[] }>;
-  ListImages: Call<Nothing, { readonly images: readonly Image[] }>;
+  ListContainerStats: Call<EmptyMessage, { readonly stats: readonly ContainerStats[] }>;
+  ListImages: Call<EmptyMessage, { readonly images: readonly Image[] }>;
   ImageStatus: Call<{ readonly image: ImageConfig }, { readonly image: Image | null }>;
   PullImage: Call<{ readonly image: ImageConfig }, { readonly imageRef: string }>;
-  RemoveImage: Call<{ readonly image: ImageConfig }, Nothing>;
+  RemoveImage: Call<{ readonly image: ImageConfig }, EmptyMessage>;
   ImageFsInfo: Call<
-    Nothing,
+    EmptyMessage,
     { readonly imageFilesystems: readonly FileSystemUsage[]; readonly containerFilesystems: readonly FileSystemUsage[] }
   >;
 }

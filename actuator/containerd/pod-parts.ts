@@ -133,10 +133,10 @@ const labelledName = ({ labels }: RuntimeContainer, uid: string): PodName => ({
   uid,
 });
 
-interface Aged {
+interface CreatedItem {
   readonly id: string;
   readonly attempt: number;
   readonly createdAtMs: number;
 }
-const newestFirst = (a: Aged, b: Aged): number =>
+const newestFirst = (a: CreatedItem, b: CreatedItem): number =>
   b.createdAtMs - a.createdAtMs || b.attempt - a.attempt || byText(a.id, b.id);

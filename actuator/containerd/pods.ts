@@ -1,6 +1,14 @@
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
-import type { Answered, Exec, LocalImage, PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "./cri.ts";
+import type {
+  Exec,
+  LocalImage,
+  PodRuntime,
+  RuntimeContainer,
+  RuntimeFault,
+  RuntimePods,
+  RuntimeResult,
+} from "./cri.ts";
 import { askEach, faultText, isUnanswered, nullIfGone } from "./fault.ts";
 import type { Container, ContainerConfig, CriMethod, CriRequest, Sandbox, TextMap } from "./messages.ts";
 import {
@@ -18,9 +26,9 @@ interface RuntimeVersion {
   readonly name: string;
   readonly version: string;
 }
-type Asking = Pick<Connection, "call">;
+type RuntimeCaller = Pick<Connection, "call">;
 
-export async function runtimeVersion(connection: Asking): Answered<RuntimeVersion> {
+export async function runtimeVersion(connection: RuntimeCaller): RuntimeResult<RuntimeVersion> {
   const answer = await connection.call("Version", {});
   if (!answer.ok) return answer;
   return ok({ name: answer.value.runtimeName, version: answer.value.runtimeVersion });
@@ -28,11 +36,11 @@ export async function runtimeVersion(connection: Asking): Answered<RuntimeVersio
 
 /** The runtime's version, read once while the runtime answers: after an outage it may be another runtime. */
 export class KnownVersion {
-  readonly #connection: Asking;
+  readonly #connection: RuntimeCaller;
   /** The runtime's version; null: it does not answer. */
   current: RuntimeVersion | null = null;
 
-  constructor(connection: Asking) {
+  constructor(connection: RuntimeCaller) {
     this.#connection = connection;
   }
 
@@ -57,11 +65,11 @@ const NOT_READY = {
 
 /** The runtime's reasons for not running pods, as of the last check. */
 export class KnownReadiness {
-  readonly #connection: Asking;
+  readonly #connection: RuntimeCaller;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   faults: readonly string[] = [];
 
-  constructor(connection: Asking) {
+  constructor(connection: RuntimeCaller) {
     this.#connection = connection;
   }
 
@@ -92,12 +100,12 @@ export const openPodRuntime = (options: ConnectionOptions): Result<PodRuntime, s
  * UNIMPLEMENTED.
  */
 export function podRuntimeOver(connection: Connection): PodRuntime {
-  const run = async <M extends CriMethod>(method: M, request: CriRequest<M>): Answered<null> => {
+  const run = async <M extends CriMethod>(method: M, request: CriRequest<M>): RuntimeResult<null> => {
     const done = await connection.call(method, request);
     return done.ok ? ok(null) : done;
   };
   /** An object that is not there need not be stopped. */
-  const end = async <M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<null> => {
+  const end = async <M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): RuntimeResult<null> => {
     const done = await nullIfGone(connection.call(method, request, extraMs));
     return done.ok ? ok(null) : done;
   };
@@ -132,13 +140,13 @@ async function exec(
   containerId: string,
   cmd: readonly string[],
   timeout: number,
-): Answered<Exec> {
+): RuntimeResult<Exec> {
   const answer = await connection.call("ExecSync", { containerId, cmd, timeout }, timeout * 1000);
   return map(answer, ({ exitCode, stdout, stderr }) => ({ exitCode, stdout: textOf(stdout), stderr: textOf(stderr) }));
 }
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
 
-async function imageOf(connection: Connection, name: string): Answered<LocalImage | null> {
+async function imageOf(connection: Connection, name: string): RuntimeResult<LocalImage | null> {
   const answer = await nullIfGone(connection.call("ImageStatus", { image: { image: name } }));
   if (!answer.ok) return answer;
   const image = answer.value?.image ?? null;
@@ -155,7 +163,7 @@ async function imageOf(connection: Connection, name: string): Answered<LocalImag
 export async function cdiServed(
   connection: Pick<Connection, "call">,
   { CDIDevices = [] }: Pick<ContainerConfig, "CDIDevices">,
-): Answered<null> {
+): RuntimeResult<null> {
   if (CDIDevices.length === 0) return ok(null);
   const [version, status] = await Promise.all([
     runtimeVersion(connection),
@@ -210,7 +218,7 @@ type KnownItems<T> = Map<string, KnownStatus<T>>;
  * A failed list, or a status call without an answer, fails the whole. Objects that have disappeared are left out. If
  * the runtime refuses to report one object, its last known details stay, and are read again later.
  */
-function podLister(connection: Connection): () => Answered<RuntimePods> {
+function podLister(connection: Connection): () => RuntimeResult<RuntimePods> {
   let sandboxes: KnownItems<PodSandbox> = new Map();
   let containers: KnownItems<RuntimeContainer> = new Map();
   /** INVARIANT: equal to the content of the two maps, or undefined. */
@@ -315,7 +323,7 @@ interface LayerUsage {
  * Container id -> its writable layer, including ended containers. A new one appears after the runtime's next
  * measurement: 10 s in containerd.
  */
-export async function containerLayers(connection: Connection): Answered<ReadonlyMap<string, LayerUsage>> {
+export async function containerLayers(connection: Connection): RuntimeResult<ReadonlyMap<string, LayerUsage>> {
   const answer = await connection.call("ListContainerStats", {});
   if (!answer.ok) return answer;
   const layers = new Map<string, LayerUsage>();

@@ -2,13 +2,13 @@ import { byText } from "../../api/model/order.ts";
 import { map, ok, type Result } from "../../api/model/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import type {
-  Answered,
   ListedContainer,
   ListedImage,
   ListedSandbox,
   Runtime,
   RuntimeFault,
   RuntimeLists,
+  RuntimeResult,
 } from "./cri.ts";
 import { askEach, nullIfGone } from "./fault.ts";
 import type {
@@ -69,7 +69,7 @@ function referencesOf({ labels }: Blob): readonly string[] {
 
 interface ImageMounts {
   /** Container id -> its image volumes, of those that have any. */
-  of(containers: readonly Container[]): Answered<ReadonlyMap<string, readonly Mount[]>>;
+  of(containers: readonly Container[]): RuntimeResult<ReadonlyMap<string, readonly Mount[]>>;
 }
 
 /**
@@ -130,7 +130,7 @@ export const openRuntime = (options: ConnectionOptions): Result<Runtime, string>
 /** A Runtime over a connection that is shared; `close` closes it. */
 export function runtimeOver(connection: Connection): Runtime {
   const mounts = imageMounts(connection);
-  const run = async <M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<null> => {
+  const run = async <M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): RuntimeResult<null> => {
     const done = await connection.call(method, request, extraMs);
     return done.ok ? ok(null) : done;
   };
@@ -149,7 +149,7 @@ export function runtimeOver(connection: Connection): Runtime {
   };
 }
 
-async function list(connection: Connection, mounts: ImageMounts): Answered<RuntimeLists> {
+async function list(connection: Connection, mounts: ImageMounts): RuntimeResult<RuntimeLists> {
   const [images, containers, sandboxes, fileSystems, status, blobs] = await Promise.all([
     connection.call("ListImages", {}),
     connection.call("ListContainers", {}),
@@ -182,7 +182,7 @@ async function list(connection: Connection, mounts: ImageMounts): Answered<Runti
 
 const orNull = (text: string): string | null => (text === "" ? null : text);
 
-async function imageNow(connection: Connection, id: string, runtimeHandler: string): Answered<ListedImage | null> {
+async function imageNow(connection: Connection, id: string, runtimeHandler: string): RuntimeResult<ListedImage | null> {
   const answer = await nullIfGone(connection.call("ImageStatus", { image: { image: id, runtimeHandler } }));
   if (!answer.ok) return answer;
   const image = answer.value?.image ?? null;
@@ -193,7 +193,7 @@ async function imageNow(connection: Connection, id: string, runtimeHandler: stri
 }
 
 /** A container: the list has its sandbox, and its status its log. */
-async function containerNow(connection: Connection, containerId: string): Answered<ListedContainer | null> {
+async function containerNow(connection: Connection, containerId: string): RuntimeResult<ListedContainer | null> {
   const answer = await nullIfGone(connection.call("ContainerStatus", { containerId }));
   if (!answer.ok) return answer;
   const status = answer.value?.status ?? null;
@@ -213,7 +213,7 @@ async function containerNow(connection: Connection, containerId: string): Answer
   });
 }
 
-async function sandboxNow(connection: Connection, podSandboxId: string): Answered<ListedSandbox | null> {
+async function sandboxNow(connection: Connection, podSandboxId: string): RuntimeResult<ListedSandbox | null> {
   const answer = await nullIfGone(connection.call("PodSandboxStatus", { podSandboxId }));
   if (!answer.ok) return answer;
   const status = answer.value?.status ?? null;
@@ -223,7 +223,7 @@ async function sandboxNow(connection: Connection, podSandboxId: string): Answere
 async function imagesInUse(
   connection: Connection,
   mounts: ImageMounts,
-): Answered<ReadonlyMap<string, readonly string[]>> {
+): RuntimeResult<ReadonlyMap<string, readonly string[]>> {
   const listed = await connection.call("ListContainers", {});
   if (!listed.ok) return listed;
   const mounted = await mounts.of(listed.value.containers);

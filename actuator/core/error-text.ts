@@ -29,7 +29,7 @@ export function codeOf(error: unknown): string {
   return code;
 }
 
-type Wants = "read" | "write";
+type AccessMode = "read" | "write";
 interface MissingRight {
   readonly right: "search" | "read" | "write";
   readonly path: string;
@@ -37,18 +37,18 @@ interface MissingRight {
 
 /**
  * The system's message and, for EACCES, which right this process lacks, on what, and who owns it: `EACCES: …: user
- * 65534 lacks the right to read /etc/x.yaml (mode 600, of user 0 and group 0)`. @param wants what was tried with the
+ * 65534 lacks the right to read /etc/x.yaml (mode 600, of user 0 and group 0)`. @param access what was tried with the
  * file; a missing file is created in its directory
  */
-export function faultText(fault: unknown, wants: Wants): string {
-  return `${(fault as Error).message}${missingRight(fault, wants)}`;
+export function faultText(fault: unknown, access: AccessMode): string {
+  return `${(fault as Error).message}${missingRight(fault, access)}`;
 }
 
 /** `: user 65534 lacks the right …`; empty for another fault, or if no file mode explains it. */
-export function missingRight(fault: unknown, wants: Wants): string {
+export function missingRight(fault: unknown, access: AccessMode): string {
   const { code, path } = fault as NodeJS.ErrnoException;
   if (code !== "EACCES" || typeof path !== "string" || !path.startsWith("/")) return "";
-  const lacks = lackAt(path, wants);
+  const lacks = missingRightAt(path, access);
   if (lacks === null) return "";
   const { mode, uid, gid } = statOf(lacks.path) ?? {};
   const owner = mode === undefined ? "" : ` (mode ${(mode & 0o7777).toString(8)}, of user ${uid} and group ${gid})`;
@@ -56,14 +56,14 @@ export function missingRight(fault: unknown, wants: Wants): string {
 }
 
 /** The first missing right on a path. Without the right to search a directory, nothing in it can be checked. */
-function lackAt(path: string, wants: Wants): MissingRight | null {
+function missingRightAt(path: string, access: AccessMode): MissingRight | null {
   const parent = dirname(path);
   if (parent !== path) {
-    const above = lackAt(parent, "read");
+    const above = missingRightAt(parent, "read");
     if (above?.right === "search") return above;
     if (!may(parent, constants.X_OK)) return { right: "search", path: parent };
   }
-  if (wants === "read") return may(path, constants.R_OK) ? null : { right: "read", path };
+  if (access === "read") return may(path, constants.R_OK) ? null : { right: "read", path };
   if (existsSync(path) && !may(path, constants.W_OK)) return { right: "write", path };
   return may(parent, constants.W_OK) ? null : { right: "write", path: parent };
 }

@@ -4,7 +4,7 @@ import { fieldsOf } from "../../api/decide/devices/wire.ts";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import type { DeviceList, ListThrottle } from "./device-list.ts";
 import { DeviceListReader } from "./device-list-reader.ts";
-import { type Answered, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
+import { invalidAnswer, type PluginCall, type PluginFault, type PluginResult } from "./fault.ts";
 import { openMessageStream } from "./message-stream.ts";
 import { type DevicePluginOptions, type PluginCalls, type PluginMethod, quoted } from "./names.ts";
 import { callOnce, dial, LIST_AND_WATCH } from "./plugin-client.ts";
@@ -202,11 +202,11 @@ export interface PreferredAllocationRequest {
 export interface Endpoint {
   readonly options: DevicePluginOptions;
   watch(listener: Omit<ListStreamOptions, "client" | "of">): void;
-  allocate(ids: readonly string[]): Answered<Allocation>;
+  allocate(ids: readonly string[]): PluginResult<Allocation>;
   /** Asks for preferred devices; null: the plugin does not offer GetPreferredAllocation. */
-  preferred(question: PreferredAllocationRequest): Answered<readonly string[] | null>;
+  preferred(question: PreferredAllocationRequest): PluginResult<readonly string[] | null>;
   /** Calls PreStartContainer, if the plugin wants it. */
-  preStart(ids: readonly string[]): Answered<null>;
+  preStart(ids: readonly string[]): PluginResult<null>;
   /** Cancels running calls. */
   close(): void;
 }
@@ -218,7 +218,7 @@ interface EndpointOptions {
 }
 
 /** Dials a plugin and asks for its options, which the kubelet does before it counts the plugin as registered. */
-export async function openEndpoint(given: EndpointOptions): Answered<Endpoint> {
+export async function openEndpoint(given: EndpointOptions): PluginResult<Endpoint> {
   const { resource, socketPath, timeouts, signal } = given;
   const of = (call: string): PluginCall => ({ resource, endpoint: socketPath, call });
   const calling = { of: of("GetDevicePluginOptions"), timeoutMs: timeouts.optionsMs, signal };
@@ -250,7 +250,7 @@ function endpointOver(
       const answer = await call("/v1beta1.DevicePlugin/Allocate", request, timeouts.allocateMs);
       if (!answer.ok) return answer;
       const read = readAllocations(answer.value, request.containerRequests.length);
-      return read.ok ? ok(read.value[0] as Allocation) : err(nonsense(of("Allocate"), read.error));
+      return read.ok ? ok(read.value[0] as Allocation) : err(invalidAnswer(of("Allocate"), read.error));
     },
     preferred: async ({ available, mustInclude, size }) => {
       if (!options.getPreferredAllocationAvailable) return ok(null);

@@ -15,7 +15,7 @@ export interface PluginFault {
   /** True: the fault lasts while the host's `standing()` lists it; absent: it was an event. */
   readonly stands?: true;
 }
-export type Answered<T> = Promise<Result<T, PluginFault>>;
+export type PluginResult<T> = Promise<Result<T, PluginFault>>;
 /** The plugin that a call goes to. */
 export type PluginCall = Pick<PluginFault, "resource" | "endpoint" | "call">;
 
@@ -29,7 +29,11 @@ export function faultText({ resource, endpoint, call, code, message }: PluginFau
 }
 
 /** A fault in a plugin's message that this side found. */
-export const nonsense = (of: PluginCall, message: string): PluginFault => ({ ...of, code: "INVALID_ANSWER", message });
+export const invalidAnswer = (of: PluginCall, message: string): PluginFault => ({
+  ...of,
+  code: "INVALID_ANSWER",
+  message,
+});
 
 /** The fault of a call that gRPC ended. */
 export function faultOf(of: PluginCall, error: Pick<ServiceError, "code" | "details">, timeoutMs: number): PluginFault {

@@ -14,7 +14,7 @@ import {
   type PluginTimeouts,
   type PreferredAllocationRequest,
 } from "./endpoint.ts";
-import type { Answered, PluginFault } from "./fault.ts";
+import type { PluginFault, PluginResult } from "./fault.ts";
 import type { IsInUse } from "./known-plugins.ts";
 import { endpointPath, type RegisterRequest, resourceFault, SOCKET_NAME, versionFault } from "./names.ts";
 import { methodAt } from "./plugin-client.ts";
@@ -182,11 +182,11 @@ export interface DevicePluginHost {
   /** Faults that last as long as they are returned here: a lost kubelet.sock, ignored devices. */
   standing(): readonly PluginFault[];
   /** `ids` for one container. kubelet 1.36: endpoint.allocate. */
-  allocate(resource: string, ids: readonly string[]): Answered<Allocation>;
+  allocate(resource: string, ids: readonly string[]): PluginResult<Allocation>;
   /** Asks for preferred devices; null: the plugin does not offer it. Returns only ids of the question, best first. */
-  preferred(resource: string, question: PreferredAllocationRequest): Answered<readonly string[] | null>;
+  preferred(resource: string, question: PreferredAllocationRequest): PluginResult<readonly string[] | null>;
   /** Called right before the container starts; it makes no call if the plugin does not require one. */
-  preStart(resource: string, ids: readonly string[]): Answered<null>;
+  preStart(resource: string, ids: readonly string[]): PluginResult<null>;
   /** Calls the listener, at most once per event loop turn, after a change. Returns a function that removes it. */
   onChange(listener: () => void): () => void;
   /**
@@ -225,7 +225,7 @@ export async function openDevicePluginHost(
     onChange,
     onFault,
   });
-  const register = (resource: string, path: string): Answered<number> => registry.register(resource, path);
+  const register = (resource: string, path: string): PluginResult<number> => registry.register(resource, path);
   const registration = await openRegistration({ dir: options.dir, register, onFault });
   if (!registration.ok) return registration;
   const leave = (resource: string, generation: number): void => registry.deregister(resource, generation);
@@ -240,7 +240,7 @@ export async function openDevicePluginHost(
           ...(rescanMs === undefined ? {} : { rescanMs }),
         });
 
-  const at = <T>(call: string, resource: string, ask: (endpoint: Endpoint) => Answered<T>): Answered<T> => {
+  const at = <T>(call: string, resource: string, ask: (endpoint: Endpoint) => PluginResult<T>): PluginResult<T> => {
     const endpoint = registry.endpointOf(resource);
     return endpoint === undefined ? Promise.resolve(err(absence(registry, call, resource))) : ask(endpoint);
   };

@@ -35,13 +35,13 @@ export class KnownPlugins {
   }
   /** Devices that its plugin may list. */
   freeSlots(resource: string): number {
-    return roomFor(resource, this.#now, this.#isInUse);
+    return listSizeLimit(resource, this.#now, this.#isInUse);
   }
-  /** The plugins that are to stop for a list that there is `roomFor`. */
+  /** The plugins that are to stop for a list that fits (`listSizeLimit`). */
   stoppedFor(resource: string, count: number): readonly PluginState[] {
     return stoppedFor(resource, count, this.#now, this.#isInUse);
   }
-  /** Stores a list that fits (`roomFor`): lists of stopped plugins are dropped for it. */
+  /** Stores a list that fits (`listSizeLimit`): lists of stopped plugins are dropped for it. */
   listed(event: PluginEvent & { readonly kind: "listed" }): void {
     const before = this.#now.get(event.resource);
     const { size = event.devices.length } = event;
@@ -93,7 +93,7 @@ interface Claim {
  * half of what those before it left, so many small plugins cannot displace anyone, and there is always room for one
  * more. Beyond its half a plugin may use free room until another needs it; then the last plugin's list is dropped.
  */
-export function roomFor(resource: string, plugins: Plugins, isInUse: IsInUse): number {
+export function listSizeLimit(resource: string, plugins: Plugins, isInUse: IsInUse): number {
   let kept = LIMITS.devices;
   let half = 0;
   // its part beyond the half is dropped before everything that is counted here
@@ -114,7 +114,7 @@ export function roomFor(resource: string, plugins: Plugins, isInUse: IsInUse): n
   return Math.max(half, beyond);
 }
 
-/** The plugins that are to stop for a list that counts as `count` devices of a resource, within its `roomFor`. */
+/** The plugins that are to stop for a list that counts as `count` devices of a resource, within its `listSizeLimit`. */
 export function stoppedFor(
   resource: string,
   count: number,

@@ -1,7 +1,7 @@
 import { type Client, getClientChannel, Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import type { Result } from "../../api/model/result.ts";
 import type { ListThrottle } from "./device-list.ts";
-import { faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
+import { faultOf, invalidAnswer, type PluginCall, type PluginFault } from "./fault.ts";
 
 interface MessageStreamOptions {
   readonly client: Client;
@@ -55,7 +55,7 @@ export function openMessageStream({ client, of, path, load, read, onEnd }: Messa
     const said = read(bytes);
     if (!said.ok) {
       stop();
-      onEnd(nonsense(of, said.error));
+      onEnd(invalidAnswer(of, said.error));
     } else if (said.value) {
       const endedAt = performance.now();
       dueAt = endedAt + load.restAfter(call, endedAt - began, hasWaited);

@@ -11,7 +11,7 @@ import {
 } from "@grpc/grpc-js";
 import { loadSync, type PackageDefinition } from "@grpc/proto-loader";
 import { err, ok } from "../../api/model/result.ts";
-import { type Answered, faultOf, type PluginCall } from "./fault.ts";
+import { faultOf, type PluginCall, type PluginResult } from "./fault.ts";
 import { MAX_MESSAGE_BYTES, type PluginCalls, type PluginMethod } from "./names.ts";
 
 type Loaded = MethodDefinition<object, object>;
@@ -65,7 +65,7 @@ const CHANNEL = {
 export const clientOf = (socketPath: string): Client =>
   new Client(`unix://${socketPath}`, credentials.createInsecure(), CHANNEL);
 
-interface Calling {
+interface CallOptions {
   readonly of: PluginCall;
   readonly timeoutMs: number;
   /** Ends the call at once. */
@@ -75,10 +75,10 @@ interface Calling {
 /** Makes one call with a deadline; a fault names its plugin. */
 export function callOnce<M extends PluginMethod>(
   client: Client,
-  { of, timeoutMs, signal }: Calling,
+  { of, timeoutMs, signal }: CallOptions,
   method: M,
   request: PluginCalls[M][0],
-): Answered<PluginCalls[M][1]> {
+): PluginResult<PluginCalls[M][1]> {
   return callWith(client, { of, timeoutMs, signal }, { path: method, ...codecOf(method) }, request);
 }
 
@@ -91,10 +91,10 @@ interface MethodCodec<Request, Answer> {
 /** Makes one call of a method that other types of plugins serve. */
 export function callWith<Request, Answer>(
   client: Client,
-  { of, timeoutMs, signal }: Calling,
+  { of, timeoutMs, signal }: CallOptions,
   { path, write, read }: MethodCodec<Request, Answer>,
   request: Request,
-): Answered<Answer> {
+): PluginResult<Answer> {
   return new Promise((resolve) => {
     const done = (error: ServiceError | null, answer?: Answer): void => {
       signal.removeEventListener("abort", cancel);
@@ -115,11 +115,11 @@ const POLL_MS = 100;
  * awaited. kubelet 1.36: dial (10 s), whose words begin the fault of a connection.
  */
 export async function dial<M extends PluginMethod>(
-  calling: Calling,
+  calling: CallOptions,
   dialMs: number,
   method: M,
   request: PluginCalls[M][0],
-): Answered<{ readonly client: Client; readonly answer: PluginCalls[M][1] }> {
+): PluginResult<{ readonly client: Client; readonly answer: PluginCalls[M][1] }> {
   for (const deadline = performance.now() + dialMs; ; await sleep(POLL_MS)) {
     const client = clientOf(calling.of.endpoint);
     const answer = await callOnce(client, calling, method, request);

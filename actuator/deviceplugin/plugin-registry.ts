@@ -4,7 +4,7 @@ import type { EpochMs } from "../../api/model/units.ts";
 import { socketIdentity } from "../core/addresses.ts";
 import { ListThrottle } from "./device-list.ts";
 import { type Endpoint, ListAndWatchStream, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
-import type { Answered, PluginFault } from "./fault.ts";
+import type { PluginFault, PluginResult } from "./fault.ts";
 import { displacedFault, type IsInUse, KnownPlugins, MAX_RESOURCES, stoppedFault } from "./known-plugins.ts";
 import type { Plugins } from "./plugins.ts";
 
@@ -128,7 +128,7 @@ class StopGracePeriods {
 const MAX_REGISTERING = 128;
 
 /** The registrations that are under way. */
-class Registering {
+class OpenRegistrations {
   readonly #open = new Set<{ readonly resource: string }>();
 
   /** Why one more cannot begin; undefined: it can. */
@@ -168,7 +168,7 @@ export class PluginRegistry {
   readonly #trials = new Map<string, ListAndWatchStream>();
   /** Resource -> the generation of the last registration that its plugin made itself. */
   readonly #origins = new Map<string, number>();
-  readonly #registering = new Registering();
+  readonly #registering = new OpenRegistrations();
   readonly #graces: StopGracePeriods;
   readonly #reconnects = new Reconnects((resource, path) => this.#reconnect(resource, path));
   readonly #load = new ListThrottle();
@@ -198,7 +198,7 @@ export class PluginRegistry {
    * Dials a plugin and opens its list stream; of two plugins for one resource the one registered last stays, whichever
    * answers first. If dialling fails, the former plugin stays. The value is the generation.
    */
-  async register(resource: string, socketPath: string): Answered<number> {
+  async register(resource: string, socketPath: string): PluginResult<number> {
     const generation = ++this.#lastGeneration;
     const fault = (code: string, message: string) =>
       err({ resource, endpoint: socketPath, call: "Register", code, message });
@@ -238,7 +238,7 @@ export class PluginRegistry {
     this.#trials.clear();
   }
 
-  #open(resource: string, socketPath: string): Answered<Endpoint> {
+  #open(resource: string, socketPath: string): PluginResult<Endpoint> {
     return openEndpoint({ resource, socketPath, timeouts: this.#options.timeouts, signal: this.#life.signal });
   }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { err, map } from "../../api/model/result.ts";
 import { isSocketPath, socketIdentity } from "../core/addresses.ts";
 import { CoalescedTimer, WatchedDirectory } from "../grpc/watched-directory.ts";
-import type { Answered, PluginCall, PluginFault } from "./fault.ts";
+import type { PluginCall, PluginFault, PluginResult } from "./fault.ts";
 import { type PluginInfo, quoted, reportedEndpoint, resourceFault, SUPPORTED_VERSIONS } from "./names.ts";
 import { callOnce, dial } from "./plugin-client.ts";
 
@@ -12,11 +12,11 @@ export interface PluginHandler {
   /** Why a plugin is refused; undefined: it may register. */
   readonly fault: (info: PluginInfo, socketPath: string) => string | undefined;
   /** The value is the plugin's generation, by which it leaves. */
-  readonly register: (info: PluginInfo, socketPath: string) => Answered<number>;
+  readonly register: (info: PluginInfo, socketPath: string) => PluginResult<number>;
   readonly leave: (name: string, generation: number) => void;
 }
 /** A plugin that is registered and was notified of it. */
-interface Introduced {
+interface NotifiedPlugin {
   readonly leave: () => void;
 }
 interface Introduction extends Pick<WatcherOptions, "handlers"> {
@@ -34,7 +34,7 @@ const NOTIFY_MS = 5_000;
  * Asks a plugin for its identity, registers it, and notifies it of the result, including the fault. kubelet 1.36:
  * GenerateRegisterPluginFunc, ValidatePlugin.
  */
-async function introduce({ path, handlers, signal }: Introduction): Answered<Introduced> {
+async function introduce({ path, handlers, signal }: Introduction): PluginResult<NotifiedPlugin> {
   const of = (call: string, resource = ""): PluginCall => ({ resource, endpoint: path, call });
   const calling = { of: of("GetInfo"), timeoutMs: INFO_MS, signal };
   const dialed = await dial(calling, DIAL_MS, "/pluginregistration.Registration/GetInfo", {});
@@ -48,7 +48,7 @@ async function introduce({ path, handlers, signal }: Introduction): Answered<Int
       { pluginRegistered, error },
     );
   try {
-    const refused = async (message: string, fault: Partial<PluginFault> = {}): Answered<Introduced> => {
+    const refused = async (message: string, fault: Partial<PluginFault> = {}): PluginResult<NotifiedPlugin> => {
       const error = `RegisterPlugin error -- ${message}`;
       await notify(false, error);
       return err({ ...of("Register", quoted(answer.name).slice(1, -1)), code: "REFUSED", ...fault, message: error });
@@ -81,7 +81,7 @@ export const devicePluginHandler = ({
   register,
   leave,
 }: {
-  readonly register: (resource: string, socketPath: string) => Answered<number>;
+  readonly register: (resource: string, socketPath: string) => PluginResult<number>;
   readonly leave: PluginHandler["leave"];
 }): PluginHandler => ({
   fault: validationFault,
@@ -107,14 +107,14 @@ interface WatcherOptions {
   readonly onFault: (fault: PluginFault) => void;
 }
 /** A socket that was found, and how far its plugin is. */
-interface Found {
+interface FoundSocket {
   readonly identity: string;
   readonly life: AbortController;
   isAsking: boolean;
   /** The earliest time of the next attempt, by performance.now(). */
   nextAt: number;
   failures: number;
-  introduced?: Introduced;
+  introduced?: NotifiedPlugin;
 }
 
 const RESCAN_MS = 10_000;
@@ -132,11 +132,11 @@ const LONGEST_RETRY_MS = 120_000;
  */
 export function openPluginWatcher(options: WatcherOptions): { readonly close: () => void } {
   const { dir, handlers, onFault, rescanMs = RESCAN_MS } = options;
-  const found = new Map<string, Found>();
+  const found = new Map<string, FoundSocket>();
   const next = new CoalescedTimer(scan);
   const watched = new WatchedDirectory(dir, () => next.in(SETTLE_MS));
 
-  const ask = async (path: string, socket: Found): Promise<void> => {
+  const ask = async (path: string, socket: FoundSocket): Promise<void> => {
     socket.isAsking = true;
     const done = await introduce({ path, handlers, signal: socket.life.signal });
     socket.isAsking = false;
@@ -152,7 +152,7 @@ export function openPluginWatcher(options: WatcherOptions): { readonly close: ()
     socket.nextAt = performance.now() + waitMs;
     next.in(Math.min(waitMs, rescanMs));
   };
-  const drop = (path: string, socket: Found): void => {
+  const drop = (path: string, socket: FoundSocket): void => {
     found.delete(path);
     socket.life.abort();
     socket.introduced?.leave();

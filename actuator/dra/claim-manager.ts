@@ -34,7 +34,7 @@ export interface ClaimWait {
   readonly givesBack: boolean;
 }
 /** Options for preparing or unpreparing a pod's claims. */
-interface Preparing {
+interface PrepareOptions {
   /** Ends the calls to drivers. */
   readonly signal?: AbortSignal;
   /** Called on each change with what the claims wait for; null: nothing any more. */
@@ -62,7 +62,7 @@ export class ClaimManager {
   readonly #cache: ClaimInfoCache;
   /** The end of running work, by pod, and by driver and claim. */
   readonly #busy = new Map<string, Promise<unknown>>();
-  /** By claim that its last pod unprepares: the end of its calls. */
+  /** The end of the calls for each claim that its last pod unprepares. */
   readonly #leaving = new Map<string, Promise<unknown>>();
   /** Driver and claim pairs that were answered for pods that are still preparing other claims. */
   readonly #answered = new Set<string>();
@@ -83,7 +83,7 @@ export class ClaimManager {
    * Prepares the claims before the pod's sandbox is created. Returns why the pod does not start, in the kubelet's
    * words; undefined: all claims are prepared.
    */
-  prepare(pod: Pod, how: Preparing = {}): Promise<string | undefined> {
+  prepare(pod: Pod, how: PrepareOptions = {}): Promise<string | undefined> {
     const names = podClaims(pod, this.#options.gates.extended).flatMap((podClaim) => {
       const named = claimName(pod, podClaim);
       return named.ok && named.value.name !== null ? [named.value.name] : [];
@@ -100,7 +100,7 @@ export class ClaimManager {
     });
   }
   /** Unprepares the claims after all containers of the pod have stopped. Returns why it must be retried. */
-  unprepare(pod: Pod, how: Preparing = {}): Promise<string | undefined> {
+  unprepare(pod: Pod, how: PrepareOptions = {}): Promise<string | undefined> {
     return this.#withLocks([podKey(podUid(pod))], async () => {
       const names = claimNames(this.#cache, pod, this.#options.gates.extended);
       const steps = (some: typeof names) => unprepareResources(this.#cache, pod, this.#sources(), some);
@@ -161,7 +161,7 @@ export class ClaimManager {
   }
 
   /** The end of the calls with which another pod unprepares some of these claims; undefined: there are none. */
-  #unpreparing(namespace: string, names: readonly string[], { onWait }: Preparing): Promise<unknown> | undefined {
+  #unpreparing(namespace: string, names: readonly string[], { onWait }: PrepareOptions): Promise<unknown> | undefined {
     const infos = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
     const leaving = infos.filter((info) => this.#leaving.has(claimKey(info)));
     if (leaving.length === 0) return undefined;
@@ -179,7 +179,7 @@ export class ClaimManager {
     namespace: string,
     names: readonly string[],
     steps: (names: readonly string[]) => ClaimSteps,
-    { onWait }: Preparing = {},
+    { onWait }: PrepareOptions = {},
   ): Promise<string | undefined> {
     const held = names.flatMap((name) => this.#cache.get(namespace, name) ?? []);
     const own = held.filter(({ podUids }) => podUids.has(uid));
@@ -204,7 +204,7 @@ export class ClaimManager {
     return (await Promise.all(groups)).find((fault) => fault !== undefined);
   }
 
-  async #runSteps(steps: ClaimSteps, how: Preparing = {}): Promise<string | undefined> {
+  async #runSteps(steps: ClaimSteps, how: PrepareOptions = {}): Promise<string | undefined> {
     const answered: string[] = [];
     try {
       let step = steps.next();

@@ -10,7 +10,13 @@ import type { JournalError } from "../core/record-file.ts";
 import type { CollectionReport, GcDeps, GcReport, ReclaimReport, RemovalReport } from "./dependencies.ts";
 import { GC_KINDS, type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
 import { type GcPeriods, gcTraits, kindOfFunction, removalsOf } from "./kinds.ts";
-import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type Unlisted } from "./observe-node.ts";
+import {
+  type FailedListing,
+  type NodeObservation,
+  type ObserveSettings,
+  observeNode,
+  spaceOf,
+} from "./observe-node.ts";
 import { type ClosedPass, closeInterruptedPass, guard, type Removal, remove } from "./remove.ts";
 
 interface PassOrder {
@@ -27,7 +33,7 @@ interface PassOrder {
 const MAX_ROUNDS = 64;
 /** The maximum length of a message in an ask. */
 const LONGEST_MESSAGE = 4096;
-const TOLD_TO_STOP = "not tried: the pass was told to stop";
+const STOP_REQUESTED = "not tried: the pass was told to stop";
 const NOT_WRITTEN = "not tried: the journal cannot be written";
 /** Errors of a full disk. */
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
@@ -111,7 +117,7 @@ class Pass {
   async #removeBatch(batch: readonly Removal[]): Promise<void> {
     for (const removal of batch) {
       if (this.#isEnded) return;
-      if (this.#order.stop.aborted) this.#stopAt(removal, TOLD_TO_STOP);
+      if (this.#order.stop.aborted) this.#stopAt(removal, STOP_REQUESTED);
       else await this.#removeOne(removal);
     }
   }
@@ -273,7 +279,7 @@ export class Collector {
   #observed: NodeObservation | null = null;
   /** True: the last observation failed, so this collection tries nothing more. */
   #isObserveFailed = false;
-  #unlisted: Unlisted | null = null;
+  #unlisted: FailedListing | null = null;
 
   constructor(deps: GcDeps, options: CollectOptions) {
     this.#deps = deps;
@@ -338,7 +344,7 @@ export class Collector {
     collections.push(report);
   }
 
-  async #fail(kind: GcKind, operation: GcOperation, unlisted: Unlisted, to: CollectionReport[]): Promise<void> {
+  async #fail(kind: GcKind, operation: GcOperation, unlisted: FailedListing, to: CollectionReport[]): Promise<void> {
     const report = await failUnlisted(this.#deps, kind, operation, unlisted);
     if (remembers(kind) && report.answer !== null) this.#persistClock(unlisted);
     this.#problems.push(...report.problems);
@@ -377,7 +383,7 @@ async function failUnlisted(
   { client }: GcDeps,
   kind: GcKind,
   operation: GcOperation,
-  { at, snapshot, error }: Unlisted,
+  { at, snapshot, error }: FailedListing,
 ): Promise<CollectionReport> {
   const answer = await client.decide(kind, snapshot, { operation, done: [], error });
   if (answer.ok) await client.commit(answer.value);

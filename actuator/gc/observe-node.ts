@@ -34,10 +34,10 @@ export interface NodeObservation {
 }
 
 /** A runtime that lists nothing: a snapshot without lists, and its answer as the kubelet prints it. */
-export type Unlisted = Pick<NodeObservation, "at" | "moment" | "snapshot"> & { readonly error: string };
+export type FailedListing = Pick<NodeObservation, "at" | "moment" | "snapshot"> & { readonly error: string };
 /** Why an observation failed. */
 interface ObserveFault extends Problem {
-  readonly unlisted?: Unlisted;
+  readonly unlisted?: FailedListing;
 }
 
 /** Observes the runtime once. Errors: the runtime or the configuration cannot be read; lesser faults are in `notices`. */

@@ -29,11 +29,11 @@ export interface OpenCollector {
   readonly collector: Collector;
   readonly release: () => void;
 }
-export type Shared = Pick<GcDeps, "client" | "observeMachine" | "readPods" | "readConfiguration">;
+export type SharedDeps = Pick<GcDeps, "client" | "observeMachine" | "readPods" | "readConfiguration">;
 
 /** A collector for this machine's runtime. Errors: an invalid endpoint, or another process collects from the runtime. */
 export async function openCollector(
-  shared: Shared,
+  shared: SharedDeps,
   { config, onRemoval, onSettled }: CollectorOptions,
   { onFault, ...how }: Pick<CollectOptions, "stop" | "joinsEviction"> & Pick<ConnectionOptions, "onFault">,
 ): Promise<Result<OpenCollector, string>> {
@@ -66,7 +66,7 @@ export async function openCollector(
 }
 
 /** The dependencies according to the settings. Errors: an invalid endpoint. */
-export function gcDeps<S extends Omit<Shared, "client">>(
+export function gcDeps<S extends Omit<SharedDeps, "client">>(
   shared: S,
   config: ActuatorConfig,
   onFault: ConnectionOptions["onFault"] = () => {},

@@ -2,7 +2,7 @@ import { indexed } from "../../api/decide/image-gc/image-names.ts";
 import type { ContainerRemoval, Done } from "../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../api/model/image-gc.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import type { Answered, Runtime, RuntimeFault } from "../containerd/cri.ts";
+import type { Runtime, RuntimeFault, RuntimeResult } from "../containerd/cri.ts";
 import { faultText, isUnanswered, kubeletText } from "../containerd/fault.ts";
 import type { LogRemoval } from "../containerd/logs.ts";
 import type { DecisionAnswer, Problem } from "../core/interfaces.ts";
@@ -112,7 +112,7 @@ async function removeContainer(
 const REMOVED: RemoveOutcome = ok("removed");
 const refused = (words: string, isDoubtful = false): RemoveOutcome => err({ words, isDoubtful });
 const ofFiles = (removed: Awaited<LogRemoval>): RemoveOutcome => (removed.ok ? removed : refused(removed.error));
-async function worded(answer: Answered<null>): Promise<RemoveOutcome> {
+async function worded(answer: RuntimeResult<null>): Promise<RemoveOutcome> {
   const done = await answer;
   return done.ok ? REMOVED : refused(kubeletText(done.error), isUnanswered(done.error));
 }
@@ -175,7 +175,7 @@ export async function guardSandbox(
 }
 
 /** The sandbox of a container, which never changes; for a container newer than the list, the runtime is asked. */
-async function sandboxOf(container: string, look: NodeObservation, runtime: Runtime): Answered<string | null> {
+async function sandboxOf(container: string, look: NodeObservation, runtime: Runtime): RuntimeResult<string | null> {
   const listed = look.sandboxOf.get(container);
   if (listed !== undefined) return { ok: true, value: listed };
   const now = await runtime.containerNow(container);

@@ -96,13 +96,13 @@ export const MAX_HELD_BYTES = 16 * 1024;
 const MAX_CONTINUATIONS = 16;
 
 /** Bytes to pass on to HTTP/2, or why the connection must end. */
-export type Passed = { readonly bytes: readonly Buffer[] } | { readonly refused: string };
+export type PassedFrames = { readonly bytes: readonly Buffer[] } | { readonly refused: string };
 
 /**
  * Passes on a client's frames, with `:authority` corrected (`withAuthority`). Only headers are held back, at most
  * `MAX_HELD_BYTES` of them; other frames pass as they come, and errors in them are left to HTTP/2.
  */
-export function authorityFixer(): (chunk: Buffer) => Passed {
+export function authorityFixer(): (chunk: Buffer) => PassedFrames {
   let held: Buffer<ArrayBufferLike> = Buffer.alloc(0);
   /** The rest of the preface that is still expected; `passing`: bytes of a frame that is passed on as it arrives. */
   let preface = PREFACE;

@@ -67,7 +67,7 @@ interface RebindingSocket extends Listener {
   /** Why the socket is lost now; undefined: it is not, or rebinding has not been tried yet. */
   fault(): string | undefined;
 }
-export interface RebindingListener extends Listening {
+export interface RebindingListener extends SocketOptions {
   /**
    * Called with a sentence when the socket was lost or came back, and once for each reason why it cannot be bound;
    * that one has `stands` true.
@@ -93,8 +93,8 @@ const LONGEST_DELAY_MS = 60_000;
 export async function listenRebinding(options: RebindingListener): Promise<Result<RebindingSocket, string>> {
   const listening = await listenOn(options);
   if (!listening.ok) return listening;
-  const lasting = new RebindingSocketListener(options, listening.value);
-  return { ok: true, value: { path: options.path, close: () => lasting.close(), fault: () => lasting.fault } };
+  const listener = new RebindingSocketListener(options, listening.value);
+  return { ok: true, value: { path: options.path, close: () => listener.close(), fault: () => listener.fault } };
 }
 
 class RebindingSocketListener {
@@ -177,7 +177,7 @@ class RebindingSocketListener {
 
 const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o750 }) };
 
-interface Listening {
+interface SocketOptions {
   readonly path: string;
   /** The maximum number of connections; further ones are closed at once. */
   readonly mostConnections: number;
@@ -199,7 +199,11 @@ interface BoundListener extends Listener {
  * process is replaced. The error is a sentence: a process answers there, the path is no socket, or the system's
  * message.
  */
-async function listenOn({ path, mostConnections, onConnection }: Listening): Promise<Result<BoundListener, string>> {
+async function listenOn({
+  path,
+  mostConnections,
+  onConnection,
+}: SocketOptions): Promise<Result<BoundListener, string>> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.on("error", () => undefined).on("close", () => open.delete(socket)));

@@ -9,7 +9,7 @@ import type { PodStatus } from "./status/status.ts";
 
 type PodObject = RunnablePod["object"];
 type End = Omit<PodEnd, "cause">;
-interface Why {
+interface EndReason {
   readonly reason: string;
   readonly message: string;
   readonly nowMs: number;
@@ -37,11 +37,11 @@ export type PodLifecycleEvent =
    * The node refused the pod: a kubelet fails it for good, here it is tried again. `tries` absent: one more than
    * before.
    */
-  | ({ readonly kind: "Rejected"; readonly tries?: number | undefined } & Why)
+  | ({ readonly kind: "Rejected"; readonly tries?: number | undefined } & EndReason)
   /** The pod was not tried yet, for this reason. */
-  | ({ readonly kind: "Deferred" } & Why)
+  | ({ readonly kind: "Deferred" } & EndReason)
   /** The pod was admitted, but its plugins did not allocate its devices. Nothing of it was started. */
-  | ({ readonly kind: "AllocationFailed"; readonly tries: number } & Why)
+  | ({ readonly kind: "AllocationFailed"; readonly tries: number } & EndReason)
   /** `pod`: with the resources that are allocated to it now; absent: they stay. */
   | { readonly kind: "ResizeUpdated"; readonly resize: PendingResize | null; readonly pod?: PodObject }
   /** Sent before the affected containers are started. */
@@ -152,7 +152,7 @@ const DRAINED = { reason: "Drained", message: "drained by its daemon on the way 
  */
 export function podTransition(record: PodRecord | null, event: PodLifecycleEvent): Transition {
   if (event.kind === "Added" || event.kind === "Adopted")
-    return record === null ? arrive(event) : ignored("AlreadyKnown");
+    return record === null ? addPod(event) : ignored("AlreadyKnown");
   if (record === null) return ignored("NoRecord");
   switch (event.kind) {
     case "SpecUpdated":
@@ -162,12 +162,12 @@ export function podTransition(record: PodRecord | null, event: PodLifecycleEvent
     case "StoppedByOthers":
       return updated(record, event);
     case "Admitted":
-      return record.state === "pending" ? becomes(admitted(record, event.nowMs)) : ignored("NotPending");
+      return record.state === "pending" ? transitionTo(admitted(record, event.nowMs)) : ignored("NotPending");
     case "Deferred":
     case "Rejected":
-      return record.state === "pending" ? waits(record, event) : ignored("NotPending");
+      return record.state === "pending" ? staysPending(record, event) : ignored("NotPending");
     case "AllocationFailed":
-      return record.state === "active" ? waits(record, event) : ignored("NotActive");
+      return record.state === "active" ? staysPending(record, event) : ignored("NotActive");
     case "DeletionRequested":
     case "Preempted":
     case "Evicted":
@@ -180,7 +180,7 @@ export function podTransition(record: PodRecord | null, event: PodLifecycleEvent
       return record.state === "terminating" ? stopped(record, event) : ignored("NotTerminating");
     case "RestartDue":
       if (record.state !== "terminated" || record.end?.cause !== "evicted") return ignored("NotEvicted");
-      return becomes(restarted(record), [{ kind: "forgetRun" }]);
+      return transitionTo(restarted(record), [{ kind: "forgetRun" }]);
     case "CleanedUp":
       return { kind: "removed", actions: [{ kind: "forgetRun" }, { kind: "freeCapacity" }] };
     default:
@@ -188,10 +188,10 @@ export function podTransition(record: PodRecord | null, event: PodLifecycleEvent
   }
 }
 
-type Of<K extends PodLifecycleEvent["kind"]> = Extract<PodLifecycleEvent, { readonly kind: K }>;
+type EventOf<K extends PodLifecycleEvent["kind"]> = Extract<PodLifecycleEvent, { readonly kind: K }>;
 
 const ignored = (because: Ignored): Transition => ({ kind: "ignored", because });
-const becomes = (
+const transitionTo = (
   record: PodRecord,
   actions: readonly PodAction[] = [],
   durability: Durability = durabilityOf(record),
@@ -225,35 +225,36 @@ export const admitted = (record: PodRecord, nowMs: number): PodRecord => ({
 });
 
 /** A new pod; a pending one needs no file, since its source lists it again. */
-function arrive(event: Of<"Added" | "Adopted">): Transition {
+function addPod(event: EventOf<"Added" | "Adopted">): Transition {
   const record = newRecord(event.pod, event.nowMs, event.file);
-  return event.kind === "Adopted" ? becomes(admitted(record, event.nowMs)) : becomes(record, [], "memory");
+  return event.kind === "Adopted" ? transitionTo(admitted(record, event.nowMs)) : transitionTo(record, [], "memory");
 }
 
 /** The state stays. */
 function updated(
   record: PodRecord,
-  event: Of<"SpecUpdated" | "FileMoved" | "ResizeUpdated" | "BackOffUpdated" | "StoppedByOthers">,
+  event: EventOf<"SpecUpdated" | "FileMoved" | "ResizeUpdated" | "BackOffUpdated" | "StoppedByOthers">,
 ): Transition {
   const { state } = record;
   switch (event.kind) {
     case "SpecUpdated":
-      if (state === "pending") return becomes({ ...record, pod: event.pod }, [{ kind: "retryAdmission" }], "memory");
-      return state === "active" ? becomes({ ...record, pod: event.pod }) : ignored("NotActive");
+      if (state === "pending")
+        return transitionTo({ ...record, pod: event.pod }, [{ kind: "retryAdmission" }], "memory");
+      return state === "active" ? transitionTo({ ...record, pod: event.pod }) : ignored("NotActive");
     case "FileMoved":
-      return becomes({ ...record, file: event.file });
+      return transitionTo({ ...record, file: event.file });
     case "ResizeUpdated":
       if (state !== "active" && state !== "terminating") return ignored("NotRunning");
-      return becomes({ ...record, pod: event.pod ?? record.pod, resize: event.resize });
+      return transitionTo({ ...record, pod: event.pod ?? record.pod, resize: event.resize });
     case "BackOffUpdated":
       // a crash may lose it, but it is valid while the daemon lives
-      return becomes({ ...record, backOff: event.backOff }, [], state === "active" ? "bestEffort" : undefined);
+      return transitionTo({ ...record, backOff: event.backOff }, [], state === "active" ? "bestEffort" : undefined);
     case "StoppedByOthers": {
       // a pod that is to end anyway may have been stopped for this daemon, by the one before it
       if (state !== "active") return ignored("NotActive");
       if (event.containers === 0) return ignored("Unchanged");
       const stoppedByOthers = (record.stoppedByOthers ?? 0) + event.containers;
-      return becomes({ ...record, stoppedByOthers }, [], "bestEffort");
+      return transitionTo({ ...record, stoppedByOthers }, [], "bestEffort");
     }
     default:
       return unreachable(event);
@@ -261,7 +262,7 @@ function updated(
 }
 
 /** Records why the pod waits. An unchanged reason is not reported again, but each refusal counts. */
-function waits(record: PodRecord, event: Of<"Deferred" | "Rejected" | "AllocationFailed">): Transition {
+function staysPending(record: PodRecord, event: EventOf<"Deferred" | "Rejected" | "AllocationFailed">): Transition {
   const { reason, message, nowMs } = event;
   const before = record.refusal;
   const isSameReason = before?.reason === reason;
@@ -273,10 +274,10 @@ function waits(record: PodRecord, event: Of<"Deferred" | "Rejected" | "Allocatio
   if (event.kind === "AllocationFailed") actions.push({ kind: "freeCapacity" });
   if (event.kind !== "Deferred" && !isSameReason) actions.push({ kind: "count", of: "refused", label: reason });
   if (event.kind !== "Deferred" && !isSame) actions.push(warning(reason, message));
-  return becomes({ ...record, state: "pending", refusal }, actions, "bestEffort");
+  return transitionTo({ ...record, state: "pending", refusal }, actions, "bestEffort");
 }
 
-type Ending = Of<"DeletionRequested" | "Preempted" | "Evicted" | "DeadlineExceeded" | "Drained">;
+type Ending = EventOf<"DeletionRequested" | "Preempted" | "Evicted" | "DeadlineExceeded" | "Drained">;
 const CAUSES = {
   DeletionRequested: "deleted",
   Preempted: "preempted",
@@ -295,7 +296,7 @@ function terminates(record: PodRecord, event: Ending): Transition {
   const asked =
     event.kind === "DeletionRequested" ? endOf("", "", event.nowMs, { graceSeconds: event.graceSeconds }) : event.end;
   const end: PodEnd = { cause: CAUSES[event.kind], ...asked };
-  return becomes({ ...record, state: "terminating", end }, [{ kind: "interruptSync" }, ...reportsOf(event)]);
+  return transitionTo({ ...record, state: "terminating", end }, [{ kind: "interruptSync" }, ...reportsOf(event)]);
 }
 
 function reportsOf(event: Ending): readonly PodAction[] {
@@ -317,10 +318,10 @@ function reportsOf(event: Ending): readonly PodAction[] {
 }
 
 /** A stopped pod; one that is deleted holds its resources until its record is removed. */
-function stopped(record: PodRecord, { pod, runtimePod }: Of<"Stopped">): Transition {
+function stopped(record: PodRecord, { pod, runtimePod }: EventOf<"Stopped">): Transition {
   if (record.end?.cause === "deleted") return { kind: "stays", actions: [{ kind: "cleanUp" }] };
-  if (!comesBack(record, pod, runtimePod)) return terminated(record);
-  return becomes(restarted(record), [{ kind: "freeCapacity" }, { kind: "forgetRun" }]);
+  if (!restartsAfterEnd(record, pod, runtimePod)) return terminated(record);
+  return transitionTo(restarted(record), [{ kind: "freeCapacity" }, { kind: "forgetRun" }]);
 }
 
 const terminated = (record: PodRecord): Transition => ({
@@ -335,7 +336,7 @@ const terminated = (record: PodRecord): Transition => ({
  * Whether the pod restarts after its end, since no controller would replace it: a static or drained pod, or a preempted one
  * from a file. A deadline is final, and so is a result with which no container restarts.
  */
-function comesBack({ end, file }: PodRecord, pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
+function restartsAfterEnd({ end, file }: PodRecord, pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
   const cause = end?.cause;
   const isAlone = pod.isStatic || cause === "drained" || (file !== undefined && cause === "preempted");
   return isAlone && cause !== "deadline" && finishedPhase(pod, runtimePod, null) === null;

@@ -106,9 +106,9 @@ function kubeletOf(pid: string, question: KubeletQuestion): KubeletProcess | nul
   if (started === null) return null;
   const { flags, fallback } = started;
   const configuration = configurationOf(flags, pid, root);
-  const logs = said(configuration, "podLogsDir", DEFAULT_POD_LOGS);
+  const logs = stringField(configuration, "podLogsDir", DEFAULT_POD_LOGS);
   const endpoint =
-    flagOf(flags, "container-runtime-endpoint") ?? said(configuration, "containerRuntimeEndpoint", fallback);
+    flagOf(flags, "container-runtime-endpoint") ?? stringField(configuration, "containerRuntimeEndpoint", fallback);
   return {
     pid: Number(pid),
     name: comm,
@@ -168,7 +168,7 @@ function configurationOf(argv: readonly string[], pid: string, root: string): Re
   const [document] = parseDocuments(text.value, file).documents;
   return (document?.value ?? {}) as Readonly<Record<string, unknown>>;
 }
-function said(
+function stringField(
   configuration: Readonly<Record<string, unknown>> | null,
   field: string,
   fallback: string | null,

@@ -5,7 +5,7 @@ import type { ActuatorConfig } from "../core/config.ts";
 import type { NodeClaims } from "../core/interfaces.ts";
 import { getFrom, readFault, whatToDo } from "./pods-source.ts";
 
-type Found = Result<ReadonlyMap<string, ResourceClaim>, string>;
+type ClaimsResult = Result<ReadonlyMap<string, ResourceClaim>, string>;
 type Config = Pick<ActuatorConfig, "manifests" | "podsUrl" | "podsTokenFile" | "podsCaFile">;
 
 /**
@@ -14,7 +14,7 @@ type Config = Pick<ActuatorConfig, "manifests" | "podsUrl" | "podsTokenFile" | "
  */
 export const claimsSource =
   (config: Config, ofFiles: () => NodeClaims | undefined) =>
-  async (namespace: string, names: readonly string[]): Promise<Found> => {
+  async (namespace: string, names: readonly string[]): Promise<ClaimsResult> => {
     const { podsUrl } = config;
     if (podsUrl === undefined) {
       const claims = ofFiles()?.resourceClaims ?? [];

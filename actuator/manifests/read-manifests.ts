@@ -21,11 +21,11 @@ export interface Manifests {
   readonly kept: readonly string[];
 }
 
-interface Found {
+interface FoundObjects {
   readonly found: readonly FoundPod[];
   readonly claims: readonly FoundClaim[];
 }
-interface FileRead extends Found {
+interface FileRead extends FoundObjects {
   readonly problems: readonly ReadProblem[];
 }
 interface KnownFile {
@@ -33,7 +33,7 @@ interface KnownFile {
   readonly stamp: string | null;
   readonly read: FileRead;
   /** The content of its last good version; null: there was none. */
-  readonly good: Found | null;
+  readonly good: FoundObjects | null;
 }
 /** The pods of each file and of its last good version; a caller that reads repeatedly keeps one map. */
 export type LastGood = Map<string, KnownFile>;

@@ -41,7 +41,7 @@ export function changesOf(target: Target, state: CgroupState, driver: "cgroupfs"
       : plainChange(target, state, rule, knob);
     if (change !== null) changes.push(change);
   }
-  return together(changes);
+  return groupMemoryPair(changes);
 }
 
 const isBandwidth = (rule: FileRule): boolean => ["quota", "period", "cpu_max"].includes(rule.kind);
@@ -121,7 +121,7 @@ function ruleNamed(file: string, version: 1 | 2 = 1): FileRule {
 const MEMORY_PAIR = ["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"];
 
 /** v1: the memory limit and memsw depend on each other, so if both go the same way they share a group. */
-function together(changes: readonly Change[]): readonly Change[] {
+function groupMemoryPair(changes: readonly Change[]): readonly Change[] {
   const pair = changes.filter((change) => MEMORY_PAIR.includes(change.knob));
   if (pair.length < 2 || pair[0]?.way !== pair[1]?.way) return changes;
   return changes.map((change) => (pair.includes(change) ? { ...change, group: `${change.path} memory` } : change));

@@ -155,7 +155,7 @@ function weightRule({ file, wanted, actual, shares }: DriftCase, { cpu }: DriftC
 }
 
 /** The last value that we wrote to a file, from the journal; null: we never wrote it. */
-type Written = (path: string, file: string) => string | null;
+type LastWritten = (path: string, file: string) => string | null;
 
 /**
  * Every file of every existing cgroup of the decision that differs from the wanted text, with the cause. `last`: the cgroups
@@ -164,7 +164,7 @@ type Written = (path: string, file: string) => string | null;
 export function findDrift(
   decision: CgroupsDecision,
   state: CgroupState,
-  written: Written,
+  written: LastWritten,
   cpu: CpuRules,
   last: LastPassCgroups | null = null,
 ): readonly Drift[] {

@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { CPUSET_FILES, controllerOf, ruleOf } from "./cgroup-files.ts";
 import { type Change, changesOf, type Write } from "./changes.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";
-import { nearestAncestor, parentOf, parentsFirst, type Step, type Why, type WritePlan } from "./step.ts";
+import { nearestAncestor, parentOf, parentsFirst, type Step, type StepReason, type WritePlan } from "./step.ts";
 import { type Containers, orphansOf, type Target, targetsOf, textBefore } from "./targets.ts";
 import { amountOf, type CpuSet, formatCpuset, NONE, overlaps, parseCpuset, shareOf, without } from "./values.ts";
 
@@ -13,7 +13,7 @@ interface Draft {
   readonly of: unknown;
   readonly path: string;
   readonly knob: string;
-  readonly why: Why;
+  readonly why: StepReason;
   readonly writes: readonly Write[];
   readonly group: string | null;
   readonly needs: readonly number[];
@@ -123,7 +123,7 @@ const FOLLOWS: Partial<Readonly<Record<CgroupLevel, Readonly<Record<string, "sum
   },
 };
 
-interface Postponed {
+interface WithheldValues {
   /** The decision without values that are withheld. */
   readonly decision: CgroupsDecision;
   /** `/kubepods/burstable cpu.shares`, in the decision's order. */
@@ -134,7 +134,7 @@ interface Postponed {
  * Limits what is written while some pods could not be read: a value that depends on all pods changes only in the direction in
  * which the missing pods would change it; otherwise it stays. A new cgroup gets the decided values.
  */
-export function withholdValues(decision: CgroupsDecision, state: CgroupState): Postponed {
+export function withholdValues(decision: CgroupsDecision, state: CgroupState): WithheldValues {
   const held: string[] = [];
   const cgroups = decision.cgroups.map((cgroup) => {
     const follows = FOLLOWS[cgroup.level] ?? {};

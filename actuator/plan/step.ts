@@ -62,14 +62,14 @@ export function parentsFirst(paths: Iterable<string>): string[] {
  * `narrow` from the bottom; `set` has no order; a cpuset first gives CPUs up (`release`), then takes some (`claim`), then drops
  * those that it only held for its children (`settle`).
  */
-export type Why = "orphan" | "create" | "complete" | "release" | "set" | "widen" | "claim" | "narrow" | "settle";
+export type StepReason = "orphan" | "create" | "complete" | "release" | "set" | "widen" | "claim" | "narrow" | "settle";
 
 interface StepOf<Op extends string> {
   /** Place in the plan, from 0. */
   readonly id: number;
   readonly op: Op;
   readonly path: string;
-  readonly why: Why;
+  readonly why: StepReason;
   /** Ids of steps without which this one may not be tried. */
   readonly needs: readonly number[];
 }

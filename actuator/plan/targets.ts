@@ -133,7 +133,7 @@ function wantedFiles(
   return wanted;
 }
 
-type Why = Pick<Skip, "code" | "message">;
+type SkipReason = Pick<Skip, "code" | "message">;
 
 function unusable(
   rule: FileRule | null,
@@ -141,7 +141,7 @@ function unusable(
   value: string,
   observed: ObservedCgroup | null,
   state: CgroupState,
-): Why | null {
+): SkipReason | null {
   if (rule === null) {
     return { code: "not_settable", message: `\`${file}\` is not a file that a cgroup v${state.version} plan may set` };
   }

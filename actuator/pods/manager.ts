@@ -14,7 +14,7 @@ import type { ListeningPorts } from "../machine/listening-ports.ts";
 import type { LoopDeps, PassReport } from "../pass/loop.ts";
 import type { Counters } from "../status/counters.ts";
 import { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
-import { ForeignSandboxes, type GivenDevices } from "./admission/foreign-sandboxes.ts";
+import { ForeignSandboxes, type KubeletDevices } from "./admission/foreign-sandboxes.ts";
 import { HostPorts } from "./admission/host-ports.ts";
 import { NodeSnapshotter, PublishedSnapshot, StartRefusals } from "./admission/node-snapshotter.ts";
 import type { OtherKubelet } from "./admission/other-kubelet.ts";
@@ -97,7 +97,7 @@ export interface DecisionDeps {
   /** The health of pods' devices; absent: not known. */
   readonly health?: PodHealth;
   /** The devices that pods hold according to a kubelet's files. Absent: none. */
-  readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
+  readonly kubeletsDevices?: () => Result<readonly KubeletDevices[], string>;
 }
 
 /** Listeners for what happens. */

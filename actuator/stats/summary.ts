@@ -97,9 +97,9 @@ export class UsageHistory {
 }
 
 function rateBetween(then: CgroupUsage, now: CgroupUsage, passedMs: number): UsageRate {
-  const nanos = risen(then.cpuNanos, now.cpuNanos);
-  const periods = risen(then.throttling?.periods, now.throttling?.periods);
-  const throttled = risen(then.throttling?.throttledPeriods, now.throttling?.throttledPeriods);
+  const nanos = counterIncrease(then.cpuNanos, now.cpuNanos);
+  const periods = counterIncrease(then.throttling?.periods, now.throttling?.periods);
+  const throttled = counterIncrease(then.throttling?.throttledPeriods, now.throttling?.throttledPeriods);
   return {
     cpuNanoCores: nanos === null ? null : Math.round((nanos / passedMs) * 1000),
     throttledPermille: periods === null || throttled === null ? null : permille(throttled, periods),
@@ -107,7 +107,7 @@ function rateBetween(then: CgroupUsage, now: CgroupUsage, passedMs: number): Usa
 }
 
 /** A counter that fell belongs to a new cgroup with the same path. */
-const risen = (then: number | null | undefined, now: number | null | undefined): number | null =>
+const counterIncrease = (then: number | null | undefined, now: number | null | undefined): number | null =>
   typeof then !== "number" || typeof now !== "number" || now < then ? null : now - then;
 
 /** The kernel counts a throttled period before the period is over, hence the limit. */
@@ -129,7 +129,7 @@ export interface WritableLayer {
   readonly inodesUsed: number | null;
 }
 
-interface Used {
+interface FileSystemUse {
   readonly time?: string;
   readonly usedBytes?: number;
   readonly inodesUsed?: number;
@@ -179,7 +179,7 @@ export const podsCgroupStats = (podsCgroup: string, seen: StatsObservation): obj
 
 function containerStats(pod: PodStatsTarget, container: ContainerStatsTarget, seen: StatsObservation) {
   const layer = seen.layers.get(container.id);
-  const rootfs: Used = {
+  const rootfs: FileSystemUse = {
     time: seen.at.toISOString(),
     ...(typeof layer?.usedBytes === "number" && { usedBytes: layer.usedBytes }),
     ...(typeof layer?.inodesUsed === "number" && { inodesUsed: layer.inodesUsed }),
@@ -216,12 +216,12 @@ function processStats(counts: readonly (number | null)[]) {
   return known.length === 0 ? undefined : { process_count: known.reduce((sum, count) => sum + count, 0) };
 }
 
-const usedOf = (figure: DiskFigure | null): Used | undefined =>
+const usedOf = (figure: DiskFigure | null): FileSystemUse | undefined =>
   figure === null ? undefined : { time: figure.at, usedBytes: figure.usedBytes, inodesUsed: figure.inodesUsed };
 
 /** kubelet 1.36: calcEphemeralStorage; the latest time counts. */
-function sumOf(parts: readonly (Used | undefined)[], at: string): Used {
-  let sum: Used = { time: at };
+function sumOf(parts: readonly (FileSystemUse | undefined)[], at: string): FileSystemUse {
+  let sum: FileSystemUse = { time: at };
   for (const part of parts) {
     if (part === undefined) continue;
     const { time = at, usedBytes, inodesUsed } = part;

@@ -1,7 +1,7 @@
 import { byText } from "../../api/model/order.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
-import type { Answered, Exec, PodRuntime } from "../containerd/cri.ts";
+import type { Exec, PodRuntime, RuntimeResult } from "../containerd/cri.ts";
 import { containersToKill, effectiveGracePeriod, type StopContainer } from "../lifecycle/container-termination.ts";
 import { podAddresses } from "../lifecycle/env.ts";
 import {
@@ -30,7 +30,7 @@ export interface TakeoverDeps {
   readonly owner: string;
   readonly hostIPs: readonly string[];
   /** The desired pods, read again before each stop; null: they cannot be read now. */
-  readonly wanted: () => Promise<PodsWanted | null>;
+  readonly wanted: () => Promise<PodsToRun | null>;
   readonly onEvent: OnPodEvent;
   /** Called for each end. */
   readonly onEnd: (end: StopEnd) => void;
@@ -43,7 +43,7 @@ export interface StopEnd {
   readonly message: string;
   readonly tookMs: number;
 }
-export interface TakenOver {
+export interface TakeoverResult {
   readonly ends: readonly StopEnd[];
   /** The process that restarts stopped sandboxes, because of which the rest was left; null: none. */
   readonly cameBack: string | null;
@@ -57,7 +57,7 @@ export async function takeOver(
   deps: TakeoverDeps,
   stops: readonly TakeoverStop[],
   signal: AbortSignal,
-): Promise<TakenOver> {
+): Promise<TakeoverResult> {
   const [first, ...rest] = stops;
   const groups = [first === undefined ? [] : [first], ...Map.groupBy(rest, priorityOf).values()];
   const ends: StopEnd[] = [];
@@ -67,7 +67,7 @@ export async function takeOver(
     ends.push(...(await Promise.all(group.map((stop) => stopOne(deps, stop, signal)))));
     // if nothing restarts after the first and the last group, nothing restarts in between
     const isWatched = group[0] === first || group === groups.at(-1);
-    cameBack = isWatched ? await whoCameBack(deps, ends, signal) : null;
+    cameBack = isWatched ? await findRestarted(deps, ends, signal) : null;
   }
   const begun = new Set(ends.map(({ stop }) => stop));
   const why = cameBack === null ? "interrupted" : "something else was started again";
@@ -115,7 +115,7 @@ async function stopOne(deps: TakeoverDeps, planned: TakeoverStop, signal: AbortS
 }
 
 /** Finds a running sandbox with the name of a stopped one: the same sandbox, or another. */
-async function whoCameBack(
+async function findRestarted(
   { runtime, clock, owner }: TakeoverDeps,
   ends: readonly StopEnd[],
   signal: AbortSignal,
@@ -154,7 +154,7 @@ class ForeignGuard implements StopRuntime {
   }
 
   /** Null: nothing of it runs any more. Errors: the runtime's, and that the sandbox has changed. */
-  async check(call: string): Answered<ForeignSandbox | null> {
+  async check(call: string): RuntimeResult<ForeignSandbox | null> {
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
     const { id, uid } = this.#planned;
@@ -166,27 +166,27 @@ class ForeignGuard implements StopRuntime {
       : err({ call, code: "CHANGED", message: `sandbox ${id} is ${fullName(now)}'s now, uid ${now.uid}` });
   }
 
-  async stopContainer(id: string, graceSeconds: number): Answered<null> {
+  async stopContainer(id: string, graceSeconds: number): RuntimeResult<null> {
     const now = await this.#container("StopContainer", id);
     return now.ok && now.value ? this.#runtime.stopContainer(id, graceSeconds) : nothing(now);
   }
-  async exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec> {
+  async exec(id: string, command: readonly string[], timeoutSeconds: number): RuntimeResult<Exec> {
     const now = await this.#container("ExecSync", id);
     if (now.ok && now.value) return this.#runtime.exec(id, command, timeoutSeconds);
     return now.ok ? err({ call: "ExecSync", code: "NOT_FOUND", message: `container ${id} does not run` }) : now;
   }
-  async stopSandbox(id: string): Answered<null> {
+  async stopSandbox(id: string): RuntimeResult<null> {
     const now = await this.check("StopPodSandbox");
     return now.ok && now.value?.id === id ? this.#runtime.stopSandbox(id) : nothing(now);
   }
 
   /** Checks that it is a container of that sandbox, and runs. */
-  async #container(call: string, id: string): Answered<boolean> {
+  async #container(call: string, id: string): RuntimeResult<boolean> {
     const now = await this.check(call);
     return now.ok ? ok(now.value !== null && runningIn(now.value).some((one) => one.id === id)) : now;
   }
 }
-const nothing = <T>(looked: Awaited<Answered<T>>): Awaited<Answered<null>> => (looked.ok ? ok(null) : looked);
+const nothing = <T>(looked: Awaited<RuntimeResult<T>>): Awaited<RuntimeResult<null>> => (looked.ok ? ok(null) : looked);
 
 /** A sandbox that is stopped, with its containers in the order in which they may end. */
 export interface TakeoverStop {
@@ -206,7 +206,7 @@ export interface TakeoverPlan {
   readonly stops: readonly TakeoverStop[];
   readonly stays: readonly TakeoverStay[];
 }
-export type PodsWanted = Pick<DesiredPods, "pods" | "refused">;
+export type PodsToRun = Pick<DesiredPods, "pods" | "refused">;
 
 /**
  * Plans which foreign sandboxes a take-over would stop. Pure. INVARIANT: only sandboxes whose namespace and name
@@ -215,7 +215,7 @@ export type PodsWanted = Pick<DesiredPods, "pods" | "refused">;
  */
 export function takeoverPlan(
   foreign: readonly ForeignSandbox[],
-  { pods, refused }: PodsWanted,
+  { pods, refused }: PodsToRun,
   asked: ReadonlySet<string> | null,
 ): TakeoverPlan {
   const byName = new Map([...pods.values()].map((pod) => [fullName(pod), pod]));
@@ -247,7 +247,7 @@ const stopOf = (pod: RunnablePod, sandbox: ForeignSandbox): TakeoverStop => ({
   graceSeconds: effectiveGracePeriod(pod, null),
 });
 
-function whyNobodys(sandbox: ForeignSandbox, pods: PodsWanted["pods"]): string {
+function whyNobodys(sandbox: ForeignSandbox, pods: PodsToRun["pods"]): string {
   for (const pod of pods.values()) {
     const nodeName = otherNodeOf(pod, sandbox);
     if (nodeName !== null)

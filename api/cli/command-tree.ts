@@ -57,12 +57,12 @@ function optionOf(option: Option): TreeOption {
   return {
     flags: [long, short].filter((flag) => flag !== undefined && flag !== null),
     summary: description,
-    value: takenBy(option),
+    value: valueKindOf(option),
     names: long === "--machine" ? machineNames() : [],
   };
 }
 
-function takenBy({ flags, required, argChoices }: Option): TreeOption["value"] {
+function valueKindOf({ flags, required, argChoices }: Option): TreeOption["value"] {
   if (!required) return "none";
   if (argChoices !== undefined) return argChoices;
   const name = /<([^>.]+)/.exec(flags)?.[1] ?? "";

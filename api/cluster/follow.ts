@@ -55,25 +55,25 @@ const RETRY_MS = [500, 30_000] as const;
  * follower throws.
  */
 export async function followCluster(cluster: Cluster, options: FollowOptions, follower: Follower): Promise<void> {
-  const visits = new Visits(cluster, options, follower);
+  const poller = new NodePoller(cluster, options, follower);
   const observer: Follower = {
     ...boundTo(follower),
     onListed: (resource) => {
-      if (resource === "pods") visits.start(true);
+      if (resource === "pods") poller.start(true);
       follower.onListed?.(resource);
     },
     onFault: (resource, fault) => {
       // nodes are then read without the watch's pods
-      if (resource === "pods") visits.start(false);
+      if (resource === "pods") poller.start(false);
       follower.onFault(resource, fault);
     },
   };
-  const watched = (resource: FollowedResource, keep: Keep): Promise<void> =>
+  const watched = (resource: FollowedResource, keep: ObjectCache): Promise<void> =>
     new Watched(cluster, resource, options, observer, keep).run();
-  const [nodes, pods, events] = [visits.nodes, visits.pods, visits.events];
-  const followed = { nodes, pods, events, resourceclaims: NOTHING } satisfies Record<FollowedResource, Keep>;
+  const [nodes, pods, events] = [poller.nodes, poller.pods, poller.events];
+  const followed = { nodes, pods, events, resourceclaims: NOTHING } satisfies Record<FollowedResource, ObjectCache>;
   await Promise.all(Object.entries(followed).map(([of, keep]) => watched(of as FollowedResource, keep)));
-  visits.stop();
+  poller.stop();
 }
 
 const boundTo = (follower: Follower): Pick<Follower, "onChange" | "onSnapshot"> => ({
@@ -82,12 +82,12 @@ const boundTo = (follower: Follower): Pick<Follower, "onChange" | "onSnapshot"> 
 });
 
 /** The parts of objects that are stored in addition to their versions, and what a change reports from them. */
-interface Keep {
+interface ObjectCache {
   set(key: string, object: Fields): Pick<ClusterChange, "before" | "involvedPod">;
   delete(key: string): Fields | undefined;
 }
 
-const NOTHING: Keep = { set: () => ({}), delete: () => undefined };
+const NOTHING: ObjectCache = { set: () => ({}), delete: () => undefined };
 
 /** One resource, listed and then watched for as long as that works. */
 class Watched {
@@ -95,14 +95,20 @@ class Watched {
   readonly #of: ApiResource & { readonly resource: FollowedResource };
   readonly #options: FollowOptions;
   readonly #follower: Follower;
-  readonly #keep: Keep;
+  readonly #keep: ObjectCache;
   /** Key -> `UID VERSION` of all existing objects. */
   readonly #versions = new Map<string, string>();
   #isListed = false;
   #isFaulty = false;
   #failures = 0;
 
-  constructor(cluster: Cluster, resource: FollowedResource, options: FollowOptions, follower: Follower, keep: Keep) {
+  constructor(
+    cluster: Cluster,
+    resource: FollowedResource,
+    options: FollowOptions,
+    follower: Follower,
+    keep: ObjectCache,
+  ) {
     this.#cluster = cluster;
     this.#of = { resource };
     this.#options = options;
@@ -226,7 +232,7 @@ function bareObject(key: string): Fields {
   return { metadata: namespace === undefined ? { name } : { namespace, name } };
 }
 
-interface Visit {
+interface NodePoll {
   timer: NodeJS.Timeout | undefined;
   /** When the timer fires, and when the last reading ended, by `performance.now()`. */
   dueMs: number;
@@ -246,13 +252,13 @@ const UNREAD = {
 } as const;
 
 /** Reads each node once per interval. Objects are stored as text, which takes a fifth of their memory. */
-class Visits {
+class NodePoller {
   readonly #cluster: Cluster;
   readonly #options: FollowOptions;
   readonly #follower: Follower;
   readonly #limit: LimitFunction;
   readonly #nodes = new Map<string, string>();
-  readonly #visits = new Map<string, Visit>();
+  readonly #polls = new Map<string, NodePoll>();
   /** Key of a pod -> its node. */
   readonly #nodeOfPod = new Map<string, string>();
   /** Node -> key of a pod -> the pod. */
@@ -268,29 +274,29 @@ class Visits {
     this.#limit = pLimit(options.nodesAtATime ?? NODES_AT_A_TIME);
   }
 
-  readonly nodes: Keep = {
+  readonly nodes: ObjectCache = {
     set: (name, node) => {
       const before = this.#nodes.get(name);
       this.#nodes.set(name, JSON.stringify(node));
-      if (!this.#visits.has(name)) {
-        const visit: Visit = { ...UNREAD, timer: undefined };
-        this.#visits.set(name, visit);
-        if (this.#isStarted) this.#schedule(name, visit, 0);
+      if (!this.#polls.has(name)) {
+        const poll: NodePoll = { ...UNREAD, timer: undefined };
+        this.#polls.set(name, poll);
+        if (this.#isStarted) this.#schedule(name, poll, 0);
       }
       return beforeIn(before);
     },
     delete: (name) => {
-      const visit = this.#visits.get(name);
-      if (visit !== undefined) {
-        visit.isGone = true;
-        clearTimeout(visit.timer);
+      const poll = this.#polls.get(name);
+      if (poll !== undefined) {
+        poll.isGone = true;
+        clearTimeout(poll.timer);
       }
-      this.#visits.delete(name);
+      this.#polls.delete(name);
       this.#cluster.kubelets.forget(name);
-      return taken(this.#nodes, name);
+      return removeObject(this.#nodes, name);
     },
   };
-  readonly pods: Keep = {
+  readonly pods: ObjectCache = {
     set: (key, pod) => {
       const { nodeName } = fieldsOf(pod["spec"]);
       if (typeof nodeName !== "string" || nodeName === "") return {};
@@ -305,13 +311,13 @@ class Visits {
       const node = this.#nodeOfPod.get(key);
       this.#nodeOfPod.delete(key);
       const pods = node === undefined ? undefined : this.#podsOfNode.get(node);
-      const pod = pods === undefined ? undefined : taken(pods, key);
+      const pod = pods === undefined ? undefined : removeObject(pods, key);
       if (node !== undefined && pods?.size === 0) this.#podsOfNode.delete(node);
       if (node !== undefined) this.#changed(node);
       return pod;
     },
   };
-  readonly events: Keep = {
+  readonly events: ObjectCache = {
     set: (_key, event) => {
       const { kind, namespace, name } = fieldsOf(event["involvedObject"]);
       if (kind !== "Pod") return {};
@@ -326,47 +332,47 @@ class Visits {
     this.#hasPods ||= hasPods;
     if (this.#isStarted) return;
     this.#isStarted = true;
-    for (const [name, visit] of this.#visits) this.#schedule(name, visit, 0);
+    for (const [name, poll] of this.#polls) this.#schedule(name, poll, 0);
   }
 
   stop(): void {
     this.#isStopped = true;
-    for (const { timer } of this.#visits.values()) clearTimeout(timer);
+    for (const { timer } of this.#polls.values()) clearTimeout(timer);
   }
 
   /** A burst of changes causes one reading, and a long one at most one per `CHANGED_GAP_MS`. */
   #changed(name: string): void {
-    const visit = this.#visits.get(name);
-    if (this.#options.readChangedNodes !== true || visit === undefined || !this.#isStarted) return;
+    const poll = this.#polls.get(name);
+    if (this.#options.readChangedNodes !== true || poll === undefined || !this.#isStarted) return;
     const now = performance.now();
-    const wait = Math.max(CHANGED_MS, visit.readMs + CHANGED_GAP_MS - now);
-    if (visit.isReading) visit.isChanged = true;
-    else if (now + wait < visit.dueMs) this.#schedule(name, visit, wait);
+    const wait = Math.max(CHANGED_MS, poll.readMs + CHANGED_GAP_MS - now);
+    if (poll.isReading) poll.isChanged = true;
+    else if (now + wait < poll.dueMs) this.#schedule(name, poll, wait);
   }
 
-  #schedule(name: string, visit: Visit, waitMs: number): void {
-    clearTimeout(visit.timer);
-    visit.dueMs = performance.now() + waitMs;
-    visit.timer = setTimeout(() => void this.#run(name, visit), waitMs);
+  #schedule(name: string, poll: NodePoll, waitMs: number): void {
+    clearTimeout(poll.timer);
+    poll.dueMs = performance.now() + waitMs;
+    poll.timer = setTimeout(() => void this.#run(name, poll), waitMs);
   }
 
   /** Reads a node. A hash of its name sets when in the interval the next reading is, so that nodes are spread over it. */
-  async #run(name: string, visit: Visit): Promise<void> {
-    visit.isReading = true;
-    await this.#limit(() => this.#visit(name, visit));
-    visit.isReading = false;
-    if (visit.isGone || this.#isStopped) return;
-    visit.readMs = performance.now();
+  async #run(name: string, poll: NodePoll): Promise<void> {
+    poll.isReading = true;
+    await this.#limit(() => this.#readNode(name, poll));
+    poll.isReading = false;
+    if (poll.isGone || this.#isStopped) return;
+    poll.readMs = performance.now();
     const { intervalMs } = this.#options;
     const offset = hashOf(name) % intervalMs;
     const wait = intervalMs - ((((Date.now() - offset) % intervalMs) + intervalMs) % intervalMs);
-    this.#schedule(name, visit, visit.isChanged ? Math.min(wait, CHANGED_GAP_MS) : wait);
+    this.#schedule(name, poll, poll.isChanged ? Math.min(wait, CHANGED_GAP_MS) : wait);
   }
 
-  async #visit(name: string, visit: Visit): Promise<void> {
+  async #readNode(name: string, poll: NodePoll): Promise<void> {
     const node = this.#nodes.get(name);
-    if (node === undefined || visit.isGone || this.#isStopped) return;
-    visit.isChanged = false;
+    if (node === undefined || poll.isGone || this.#isStopped) return;
+    poll.isChanged = false;
     const texts = this.#podsOfNode.get(name)?.values() ?? [];
     const pods = this.#hasPods ? { pods: Array.from(texts, (pod) => JSON.parse(pod) as Fields) } : {};
     const { signal } = this.#options;
@@ -375,14 +381,14 @@ class Visits {
       events: false,
       signal,
     });
-    if (!visit.isGone && !signal.aborted) await this.#follower.onSnapshot(documents);
+    if (!poll.isGone && !signal.aborted) await this.#follower.onSnapshot(documents);
   }
 }
 
 const beforeIn = (text: string | undefined): { readonly before?: Fields } =>
   text === undefined ? {} : { before: JSON.parse(text) as Fields };
 
-function taken(texts: Map<string, string>, key: string): Fields | undefined {
+function removeObject(texts: Map<string, string>, key: string): Fields | undefined {
   const text = texts.get(key);
   texts.delete(key);
   return text === undefined ? undefined : (JSON.parse(text) as Fields);

@@ -30,7 +30,7 @@ export interface HttpAnswer {
 export async function ask(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFault>> {
   const limit = deadline(asked);
   try {
-    const response = await begun(asked, limit.signal);
+    const response = await responseHead(asked, limit.signal);
     const text = await textOf(response, asked.maxBytes);
     if (text === null) return tooLarge(asked);
     return ok({
@@ -66,7 +66,7 @@ export async function askLines(
     }
   };
   try {
-    const response = await begun(asked, limit.signal);
+    const response = await responseHead(asked, limit.signal);
     if (response.statusCode !== 200) {
       const text = (await textOf(response, asked.maxBytes)) ?? "";
       return ok({
@@ -126,7 +126,7 @@ function deadline({ timeoutMs, signal }: HttpAsk): Deadline {
 }
 
 /** Settles when the head of the response has arrived. */
-function begun({ url, headers, agent }: HttpAsk, signal: AbortSignal): Promise<http.IncomingMessage> {
+function responseHead({ url, headers, agent }: HttpAsk, signal: AbortSignal): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const { request } = url.protocol === "https:" ? https : http;
     const sent = request(

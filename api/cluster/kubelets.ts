@@ -41,7 +41,7 @@ const MAX_BYTES = LIMITS.bodyBytes;
 /** A kubelet that failed n times in a row is tried again after 2^n times the first of these, at most the last. */
 const BACK_OFF_MS = [5_000, 300_000] as const;
 
-interface Failing {
+interface KubeletBackoff {
   readonly times: number;
   readonly untilMs: number;
   readonly fault: ClusterFault;
@@ -53,7 +53,7 @@ export class Kubelets {
   readonly #api: ApiServer;
   readonly #options: KubeletOptions;
   readonly #limit: LimitFunction;
-  readonly #failing = new Map<string, Failing>();
+  readonly #failing = new Map<string, KubeletBackoff>();
   #connections: { readonly secureContext: SecureContext | undefined; readonly agent: https.Agent } | undefined;
 
   constructor(access: ClusterConnection, api: ApiServer, options: KubeletOptions) {

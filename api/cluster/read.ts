@@ -95,8 +95,8 @@ export async function readDocuments(
   { pods: known, about: asked, claims = true, events = true, signal }: DocumentOptions = {},
 ): Promise<NodeDocuments> {
   const name = nameOf(node);
-  const kubelet = (of: KubeletPart): Reading => cluster.kubelets.read(node, of, signal);
-  const listed = (of: "pods" | "events", fieldSelector: string): Reading =>
+  const kubelet = (of: KubeletPart): PartResult => cluster.kubelets.read(node, of, signal);
+  const listed = (of: "pods" | "events", fieldSelector: string): PartResult =>
     cluster.api.list({ resource: of }, { fieldSelector }, signal).then((read) => map(read, ({ items }) => list(items)));
   const pods = known === undefined ? podsOf(name, listed, kubelet) : Promise.resolve(ok(list(known)));
   const ofClaims = pods.then(async (read): Promise<ClaimReadings> => {
@@ -104,7 +104,7 @@ export async function readDocuments(
     const bound = read.ok ? podsIn(read.value).filter(isRunning) : [];
     return readClaims(cluster.api, name, asked === undefined ? bound : [...bound, asked], signal);
   });
-  const readings: readonly (readonly [ReadPart, Reading])[] = [
+  const readings: readonly (readonly [ReadPart, PartResult])[] = [
     ["pods", pods],
     ["configz", kubelet("configz")],
     ["stats", kubelet("stats")],
@@ -125,7 +125,7 @@ export async function readDocuments(
   return { name, observedAt: new Date().toISOString(), node, ...parts, missing };
 }
 type ReadPart = Exclude<ClusterPart, "node">;
-type Reading = Promise<Result<unknown, ClusterFault>>;
+type PartResult = Promise<Result<unknown, ClusterFault>>;
 const podsIn = (pods: unknown): readonly Fields[] => {
   const { items } = fieldsOf(pods);
   return Array.isArray(items) ? items.filter(isObject) : [];
@@ -136,9 +136,9 @@ const isRunning = ({ status }: Fields): boolean => !["Succeeded", "Failed"].incl
 /** The pods from the API server, or else from the kubelet, which requires another permission. */
 async function podsOf(
   name: string,
-  listed: (of: "pods", selector: string) => Reading,
-  kubelet: (of: "pods") => Reading,
-): Reading {
+  listed: (of: "pods", selector: string) => PartResult,
+  kubelet: (of: "pods") => PartResult,
+): PartResult {
   const fromApi = await listed("pods", `spec.nodeName=${name}`);
   if (fromApi.ok || fromApi.error.code !== "forbidden") return fromApi;
   const own = await kubelet("pods");

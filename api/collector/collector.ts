@@ -16,9 +16,9 @@ interface CollectorLog {
   /** `fault`: null when it is over. */
   onFault(about: FaultPlace, fault: string | null): void;
   /** Missing permissions that were not reported yet, each with its user if known. */
-  onMissingRights?(missing: readonly LackedRight[]): void;
+  onMissingRights?(missing: readonly MissingRbacRule[]): void;
 }
-type LackedRight = Pick<ClusterFault, "rule" | "user">;
+type MissingRbacRule = Pick<ClusterFault, "rule" | "user">;
 /** `api`: the API that receives everything; a node: one that was read or accepted only in part or not at all. */
 export type FaultPlace = FollowedResource | "api" | { readonly node: string };
 
@@ -220,7 +220,7 @@ export class Collector {
     if (line !== undefined) this.#report({ node }, line);
   }
 
-  #reportMissingRights(all: readonly LackedRight[]): void {
+  #reportMissingRights(all: readonly MissingRbacRule[]): void {
     const fresh = all.filter(({ rule }) => rule !== undefined && !this.#missingRights.has(rule.resource));
     for (const { rule } of fresh) if (rule !== undefined) this.#missingRights.add(rule.resource);
     if (fresh.length > 0) this.#log.onMissingRights?.(fresh);

@@ -28,7 +28,7 @@ export interface SeenOutcome extends NodeOutcome {
 const LATE_MS = 1000;
 /** Enough to find one that left before an outcome, not after. */
 const MAX_LEFT = 16;
-interface LeftPod {
+interface DepartedPod {
   readonly uid: string;
   readonly atMs: number;
 }
@@ -39,7 +39,7 @@ export class OutcomeFinder {
   /** uid of a pod -> its `Unhealthy` events since events are followed, newest last. */
   readonly #unhealthy = new Map<string, Unhealthy[]>();
   /** Node -> the pods that ended or were removed last without an outcome, newest first, each once. */
-  readonly #left = new Map<string, readonly LeftPod[]>();
+  readonly #left = new Map<string, readonly DepartedPod[]>();
   /** uids of pods that were refused, evicted or preempted and still exist. */
   readonly #ended = new Set<string>();
   readonly #listed = new Set<FollowedResource>();
@@ -178,7 +178,7 @@ class ClaimsRead {
   /** `NAMESPACE/NAME` of a claim -> the text of the fields that decisions read; null if it is gone. */
   readonly #claims = new Map<string, Seen<string | null>>();
   readonly #goneClaims = new Set<string>();
-  /** By uid. */
+  /** The scheduled pods by uid. */
   readonly #pods = new Map<string, ScheduledPod>();
   readonly #gonePods = new Set<string>();
   #followedMs = Number.POSITIVE_INFINITY;
@@ -214,14 +214,14 @@ class ClaimsRead {
     // an unreadable claim says nothing about when it changed
     const sinceMs = claim?.success === false ? Number.POSITIVE_INFINITY : Date.now();
     if (this.#claims.get(key)?.is !== is || is === null) this.#claims.set(key, { is, sinceMs });
-    if (isGone) leave(this.#claims, this.#goneClaims, key);
+    if (isGone) markDeleted(this.#claims, this.#goneClaims, key);
     else this.#goneClaims.delete(key);
   }
 
   #pod(object: Fields, isGone: boolean, isWatched: boolean): void {
     const uid = String(fieldsOf(object["metadata"])["uid"]);
     const { nodeName } = fieldsOf(object["spec"]);
-    if (isGone) leave(this.#pods, this.#gonePods, uid);
+    if (isGone) markDeleted(this.#pods, this.#gonePods, uid);
     else if (typeof nodeName === "string" && nodeName !== "" && usesClaims(object)) {
       const before = this.#pods.get(uid);
       const is = claimsOf(object);
@@ -233,7 +233,7 @@ class ClaimsRead {
 }
 
 /** Keeps a deleted one until many more are deleted. */
-function leave(all: Map<string, unknown>, gone: Set<string>, key: string): void {
+function markDeleted(all: Map<string, unknown>, gone: Set<string>, key: string): void {
   if (!all.has(key)) return;
   const [oldest = key] = gone.add(key);
   if (gone.size > MAX_GONE && gone.delete(oldest)) all.delete(oldest);

@@ -57,7 +57,7 @@ export class SnapshotSender {
       const first = await this.#turn(node, snapshot, kinds);
       if (typeof first === "object") return first;
       this.#known.delete(node);
-      const second = first === "tell whole" ? await this.#turn(node, snapshot, kinds) : first;
+      const second = first === "send whole" ? await this.#turn(node, snapshot, kinds) : first;
       if (typeof second === "object") return second;
       this.#noTurnsUntilMs = performance.now() + LOOK_FOR_TURNS_MS;
     }
@@ -72,7 +72,7 @@ export class SnapshotSender {
     node: string,
     snapshot: Fields,
     kinds: readonly Kind[],
-  ): Promise<Result<SnapshotAccepted, ApiFault> | "tell whole" | "no turns"> {
+  ): Promise<Result<SnapshotAccepted, ApiFault> | "send whole" | "no turns"> {
     const known = this.#known.get(node);
     const changes = known === undefined ? null : changesSince(known.digests, snapshot);
     const decisions = kinds.map((kind) => ({ kind, explain: "off", holds: known?.holds.get(kind) }));

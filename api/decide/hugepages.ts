@@ -26,14 +26,14 @@ export function hugePageLimits(amounts: ReadonlyMap<string, Amount>): Record<str
 }
 
 type Limits = Readonly<Record<string, Bytes>>;
-const alike = perObject((_sizes: readonly number[]) => new Map<Bytes, Limits>());
+const limitsBySizes = perObject((_sizes: readonly number[]) => new Map<Bytes, Limits>());
 
 /**
  * One limit (bytes) for every page size of a node. The object is cached by list, since most cgroups of a node share
  * it.
  */
 export function limitEach(sizes: readonly number[], limit: Bytes): Limits {
-  const made = alike(sizes);
+  const made = limitsBySizes(sizes);
   const limits = made.get(limit) ?? Object.fromEntries(sizes.map((size) => [String(size), limit]));
   made.set(limit, limits);
   return limits;

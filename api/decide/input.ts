@@ -3,7 +3,7 @@ import { traitsOf } from "../model/kinds.ts";
 import { PARTS, type Snapshot } from "../model/snapshot.ts";
 
 /** The parts that differ in every snapshot of a node, even if the node has not changed. */
-const ALWAYS_NEW: ReadonlySet<string> = new Set([
+const VOLATILE_PARTS: ReadonlySet<string> = new Set([
   "observedAt",
   "bootId",
   "sequence",
@@ -11,23 +11,23 @@ const ALWAYS_NEW: ReadonlySet<string> = new Set([
   "clockSteppedSince",
   "stats",
 ] satisfies (keyof Snapshot)[]);
-export const isAlwaysNew = (part: string): boolean => ALWAYS_NEW.has(part);
-/** The other parts. */
-export const LASTING = PARTS.filter((part) => !isAlwaysNew(part));
+export const isVolatilePart = (part: string): boolean => VOLATILE_PARTS.has(part);
+/** The parts that change only with the node. */
+export const STABLE_PARTS = PARTS.filter((part) => !isVolatilePart(part));
 
-/** The snapshot without `ALWAYS_NEW`. */
-export function lastingParts(snapshot: Snapshot): Snapshot {
-  const lasting: Partial<Record<keyof Snapshot, unknown>> = {};
-  for (const part of LASTING) if (snapshot[part] !== undefined) lasting[part] = snapshot[part];
-  return lasting as Snapshot;
+/** The snapshot without `VOLATILE_PARTS`. */
+export function stableParts(snapshot: Snapshot): Snapshot {
+  const stable: Partial<Record<keyof Snapshot, unknown>> = {};
+  for (const part of STABLE_PARTS) if (snapshot[part] !== undefined) stable[part] = snapshot[part];
+  return stable as Snapshot;
 }
 
 export const isCacheable = (kind: Kind): boolean => traitsOf(kind).cacheable;
 
-/** A snapshot without `ALWAYS_NEW`, except for the sizes that cacheable kinds read; null: the kind is not cacheable. */
+/** A snapshot without `VOLATILE_PARTS`, except for the sizes that cacheable kinds read; null: the kind is not cacheable. */
 export function cacheableInput(kind: Kind, snapshot: Snapshot): Snapshot | null {
   if (!isCacheable(kind)) return null;
-  const rest = lastingParts(snapshot);
+  const rest = stableParts(snapshot);
   const node = snapshot.stats?.node;
   if (node === undefined) return rest;
   const fs = node.fs && { capacityBytes: node.fs.capacityBytes };

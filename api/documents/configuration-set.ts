@@ -116,17 +116,17 @@ function typedValue(text: string, type: ValueType): Result<unknown, string> {
   if (value === "null") return ok(null);
   if (type === "text") return ok(text);
   if (type === "bool")
-    return value === "true" || value === "false" ? ok(value === "true") : wanted("true or false", text);
+    return value === "true" || value === "false" ? ok(value === "true") : expectedError("true or false", text);
   if (type === "texts") return textsIn(value);
   if (type === "object") return err("is an object: set one of its fields (--patch sets several)");
   if (type === "objects") return documentIn(value, "a list in JSON or YAML, such as [{name: value}]", Array.isArray);
   if (type === "number or text") return ok(NUMBER.test(value) ? Number(value) : text);
   if (NUMBER.test(value) && (type === "number" || Number.isSafeInteger(Number(value)))) return ok(Number(value));
-  return wanted(type === "number" ? "a number" : "a whole number", text);
+  return expectedError(type === "number" ? "a number" : "a whole number", text);
 }
 
 const MAX_SHOWN = 60;
-const wanted = (what: string, text: string): Result<never, string> =>
+const expectedError = (what: string, text: string): Result<never, string> =>
   err(`expected ${what}, found \`${text.slice(0, MAX_SHOWN)}\``);
 
 /** `[a, b]`, `{a, b}` as helm writes it, or `a,b`; an empty text has no items. */
@@ -150,5 +150,5 @@ function textsIn(value: string): Result<readonly string[], string> {
 
 function documentIn<T>(text: string, what: string, is: (value: unknown) => value is T): Result<T, string> {
   const [first, ...others] = parseDocuments(text, "the value").documents;
-  return first !== undefined && others.length === 0 && is(first.value) ? ok(first.value) : wanted(what, text);
+  return first !== undefined && others.length === 0 && is(first.value) ? ok(first.value) : expectedError(what, text);
 }

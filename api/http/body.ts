@@ -68,15 +68,15 @@ function unpacked(
   const bounded = new TransformStream<Uint8Array, Uint8Array>({
     transform: (chunk, controller) => {
       // the window holds what was unpacked last, until the request is answered
-      if (!take(Math.min(chunk.length, Math.max(0, windowBytes - plain)))) throw new Broken("no_room");
+      if (!take(Math.min(chunk.length, Math.max(0, windowBytes - plain)))) throw new BodyError("no_room");
       plain += chunk.length;
-      if (plain > limit && plain > MAX_DENSE * packed) throw new Broken("too_dense");
+      if (plain > limit && plain > MAX_DENSE * packed) throw new BodyError("too_dense");
       controller.enqueue(chunk);
     },
   });
   return stream.pipeThrough(counted).pipeThrough(open()).pipeThrough(bounded);
 }
-class Broken extends Error {
+class BodyError extends Error {
   readonly fault: BodyFault;
   constructor(fault: BodyFault) {
     super(fault);
@@ -85,7 +85,7 @@ class Broken extends Error {
 }
 /** Why a stream of a body broke. */
 export function faultIn(error: unknown): BodyFault {
-  if (error instanceof Broken) return error.fault;
+  if (error instanceof BodyError) return error.fault;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === "ZSTD_error_frameParameter_windowTooLarge" ? "wide_window" : "incomplete";
 }

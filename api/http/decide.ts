@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
-import type { Again, IdempotencyKey, Recorded, Store } from "../../db/store.ts";
+import type { IdempotencyKey, Recorded, Repetition, Store } from "../../db/store.ts";
 import type { ApiDeps, Caller } from "../dependencies.ts";
 import type { Kind } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -24,7 +24,7 @@ type DecidingDeps = Pick<ApiDeps, "now" | "log" | "evaluate" | "sha256" | "recor
   readonly metrics: Counts;
 };
 
-interface Asking {
+interface DecideContext {
   readonly deps: DecidingDeps;
   readonly caller: Caller;
   readonly requestId: string;
@@ -40,7 +40,7 @@ interface Asking {
 }
 
 /** Decides, records, and answers the JSON text of the answer; in UTF-8 where that was made in another thread. */
-export async function decide(asking: Asking): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
+export async function decide(asking: DecideContext): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
   const { deps, bytes, kind } = asking;
   const offThread = decideOffThread(asking, bytes.length);
   if (offThread !== null) return offThread;
@@ -49,12 +49,12 @@ export async function decide(asking: Asking): Promise<Result<string | Uint8Array
   return evaluation.state === "wants_snapshot" ? decideOn(asking, evaluation) : answer(asking, job, evaluation);
 }
 
-const decideOffThread = ({ deps, signal, caller, requestId, bytes, kind, key, record }: Asking, size: number) =>
+const decideOffThread = ({ deps, signal, caller, requestId, bytes, kind, key, record }: DecideContext, size: number) =>
   deps.offThread?.decide({ caller, requestId, bytes, kind, key, record }, size, signal) ?? null;
 
 /** Decides on a snapshot of the history, which is not decoded here if it is large. */
 async function decideOn(
-  asking: Asking,
+  asking: DecideContext,
   { snapshotId, request }: Extract<Evaluation, { state: "wants_snapshot" }>,
 ): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
   const { deps, kind } = asking;
@@ -68,7 +68,7 @@ async function decideOn(
   return answer(asking, job, await deps.evaluate(job));
 }
 
-async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Result<string, Problem>> {
+async function answer(asking: DecideContext, job: Job, first: Evaluation): Promise<Result<string, Problem>> {
   const { deps, caller } = asking;
   const evaluated = await withFacts(asking, job, first);
   if (!evaluated.ok) return evaluated;
@@ -107,7 +107,7 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
 
 /** For a kind that remembers facts, adds the node's facts from the history to the request. */
 async function withFacts(
-  { deps, caller }: Asking,
+  { deps, caller }: DecideContext,
   job: Job,
   evaluation: Evaluation,
 ): Promise<Result<Evaluation, Problem>> {
@@ -123,7 +123,7 @@ async function withFacts(
  * nothing was recorded.
  */
 async function record(
-  { deps, caller, requestId, key, record: isWanted }: Asking,
+  { deps, caller, requestId, key, record: isWanted }: DecideContext,
   decision: Decision,
   now: EpochMs,
 ): Promise<Recorded | NotRecorded> {
@@ -172,15 +172,18 @@ async function claim(
   };
 }
 
-type Answered = Pick<DecisionRow, "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict"> &
+type AnsweredRow = Pick<
+  DecisionRow,
+  "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict"
+> &
   Pick<Decision, "assumed" | "leftOut" | "profile"> &
   Pick<Recorded, "again">;
 /** Inserts the body's JSON text unchanged, since it is the largest part and exists already. */
-const answerText = (row: Answered & Pick<DecisionRow, "body">, notRecorded: NotRecorded | null): string =>
+const answerText = (row: AnsweredRow & Pick<DecisionRow, "body">, notRecorded: NotRecorded | null): string =>
   spliced(answerHead(row, notRecorded), row.body);
 
 /** The members of an answer before those of its body. `notRecorded`: null where it was recorded. */
-export function answerHead(row: Answered, notRecorded: NotRecorded | null): string {
+export function answerHead(row: AnsweredRow, notRecorded: NotRecorded | null): string {
   const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile, again } = row;
   return JSON.stringify({
     id,
@@ -191,7 +194,7 @@ export function answerHead(row: Answered, notRecorded: NotRecorded | null): stri
     snapshotId,
     decidedAt: rfc3339(decidedAtMs),
     recorded: notRecorded === null,
-    ...(again === undefined ? {} : { again: againOf(again) }),
+    ...(again === undefined ? {} : { again: repetitionOf(again) }),
     ...(notRecorded === null ? {} : { notRecorded }),
     verdict,
     ...(assumed.length === 0 ? {} : { assumed }),
@@ -199,7 +202,7 @@ export function answerHead(row: Answered, notRecorded: NotRecorded | null): stri
   });
 }
 
-const againOf = ({ times, firstAtMs, firstSnapshotId }: Again) => ({
+const repetitionOf = ({ times, firstAtMs, firstSnapshotId }: Repetition) => ({
   times,
   firstDecidedAt: rfc3339(firstAtMs),
   firstSnapshotId,

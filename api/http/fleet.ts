@@ -13,6 +13,7 @@ import {
   ASKED_VERSION,
   comparePlaces,
   FLEET_SORTS,
+  FLEET_VIEWS,
   type FleetCursor,
   type FleetFilter,
   type FleetNode,
@@ -24,7 +25,6 @@ import {
   NO_ASKED_VERSION,
   ordered,
   placeOf,
-  SHOWS,
   usualOrder,
 } from "../service/fleet.ts";
 import { parseLabelSelector } from "../service/label-selector.ts";
@@ -152,8 +152,8 @@ const HEADROOM_COLUMNS = ["threshold", "type", "distance", "ratio", "metAt"] as 
 const headroomCells = ({ headroom }: FleetNode): readonly CsvCell[] =>
   EVICTION_SIGNALS.flatMap((signal) => {
     const first = headroom.find((one) => one.signal === signal);
-    const told = first === undefined ? null : headroomOf(first);
-    return HEADROOM_COLUMNS.map((column) => told?.[column] ?? null);
+    const fields = first === undefined ? null : headroomOf(first);
+    return HEADROOM_COLUMNS.map((column) => fields?.[column] ?? null);
   });
 
 const nodesCsv = (nodes: readonly FleetNode[]): string =>
@@ -235,7 +235,7 @@ function filterIn(given: FleetParameters, issues: InputIssue[]): FleetFilter {
     kind: among(issues, "kind", given.kind, KINDS),
     verdict: among(issues, "verdict", given.verdict, VERDICTS),
     condition: among(issues, "pressure", given.pressure, PRESSURES),
-    show: among(issues, "show", given.show, SHOWS),
+    show: among(issues, "show", given.show, FLEET_VIEWS),
   };
   const texts = { name, namePrefix, zone, kubelet, reason, ...words };
   const known = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));

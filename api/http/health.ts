@@ -6,7 +6,7 @@ import { fleetOf } from "../service/fleet.ts";
 import { DEFAULT_METRICS_NODES, fleetMetrics } from "../service/fleet-metrics.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { WHOLE_MS } from "./agreement.ts";
-import { handOver } from "./off-thread.ts";
+import { answerOffThread } from "./off-thread.ts";
 import { type Exchange, JSON_TYPE, type Route } from "./route.ts";
 
 /** The policy for nodes that report no version, and all policies. */
@@ -52,7 +52,7 @@ const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 /** GET /metrics: metrics of the process and of the nodes; if the history cannot be read, of the process alone. */
 async function getMetrics(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { metrics } = exchange.deps;
-  const nodes = await handOver(NODE_METRICS, exchange, new URL(NODE_METRICS.path, exchange.c.req.raw.url).href);
+  const nodes = await answerOffThread(NODE_METRICS, exchange, new URL(NODE_METRICS.path, exchange.c.req.raw.url).href);
   if (!nodes.ok) metrics.historyFailed(nodes.error.code);
   const { type, text } = await metrics.render();
   // from a thread it comes in bytes

@@ -56,7 +56,7 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
   const { closing } = streams;
   const ended = Promise.withResolvers<void>();
   const bytes = new TextEncoder();
-  let told = first;
+  let lastSent = first;
   let quietMs = 0;
   let ageMs = 0;
   let isLooking = false;
@@ -83,10 +83,10 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
     if (timer === undefined) return;
     if (!found.ok) return end();
     quietMs += LOOK_MS;
-    const isNew = found.value.id !== told.id || found.value.decidedAt !== told.decidedAt;
+    const isNew = found.value.id !== lastSent.id || found.value.decidedAt !== lastSent.decidedAt;
     if (!isNew && quietMs < BEAT_MS) return;
     controller.enqueue(bytes.encode(isNew ? eventText(found.value) : ": still here\n\n"));
-    told = found.value;
+    lastSent = found.value;
     quietMs = 0;
   };
   const body = new ReadableStream<Uint8Array>({

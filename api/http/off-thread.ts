@@ -8,7 +8,7 @@ import { packed } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
 
 /** Answers a request in a thread, or here where there is none. `url`: of the route, where the request was for another one. */
-export async function handOver(
+export async function answerOffThread(
   route: Route,
   exchange: Exchange,
   url: string = exchange.c.req.raw.url,

@@ -7,7 +7,7 @@ import { similarName, suggestionText } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import { decisionNamed, notFoundText } from "../service/decision-named.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
-import { speaksFor } from "./auth/authorize.ts";
+import { mayAccessNode } from "./auth/authorize.ts";
 import type { BudgetLease } from "./body-budget.ts";
 
 /** One request on its way through a route. */
@@ -93,7 +93,7 @@ export function queryOf<Name extends string>(
 export const queryProblem = (issues: readonly InputIssue[]): Result<never, Problem> =>
   problem("invalid_query", `${issues[0]?.path}: ${issues[0]?.message}`, { issues });
 
-interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
+interface StoreAccess<Read extends keyof Store> extends Pick<Exchange, "caller"> {
   readonly deps: { readonly store: Pick<Store, Read> };
 }
 
@@ -102,22 +102,22 @@ interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
  * see, which gives the same answer; or several match.
  */
 export async function decisionSeen(
-  { deps, caller }: Asking<"getDecision" | "decisionsBeginning">,
+  { deps, caller }: StoreAccess<"getDecision" | "decisionsBeginning">,
   id: string,
 ): Promise<Result<DecisionRow, Problem>> {
-  const found = await decisionNamed(deps.store, id, (node) => speaksFor(caller, node));
+  const found = await decisionNamed(deps.store, id, (node) => mayAccessNode(caller, node));
   if (!found.ok) return historyProblem(found.error);
   return found.value.row === null ? unknownDecision(id, found.value.ids) : ok(found.value.row);
 }
 
 /** The snapshot of this id. Errors: as of a decision. */
 export async function snapshotSeen(
-  { deps, caller }: Asking<"getSnapshot">,
+  { deps, caller }: StoreAccess<"getSnapshot">,
   id: string,
 ): Promise<Result<SnapshotRow, Problem>> {
   const found = await deps.store.getSnapshot(id);
   if (!found.ok) return historyProblem(found.error);
-  return found.value !== null && speaksFor(caller, found.value.node) ? ok(found.value) : unknownSnapshot(id);
+  return found.value !== null && mayAccessNode(caller, found.value.node) ? ok(found.value) : unknownSnapshot(id);
 }
 
 export const unknownDecision = (id: string, several: readonly string[] = []): Result<never, Problem> =>

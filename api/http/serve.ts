@@ -9,16 +9,16 @@ import { ANONYMOUS, type Identified, INTERNAL, identify, isForeign, nameOf, requ
 import { setCookie } from "./auth/session.ts";
 import { bytesInFlight } from "./body.ts";
 import { type BodyBudget, bodyBudget } from "./body-budget.ts";
-import { handOver } from "./off-thread.ts";
+import { answerOffThread } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
 import { nodeTurns, withWaiting } from "./turns.ts";
 
 /** Remembers the last answer that failed because of a damaged file, in any thread, until the same answer succeeds. */
-class SeenDamage {
+class DamageStatus {
   #last: { readonly path: string; readonly message: string } | null = null;
 
-  see(path: string, outcome: Result<unknown, Problem>): void {
+  observe(path: string, outcome: Result<unknown, Problem>): void {
     if (!outcome.ok && outcome.error.isDamaged === true) this.#last = { path, message: outcome.error.detail };
     else if (outcome.ok && this.#last?.path === path) this.#last = null;
   }
@@ -49,21 +49,21 @@ interface Server {
 
 /** Builds the server. Every request passes the same steps: name, caller, queue, log line, counters, answer. */
 export function server(given: ApiDeps, problemPage: ProblemPage): Server {
-  const damage = new SeenDamage();
+  const damage = new DamageStatus();
   const turns = nodeTurns(given);
   const deps: ApiDeps = { ...given, turns, store: damage.over(withWaiting(given.store, turns)) };
-  const ways: Ways = {
+  const context: ServeContext = {
     queue: gate(deps.limits.concurrency),
-    room: bodyBudget(bytesInFlight(deps.limits)),
+    budget: bodyBudget(bytesInFlight(deps.limits)),
     damage,
     problemPage,
   };
   return {
-    route: (route, c) => serve(deps, ways, route, c),
+    route: (route, c) => serve(deps, context, route, c),
     wrongMethod: (allow, c) =>
       serveProblem(
         deps,
-        ways,
+        context,
         c,
         problem(
           "method_not_allowed",
@@ -72,24 +72,24 @@ export function server(given: ApiDeps, problemPage: ProblemPage): Server {
         ),
       ),
     notFound: (c) =>
-      serveProblem(deps, ways, c, problem("not_found", `there is no route \`${c.req.path.slice(0, 200)}\``)),
-    fault: (error, c) => serveProblem(deps, ways, c, fault(deps, requestIdOf(c), error)),
+      serveProblem(deps, context, c, problem("not_found", `there is no route \`${c.req.path.slice(0, 200)}\``)),
+    fault: (error, c) => serveProblem(deps, context, c, fault(deps, requestIdOf(c), error)),
   };
 }
 
 /** A problem as the page that a browser shows. */
 type ProblemPage = (problem: Problem, requestId: string, path: string) => Promise<Result<Reply, never>>;
 
-interface Ways {
+interface ServeContext {
   readonly queue: Gate;
-  readonly room: BodyBudget;
-  readonly damage: SeenDamage;
+  readonly budget: BodyBudget;
+  readonly damage: DamageStatus;
   readonly problemPage: ProblemPage;
 }
 
-async function serve(deps: ApiDeps, ways: Ways, route: Route, c: Context): Promise<Response> {
-  const { queue, room, damage } = ways;
-  const held = room();
+async function serve(deps: ApiDeps, context: ServeContext, route: Route, c: Context): Promise<Response> {
+  const { queue, budget, damage } = context;
+  const held = budget();
   const { signal } = c.req.raw;
   const started = performance.now();
   const requestId = requestIdOf(c);
@@ -111,9 +111,9 @@ async function serve(deps: ApiDeps, ways: Ways, route: Route, c: Context): Promi
     outcome = fault(deps, requestId, error);
   }
   // /readyz itself only repeats what was seen elsewhere
-  if (route.scope !== null) damage.see(c.req.path, outcome);
+  if (route.scope !== null) damage.observe(c.req.path, outcome);
   const isPage = route.page === true && wantsPage(c);
-  const shown = outcome.ok || !isPage ? outcome : await pageOf(ways, outcome.error, requestId, c);
+  const shown = outcome.ok || !isPage ? outcome : await pageOf(context, outcome.error, requestId, c);
   const response = await respond(deps, c, requestId, shown);
   const { status } = response;
   if (known?.session != null && route.page === true)
@@ -136,7 +136,7 @@ async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, P
   const isLook = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
   if (isLook) await exchange.deps.turns?.flushForReader(exchange.c.req.param("node"));
   return route.offThread === true && exchange.deps.offThread !== undefined
-    ? handOver(route, exchange)
+    ? answerOffThread(route, exchange)
     : route.handle(exchange);
 }
 
@@ -168,10 +168,15 @@ const foreign = (origin: string | undefined, host: string): Result<never, Proble
     `a page of another site${origin === undefined ? "" : ` (\`${origin.slice(0, 253)}\`)`} made a browser send this to \`${host.slice(0, 253)}\``,
   );
 
-async function serveProblem(deps: ApiDeps, ways: Ways, c: Context, outcome: Result<Reply, Problem>): Promise<Response> {
+async function serveProblem(
+  deps: ApiDeps,
+  context: ServeContext,
+  c: Context,
+  outcome: Result<Reply, Problem>,
+): Promise<Response> {
   const requestId = requestIdOf(c);
   const span = deps.tracing?.request(c.req.raw, c.env, requestId);
-  const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(ways, outcome.error, requestId, c);
+  const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(context, outcome.error, requestId, c);
   const response = await respond(deps, c, requestId, shown);
   account(deps, c, {
     route: NO_ROUTE,
@@ -194,7 +199,7 @@ const isOfBrowser = (c: Context): boolean =>
 
 /** The same problem as a page, with its own status and headers. */
 async function pageOf(
-  { problemPage }: Ways,
+  { problemPage }: ServeContext,
   problem: Problem,
   requestId: string,
   { req }: Context,

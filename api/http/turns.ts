@@ -103,8 +103,8 @@ function answerText(answer: TurnAnswer): string {
     return `{"kind":${JSON.stringify(answer.kind)},"problem":${lineProblemText(answer.problem)}}`;
   const { decision, id, decidedAtMs, notRecorded, again, patch, holds } = answer;
   const { kind, node, policyVersion, snapshotId, verdict, assumed, leftOut, profile } = decision;
-  const told = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
-  const row = again === null ? told : { ...told, again };
+  const fields = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
+  const row = again === null ? fields : { ...fields, again };
   const head = answerHead(row, notRecorded);
   return spliced(head, patch === null ? decision.body : JSON.stringify({ holds, patch }));
 }

@@ -75,10 +75,10 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
   }
   const history = asksHistory ? await historyOf(exchange, body, about.value, to) : ok(null);
   if (!history.ok) return history;
-  const told = report.ok
+  const outcome = report.ok
     ? { report: report.value, unreported: null }
     : { report: null, unreported: report.error.detail };
-  const answer: UpgradeAnswer = { ...told, history: history.value };
+  const answer: UpgradeAnswer = { ...outcome, history: history.value };
   return json(answer);
 }
 

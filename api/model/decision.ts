@@ -65,9 +65,9 @@ export interface Refusal {
 /** Does not compile if a kind has a name and no spec, or a spec and no name. */
 type Named<S extends Readonly<Record<Kind, unknown>>, N extends Kind> = { readonly [K in N]: S[K] };
 type Specs = Named<typeof KIND_SPECS, keyof typeof KIND_SPECS>;
-type Checked<D extends (...args: never) => unknown> = Extract<ReturnType<D>, { readonly ok: true }>;
+type OkResult<D extends (...args: never) => unknown> = Extract<ReturnType<D>, { readonly ok: true }>;
 /** The type of each kind's ask; undefined: the kind asks nothing beyond the snapshot. */
-export type AskOf = { readonly [K in Kind]: Checked<Specs[K]["ask"]["decode"]>["value"] };
+export type AskOf = { readonly [K in Kind]: OkResult<Specs[K]["ask"]["decode"]>["value"] };
 export type DecisionOf = { readonly [K in Kind]: Form<Specs[K]["decision"]> };
 /** The codes of a kind's reasons. */
 export type ReasonCode<K extends Kind = Kind> = Specs[K]["reasons"][number];

@@ -29,13 +29,13 @@ type Total = { units: number; milliCpu: number };
  * Finds amounts that are valid one by one but whose sum is not exact. INVARIANT: after this check every sum of a
  * decision is exact.
  */
-function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look = LOOK): readonly InputIssue[] {
+function amountIssues(snapshot: Snapshot, at: string, podsAt: string, checks = POD_CHECKS): readonly InputIssue[] {
   const allocated: Total = { units: 0, milliCpu: 0 };
   for (const entry of Object.values(snapshot.assignments?.allocated_pods_state?.entries ?? {})) {
     addRequirements(allocated, entry.PodLevelResources);
     for (const resources of Object.values(entry.ContainerResources ?? {})) addRequirements(allocated, resources);
   }
-  const found: InputIssue[] = [...amountsOfPods(snapshot.pods ?? [], podsAt, look)];
+  const found: InputIssue[] = [...amountsOfPods(snapshot.pods ?? [], podsAt, checks)];
   if (isTooMuch(allocated)) found.push({ path: joinPath(at, ["assignments", "allocated_pods_state"]), message });
   if (snapshot.machine !== undefined && machineUnits(snapshot.machine) > LIMITS.units) {
     found.push({ path: joinPath(at, ["machine", "numaNodes"]), message });
@@ -43,10 +43,10 @@ function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look = LOO
   return found;
 }
 /** The check of `amountIssues` for pods alone. `at`: the path of the pods. */
-export function amountsOfPods(pods: readonly Pod[], at: string, look = LOOK): readonly InputIssue[] {
+export function amountsOfPods(pods: readonly Pod[], at: string, checks = POD_CHECKS): readonly InputIssue[] {
   const total: Total = { units: 0, milliCpu: 0 };
   for (const pod of pods) {
-    const { units, milliCpu } = look.totalOf(pod);
+    const { units, milliCpu } = checks.totalOf(pod);
     total.units += units;
     total.milliCpu += milliCpu;
   }
@@ -68,11 +68,11 @@ function totalOf(pod: Pod): Readonly<Total> {
   return total;
 }
 /** Checks of one pod by itself: the sum of its amounts, and its duplicates. */
-interface PodLook {
+interface PodChecks {
   readonly totalOf: (pod: Pod) => Readonly<Total>;
   readonly repeatedIn: (pod: Pod) => { readonly id: string | undefined; readonly name: string | undefined };
 }
-const LOOK: PodLook = {
+const POD_CHECKS: PodChecks = {
   totalOf,
   repeatedIn: (pod) => ({ id: repeatedContainerId(pod), name: repeatedName(pod) }),
 };
@@ -80,7 +80,7 @@ const LOOK: PodLook = {
  * The same checks with their results cached by pod object, for a node that is posted again with mostly the same
  * objects.
  */
-const KEPT_LOOK: PodLook = { totalOf: perObject(totalOf), repeatedIn: perObject(LOOK.repeatedIn) };
+const CACHED_POD_CHECKS: PodChecks = { totalOf: perObject(totalOf), repeatedIn: perObject(POD_CHECKS.repeatedIn) };
 function addStatus(total: Total, status: ContainerStatus): void {
   addList(total, status.allocatedResources);
   addRequirements(total, status.resources);
@@ -112,7 +112,7 @@ function machineUnits({ numaNodes }: Machine): number {
 
 /** Checks a posted snapshot and parses it once. Errors: every issue with its path, at most `LIMITS.issues`. */
 export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readonly InputIssue[]> {
-  const parsed = parseLenient(quickest(), input);
+  const parsed = parseLenient(compiledSchema(), input);
   if (!parsed.success) return err(issuesOf(parsed.error, input, at));
   const pods = parsed.data.pods?.map(withDefaultRequests);
   const snapshot: Snapshot = pods === undefined ? parsed.data : { ...parsed.data, pods };
@@ -134,9 +134,9 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
  * Finds faults that only the whole snapshot has, if it is assembled from parts that were checked before: duplicates
  * among pods, and amounts that are too large together. Each pod is checked once. `podsAt`: the path of the pods.
  */
-export const togetherIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] => [
-  ...podIssues(snapshot.pods ?? [], (i) => `${podsAt}[${i}]`, KEPT_LOOK),
-  ...amountIssues(snapshot, at, podsAt, KEPT_LOOK),
+export const crossFieldIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] => [
+  ...podIssues(snapshot.pods ?? [], (i) => `${podsAt}[${i}]`, CACHED_POD_CHECKS),
+  ...amountIssues(snapshot, at, podsAt, CACHED_POD_CHECKS),
 ];
 
 /**
@@ -215,7 +215,7 @@ let compiled: typeof snapshotSchema | undefined;
 const COMPILED_AFTER = 100;
 let decodings = 0;
 /** The compiled schema once it pays, if code generation is allowed. */
-function quickest(): typeof snapshotSchema {
+function compiledSchema(): typeof snapshotSchema {
   // z.compile itself does not heed the setting
   if (z.config().jitless === true || decodings++ < COMPILED_AFTER) return snapshotSchema;
   compiled ??= z.compile(snapshotSchema);
@@ -225,7 +225,7 @@ function quickest(): typeof snapshotSchema {
 /** Compiles the schema ahead (some 50 ms), so that no request waits for it. */
 export function prepareDecoding(): void {
   decodings = COMPILED_AFTER;
-  quickest().safeParse({});
+  compiledSchema().safeParse({});
 }
 
 export function issuesOf(error: z.ZodError, input: unknown, at: string): readonly InputIssue[] {
@@ -285,7 +285,11 @@ const podsPath = (input: unknown, at: string): string =>
  * Finds faults that no single field's schema can see: two pods with one uid, two containers with one name, an
  * annotation that serves as uid. `place`: the path of a pod.
  */
-export function podIssues(pods: readonly Pod[], place: (i: number) => string, look = LOOK): readonly InputIssue[] {
+export function podIssues(
+  pods: readonly Pod[],
+  place: (i: number) => string,
+  checks = POD_CHECKS,
+): readonly InputIssue[] {
   const issues: InputIssue[] = [];
   const seen = new Map<string, number>();
   for (const [i, pod] of pods.entries()) {
@@ -300,7 +304,7 @@ export function podIssues(pods: readonly Pod[], place: (i: number) => string, lo
       const path = joinPath(`${here}.metadata.annotations`, [MIRROR_ANNOTATION]);
       issues.push({ path, message: "names the pod's cgroup: must be letters, digits, `-` or `.`, at most 253" });
     }
-    const { id, name: twin } = look.repeatedIn(pod);
+    const { id, name: twin } = checks.repeatedIn(pod);
     if (id !== undefined) issues.push({ path: `${here}.status`, message: `two containers have the id \`${id}\`` });
     if (twin !== undefined) issues.push({ path: `${here}.spec`, message: `two containers are named \`${twin}\`` });
     if (issues.length >= LIMITS.issues) break;
@@ -367,14 +371,14 @@ function cpuIssues({ cpus = [], offlineCpus }: Machine, at: string): readonly In
   if (both !== undefined) {
     issues.push({ path: `${at}.offlineCpus`, message: `CPU ${both} is also ${at}.cpus[${seen.get(both)}]` });
   }
-  return [...issues, ...holes(seen, new Set(offline ?? []), at)];
+  return [...issues, ...gapIssues(seen, new Set(offline ?? []), at)];
 }
 
 /**
  * Reports CPU numbers that the machine does not list: each may be offline or forgotten, and only the sender knows
  * which.
  */
-function holes(seen: ReadonlyMap<number, number>, offline: ReadonlySet<number>, at: string): readonly InputIssue[] {
+function gapIssues(seen: ReadonlyMap<number, number>, offline: ReadonlySet<number>, at: string): readonly InputIssue[] {
   const last = Math.max(-1, ...seen.keys());
   for (let cpu = 0; cpu < last; cpu++) {
     if (seen.has(cpu) || offline.has(cpu)) continue;

@@ -51,7 +51,7 @@ const list = (v: unknown): readonly Fields[] =>
 function fromMachineInfo(v: unknown, ctx: z.RefinementCtx): unknown {
   const info = v as Fields | null;
   if (typeof v !== "object" || info === null || !Array.isArray(info["topology"])) return v;
-  const faults = misshapen(info["topology"]);
+  const faults = shapeFaults(info["topology"]);
   for (const { path, message } of faults) ctx.addIssue({ code: "custom", message, path: [...path] });
   if (faults.length > 0) return z.NEVER;
   const nodes = list(info["topology"]);
@@ -65,22 +65,22 @@ function fromMachineInfo(v: unknown, ctx: z.RefinementCtx): unknown {
     swapBytes: info["swap_capacity"],
   };
 }
-interface Misshapen {
+interface ShapeFault {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 /** Lists what the conversion would lose: members that are not objects, and non-lists where a list is expected. */
-function misshapen(topology: readonly unknown[]): readonly Misshapen[] {
-  const faults: Misshapen[] = [];
-  const isArray = (v: unknown, path: Misshapen["path"]): v is readonly unknown[] => {
+function shapeFaults(topology: readonly unknown[]): readonly ShapeFault[] {
+  const faults: ShapeFault[] = [];
+  const isArray = (v: unknown, path: ShapeFault["path"]): v is readonly unknown[] => {
     // Go writes an empty list as null
     if (!Array.isArray(v) && v !== undefined && v !== null) faults.push({ path, message: "expected an array" });
     return Array.isArray(v);
   };
   const eachOf = (
     v: unknown,
-    path: Misshapen["path"],
-    look: (member: Fields, path: Misshapen["path"]) => void,
+    path: ShapeFault["path"],
+    look: (member: Fields, path: ShapeFault["path"]) => void,
   ): void => {
     if (!isArray(v, path)) return;
     for (const [i, member] of v.entries()) {

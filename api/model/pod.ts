@@ -137,7 +137,7 @@ const nodeClaimStatus = z.object({
 });
 
 /** A text of which the beginning is kept. */
-const begun = (most: number) =>
+const truncatedText = (most: number) =>
   z.string().transform((text) => (text.length > most ? `${text.slice(0, most - 1)}…` : text));
 const LONGEST_REASON = 128;
 const LONGEST_MESSAGE = 1024;
@@ -151,7 +151,7 @@ const condition = z
     type: text,
     status: optional(text),
     reason: optional(text),
-    message: optional(begun(LONGEST_MESSAGE)),
+    message: optional(truncatedText(LONGEST_MESSAGE)),
     lastTransitionTime: optional(timestamp),
   })
   .transform((whole): typeof whole => {
@@ -165,8 +165,8 @@ export const conditionIn = ({ status }: Pod, type: string): z.output<typeof cond
 
 const podStatus = z.object({
   phase: optional(text),
-  reason: optional(begun(LONGEST_REASON)),
-  message: optional(begun(LONGEST_MESSAGE)),
+  reason: optional(truncatedText(LONGEST_REASON)),
+  message: optional(truncatedText(LONGEST_MESSAGE)),
   qosClass: optional(z.enum(["Guaranteed", "Burstable", "BestEffort", ""])),
   containerStatuses: optional(statuses),
   initContainerStatuses: optional(statuses),

@@ -296,14 +296,14 @@ const podPartsOf = ({ preempt }: Pick<Preemption, "preempt">): readonly PodPart[
 
 /** The reason in the event and the status of each pod that is ended for another. kubelet 1.36: events.PreemptContainer. */
 const PREEMPTING = "Preempting";
-const roomMade = (preempt: readonly unknown[]): string | null => (preempt.length > 0 ? PREEMPTING : null);
+const preemptingReason = (preempt: readonly unknown[]): string | null => (preempt.length > 0 ? PREEMPTING : null);
 
 export const admission = {
   decides: "whether the kubelet admits a pod, with every reason to refuse it",
   ask: podAsk,
   decision: admissionDecision,
   reasons: ADMISSION_REASONS,
-  reasonOf: ({ reason, preempt }: AdmissionDecision) => (reason === "" ? roomMade(preempt) : reason),
+  reasonOf: ({ reason, preempt }: AdmissionDecision) => (reason === "" ? preemptingReason(preempt) : reason),
   podPartsOf,
   facts: null,
   traits: {
@@ -329,7 +329,7 @@ export const preemption = {
   decision: preemptionDecision,
   reasons: PREEMPTION_REASONS,
   reasonOf: ({ admit, preempt, remainingReasons: [first = NOT_RECOVERED] }: PreemptionDecision) =>
-    admit ? roomMade(preempt) : first,
+    admit ? preemptingReason(preempt) : first,
   podPartsOf,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", whatIf: "not-asked", nodePage: "not-drawn", up: "not-asked", collected: null },

@@ -50,10 +50,10 @@ export type SnapshotChanges = z.output<typeof snapshotChanges>;
 export const LOOK_FOR_TURNS_MS = 10 * 60_000;
 
 /**
- * What a caller does after a refused turn, by its HTTP status: it sends everything (`tell whole`), continues without turns (`no
+ * What a caller does after a refused turn, by its HTTP status: it sends everything (`send whole`), continues without turns (`no
  * turns`), or accepts the refusal. `hasReferred`: the turn referred to something that the API may have discarded.
  */
-export function turnRefusal(status: number | undefined, hasReferred: boolean): "tell whole" | "no turns" | "refused" {
+export function turnRefusal(status: number | undefined, hasReferred: boolean): "send whole" | "no turns" | "refused" {
   if (status === 404 || status === 405) return "no turns";
-  return hasReferred && (status === 400 || status === 409 || status === 422) ? "tell whole" : "refused";
+  return hasReferred && (status === 400 || status === 409 || status === 422) ? "send whole" : "refused";
 }

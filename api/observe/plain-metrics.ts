@@ -118,7 +118,7 @@ export interface MetricForm<L extends string = string> {
 }
 
 /** Sums by label values. Times become a summary: their sum and their count. */
-class Family {
+class MetricFamily {
   readonly #name: string;
   readonly #help: string;
   readonly #type: "counter" | "summary";
@@ -152,15 +152,15 @@ class Family {
 
 /** Counts of this isolate since it started: Workers run many, so they are a sample. Needs nothing from the platform. */
 export function plainMetrics(): Metrics {
-  const requests = new Family(METRICS.requests, "counter");
-  const duration = new Family(METRICS.duration, "summary");
-  const decided = new Family(METRICS.decided, "summary");
-  const refused = new Family(METRICS.refused, "counter");
-  const recorded = new Family(METRICS.recorded, "counter");
-  const compared = new Family(METRICS.compared, "counter");
-  const historyFailed = new Family(METRICS.historyFailed, "counter");
-  const removed = new Family(METRICS.removed, "counter");
-  const sweeps = new Family(METRICS.sweeps, "counter");
+  const requests = new MetricFamily(METRICS.requests, "counter");
+  const duration = new MetricFamily(METRICS.duration, "summary");
+  const decided = new MetricFamily(METRICS.decided, "summary");
+  const refused = new MetricFamily(METRICS.refused, "counter");
+  const recorded = new MetricFamily(METRICS.recorded, "counter");
+  const compared = new MetricFamily(METRICS.compared, "counter");
+  const historyFailed = new MetricFamily(METRICS.historyFailed, "counter");
+  const removed = new MetricFamily(METRICS.removed, "counter");
+  const sweeps = new MetricFamily(METRICS.sweeps, "counter");
   const all = [requests, duration, decided, refused, recorded, compared, historyFailed, removed, sweeps];
   return {
     request: (route, method, status, seconds) => {

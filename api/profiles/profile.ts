@@ -57,10 +57,10 @@ export interface Defaults extends Readonly<Record<string, unknown>> {
  * The fields that may stay unset: those that depend on the machine's cgroup version (kubelet 1.36: NewMainKubelet), and those
  * without a default in some version.
  */
-type Unset = "singleProcessOOMKill" | "memoryThrottlingFactor";
-type Field = Exclude<keyof KubeletConfiguration, "kind" | Unset>;
+type OptionalField = "singleProcessOOMKill" | "memoryThrottlingFactor";
+type Field = Exclude<keyof KubeletConfiguration, "kind" | OptionalField>;
 /** A KubeletConfiguration with every field that decisions read. */
-export type FullConfiguration = Pick<KubeletConfiguration, Unset> & {
+export type FullConfiguration = Pick<KubeletConfiguration, OptionalField> & {
   readonly [F in Field]-?: Exclude<NonNullable<KubeletConfiguration[F]>, "">;
 };
 
@@ -310,13 +310,13 @@ export interface Profile extends ProfileData {
 }
 
 /** What each version states itself, even if it is unchanged. */
-type Own = "version" | "release" | "policyVersion" | "gates" | "grpcGo" | "notes";
+type VersionField = "version" | "release" | "policyVersion" | "gates" | "grpcGo" | "notes";
 type Derived = "previousVersion" | "graduated";
 
 /** The version after `before`: what it does not state is unchanged. Throws like `profileOfData`. */
 export function profileAfter(
   before: ProfileData,
-  own: Pick<ProfileData, Own> & Partial<Omit<ProfileData, Own | Derived>>,
+  own: Pick<ProfileData, VersionField> & Partial<Omit<ProfileData, VersionField | Derived>>,
 ): Profile {
   const graduated = new Set(before.graduated);
   for (const [name, { stage, isOn, locked }] of before.gates)
@@ -337,7 +337,7 @@ export function profileOfData(data: ProfileData): Profile {
     fieldNames: namesByObject(data.fields),
   };
 }
-const NO_DEFAULT: ReadonlySet<string> = new Set<"kind" | Unset>([
+const NO_DEFAULT: ReadonlySet<string> = new Set<"kind" | OptionalField>([
   "kind",
   "singleProcessOOMKill",
   "memoryThrottlingFactor",

@@ -1,7 +1,7 @@
 import { profileOfData } from "./profile.ts";
 import { fieldsOf, flagsOf, gatesOf } from "./tables.ts";
 
-/** By stage, default and lock. kubelet 1.34.4: DefaultFeatureGate. */
+/** Gates by stage, default and lock. kubelet 1.34.4: DefaultFeatureGate. */
 const GATES = `
   alpha off: APIServingWithRoutine AllAlpha AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
     *CPUManagerPolicyAlphaOptions *CSIVolumeHealth ClearingNominatedNodeNameAfterBinding ClientsAllowCBOR

@@ -46,7 +46,7 @@ const ENTRY = new URL("./history-thread.ts", import.meta.url);
 const YOUNG = 6;
 
 type Answer = Result<unknown, StoreFailure>;
-interface Waiting {
+interface PendingCall {
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
 }
@@ -114,7 +114,7 @@ export function writesOver(port: MessagePort): Pick<Store, Write> {
 class Writer {
   readonly #post: (order: Order) => void;
   readonly #hold: (isAwaited: boolean) => void;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingCall>();
   /** Whether the history's thread could open it. */
   readonly opened: Promise<Answer>;
   #number = 1;

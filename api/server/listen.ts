@@ -24,7 +24,7 @@ interface ListenOptions {
   readonly tls?: KeyPair;
 }
 
-export interface Listening {
+export interface ListeningServer {
   readonly host: string;
   readonly port: number;
   /** The server with TLS, whose certificate can be renewed; null without. */
@@ -46,7 +46,7 @@ const UNREAD_MS = 60_000;
 export function listen(
   app: Hono,
   { host, port, turns = inTurns(), unreadMs = UNREAD_MS, tls }: ListenOptions,
-): Promise<Result<Listening, string>> {
+): Promise<Result<ListeningServer, string>> {
   const listener = getRequestListener(app.fetch, {
     errorHandler: () =>
       new Response(...problemOf("bad_request", "the request line is not valid, or the Host header is not, or missing")),

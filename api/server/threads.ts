@@ -25,7 +25,7 @@ const OF_ONE = [
  * Renders each kind of page once, one after the other with time for requests in between, so that the first visitor does not wait
  * for code that has never run. Ends early at `closing`; the responses are discarded.
  */
-export async function warm(app: Pick<Hono, "fetch">, closing: AbortSignal): Promise<void> {
+export async function warmUp(app: Pick<Hono, "fetch">, closing: AbortSignal): Promise<void> {
   const seen = new Set<string>();
   const queue = [...FIRST];
   for (let path = queue.shift(); path !== undefined && !closing.aborted; path = queue.shift()) {
@@ -57,7 +57,7 @@ const IDLE_MS = 15_000;
 const LOOK_MS = 5_000;
 const ENTRY = new URL("./evaluate-thread.ts", import.meta.url);
 
-interface Waiting {
+interface QueuedTask {
   readonly number: number;
   readonly task: Task;
   readonly resolve: (done: never) => void;
@@ -68,7 +68,7 @@ interface Waiting {
 }
 interface Thread {
   readonly worker: Worker;
-  readonly orders: Map<number, Waiting>;
+  readonly orders: Map<number, QueuedTask>;
   /** Tasks that are decided and wait for the disk. */
   readonly waiting: Set<number>;
   /** The thread has loaded its code and accepts tasks. */
@@ -130,7 +130,7 @@ export function threads(most: number, options: ThreadsOptions = { server: null }
 class Pool {
   readonly #options: ThreadsOptions & { readonly turns: Turns };
   readonly #threads: Thread[] = [];
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: QueuedTask[] = [];
   readonly #looking: ReturnType<typeof setInterval>;
   #most: number;
   #least: number;
@@ -154,7 +154,7 @@ class Pool {
     task: Task,
     signal: AbortSignal | undefined,
     problemIn: (problem: Problem) => T,
-    onDecided?: Waiting["onDecided"],
+    onDecided?: QueuedTask["onDecided"],
   ): Promise<T> {
     const number = this.#number++;
     // a batch has one signal for all of its lines
@@ -162,7 +162,7 @@ class Pool {
     const answer = new Promise<T>((resolve, reject) => {
       const refuse = (problem: Problem): void => resolve(problemIn(problem));
       if (signal?.aborted === true) return refuse(GONE);
-      this.#waiting.push({ number, task, resolve: resolve as Waiting["resolve"], reject, refuse, onDecided });
+      this.#waiting.push({ number, task, resolve: resolve as QueuedTask["resolve"], reject, refuse, onDecided });
       signal?.addEventListener("abort", onGone, { once: true });
       this.#assign();
     });

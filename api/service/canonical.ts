@@ -1,4 +1,4 @@
-import { isAlwaysNew } from "../decide/input.ts";
+import { isVolatilePart } from "../decide/input.ts";
 import { perObject } from "../model/cache.ts";
 import { type Fields, isObject } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -52,10 +52,10 @@ export function canonical(snapshot: Snapshot): Canonical {
 
 /** The canonical text for a node that is posted repeatedly: unchanged objects are not serialised again. */
 export const canonicalInSegments = (snapshot: Snapshot): Segmented =>
-  written(snapshot, (part, isNew) => (isNew ? inOne(part) : segmentsOf(part)));
+  written(snapshot, (part, isVolatile) => (isVolatile ? inOne(part) : segmentsOf(part)));
 
-/** `of`: the pieces of a part; null if it has no text. `isNew`: the part differs in every snapshot. */
-function written(snapshot: Snapshot, of: (part: unknown, isNew: boolean) => readonly Segment[] | null): Segmented {
+/** `of`: the pieces of a part; null if it has no text. `isVolatile`: the part differs in every snapshot. */
+function written(snapshot: Snapshot, of: (part: unknown, isVolatile: boolean) => readonly Segment[] | null): Segmented {
   const repeats: [number, number][] = [];
   const segments: Segment[] = [];
   let length = 0;
@@ -66,16 +66,16 @@ function written(snapshot: Snapshot, of: (part: unknown, isNew: boolean) => read
   add(between("{"));
   let isOpen = false;
   for (const [name, part] of Object.entries(snapshot)) {
-    const isNew = isAlwaysNew(name);
-    const own = of(part, isNew);
+    const isVolatile = isVolatilePart(name);
+    const own = of(part, isVolatile);
     if (own === null) continue;
     const from = length;
     add(between(`${from === 1 ? "" : ","}${JSON.stringify(name)}:`));
     own.forEach(add);
     const last = repeats.at(-1);
-    if (isOpen && !isNew && last !== undefined) last[1] = length;
-    else if (!isNew) repeats.push([from, length]);
-    isOpen = !isNew;
+    if (isOpen && !isVolatile && last !== undefined) last[1] = length;
+    else if (!isVolatile) repeats.push([from, length]);
+    isOpen = !isVolatile;
   }
   add(between("}"));
   return { text: segments.map(({ text }) => text).join(""), repeats, segments };

@@ -24,7 +24,7 @@ type HasNoEffect = KindSpec["hasNoEffect"];
 
 /** The places where two plain JSON values differ, at most `MAX_DIFFERENCES` and one; those without an effect come last. */
 export function differences(recorded: unknown, replayed: unknown, hasNoEffect?: HasNoEffect): readonly Difference[] {
-  const found = new Found(hasNoEffect);
+  const found = new DifferenceCollector(hasNoEffect);
   compare(recorded, replayed, "", found, {});
   return found.list();
 }
@@ -40,7 +40,7 @@ interface Decision {
 }
 export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-class Found {
+class DifferenceCollector {
   readonly #first: Difference[] = [];
   readonly #last: Difference[] = [];
   readonly #hasNoEffect: HasNoEffect;
@@ -66,7 +66,7 @@ class Found {
 type Members = ReadonlyMap<string | number, unknown>;
 
 /** `of`: the resources of the nearest objects around the values. */
-function compare(a: unknown, b: unknown, path: string, found: Found, of: Sides): void {
+function compare(a: unknown, b: unknown, path: string, found: DifferenceCollector, of: Sides): void {
   if (found.isFull || Object.is(a, b)) return;
   const key = keyOfBoth(a, b);
   const before = membersOf(a, key);

@@ -24,7 +24,7 @@ import {
   type StoredSnapshot,
 } from "./evaluation.ts";
 import { parseJson } from "./json.ts";
-import { type FullRequest, type Pass, passOf, recollected } from "./node-facts.ts";
+import { type FullRequest, type Pass, passOf, requestWithFacts } from "./node-facts.ts";
 import { inputProblem, type Problem, storeProblem } from "./problem.ts";
 import { postedSnapshot } from "./replay/parsed.ts";
 
@@ -37,7 +37,7 @@ export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
       if (!posted.ok) return { state: "invalid", problem: storeProblem(posted.error) };
       const snapshot = decodeSnapshot(posted.value, "snapshot");
       if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
-      const asked = recollected(request, job);
+      const asked = requestWithFacts(request, job);
       const pass = passOf(request.kind, stored.node, snapshot.value);
       const chosen = chooseProfileFor(snapshot.value, request.kubeletVersion);
       if (asked === null) return { state: "wants_facts", pass };
@@ -52,7 +52,7 @@ export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
     if (request.snapshotId !== null) return { state: "wants_snapshot", snapshotId: request.snapshotId, request };
     const snapshot = decodeSnapshot(request.snapshot, "snapshot");
     if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
-    const asked = recollected(request, job);
+    const asked = requestWithFacts(request, job);
     const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
     if (asked === null) return { state: "wants_facts", pass };
     const posted = await decodedSnapshot(snapshot.value, ids, canonical(snapshot.value));
@@ -73,7 +73,7 @@ export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
 /** The members of an answer that its body contains. */
 type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
 /** The decision before its snapshot's id is known. */
-export interface Answered {
+export interface AnswerOutcome {
   readonly outcome: Result<
     {
       readonly verdict: Verdict;
@@ -94,7 +94,7 @@ export function answerTo(
   snapshot: Snapshot,
   { profile }: ChosenProfile,
   kept?: PerOwnerCache,
-): Answered {
+): AnswerOutcome {
   const started = performance.now();
   const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain, ...(kept && { kept }) }, profile);
   const seconds = (performance.now() - started) / 1000;
@@ -139,7 +139,7 @@ export async function evaluation(
     kubeletVersion,
     record,
   }: FullRequest,
-  { outcome, seconds }: Answered,
+  { outcome, seconds }: AnswerOutcome,
   { stored: { id: snapshotId, node }, chosen: { profile, note }, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
   ids: Ids,
 ): Promise<Evaluation> {

@@ -1,4 +1,4 @@
-import type { Removal, Removals, Return } from "../../db/rows.ts";
+import type { Removal, Removals, ReturnedImage } from "../../db/rows.ts";
 import type { ContainerRemoval } from "../model/container-gc.ts";
 import type { DecisionOf, Explain, Kind } from "../model/decision.ts";
 import type { PodRef } from "../model/forms.ts";
@@ -62,7 +62,7 @@ const ofContainer = ({ target, pod, name }: ContainerRemoval) => ({
   pod,
   container: name,
 });
-const returnOf = ({ id, runtimeHandler, againAtMs }: PulledAgain): Return => ({ id, runtimeHandler, againAtMs });
+const returnOf = ({ id, runtimeHandler, againAtMs }: PulledAgain): ReturnedImage => ({ id, runtimeHandler, againAtMs });
 
 /** A snapshot as the history stores it. */
 export interface StoredSnapshot {

@@ -19,10 +19,10 @@ const TURN_MS = 5;
 
 /** The part of a history that is exported: a node, a start and an end in epoch ms; absent for no limit. */
 export type ExportPart = Omit<ExportFilter, "tokens">;
-type Exporting = Pick<Store, "exportRows" | "streamDecisions" | "newestDecision">;
+type ExportStore = Pick<Store, "exportRows" | "streamDecisions" | "newestDecision">;
 
 /** The first line of an export that starts now. */
-export async function exportHeader(store: Exporting, part: ExportPart, nowMs: number): Promise<MovedHeader> {
+export async function exportHeader(store: ExportStore, part: ExportPart, nowMs: number): Promise<MovedHeader> {
   const { node, sinceMs, untilMs } = part;
   let oldestAt: string | null = null;
   for await (const first of store.streamDecisions(part)) {
@@ -44,7 +44,7 @@ export async function exportHeader(store: Exporting, part: ExportPart, nowMs: nu
 
 /** The progress of an export, 0 to 1, by the time of its last decision (null if past the last one). */
 export async function exportProgress(
-  store: Exporting,
+  store: ExportStore,
   { oldestAt, exportedAt }: MovedHeader,
   { node, untilMs = Number.POSITIVE_INFINITY }: ExportPart,
 ): Promise<(atMs: number | null) => number> {
@@ -117,7 +117,7 @@ interface ExportRequest {
 
 /** A page of an export, limited in entries, characters and time. */
 export async function exportPage(
-  store: Exporting,
+  store: ExportStore,
   { part, limit, pageToken, nowMs, signal }: ExportRequest,
 ): Promise<Result<ExportPage, StoreFailure>> {
   const begun = pageToken === undefined ? ok(null) : resumed(pageToken, part.node);

@@ -244,9 +244,9 @@ export const nextThreshold = (
 /** Later than any time. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-export const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent", "not-known"] as const;
-export type Shows = (typeof SHOWS)[number];
-export const SHOWN: { readonly [S in Shows]: (node: FleetNode) => boolean } = {
+export const FLEET_VIEWS = ["all", "pressure", "refused", "evicted", "drift", "silent", "not-known"] as const;
+export type FleetView = (typeof FLEET_VIEWS)[number];
+export const IN_VIEW: { readonly [S in FleetView]: (node: FleetNode) => boolean } = {
   all: () => true,
   pressure: (node) => node.pressure > 0 && node.severity !== "gone",
   refused: (node) => refusedOf(node) > 0,
@@ -271,7 +271,7 @@ export interface FleetFilter {
   readonly condition?: PressureCondition | "any" | "none" | "not-known";
   /** A kubelet's reason: of pods refused since the start of the count, or of a newest decision. */
   readonly reason?: string;
-  readonly show?: Shows;
+  readonly show?: FleetView;
 }
 
 /** The form of a version to filter nodes by. */
@@ -315,7 +315,7 @@ export function filtered(nodes: readonly FleetNode[], filter: FleetFilter): read
       ((verdict === undefined && kind === undefined) || hasVerdict(node, verdict, kind)) &&
       (condition === undefined || hasCondition(node, condition)) &&
       (reason === undefined || reasonsOf(node).has(reason)) &&
-      SHOWN[show](node),
+      IN_VIEW[show](node),
   );
 }
 const reasonsOf = ({ refusals, kubeletRefusals, latest }: FleetNode): ReadonlySet<string | null> =>

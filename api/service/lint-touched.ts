@@ -2,7 +2,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { fileSystemsOf } from "../decide/eviction/usage.ts";
-import { lastingParts } from "../decide/input.ts";
+import { stableParts } from "../decide/input.ts";
 import { isOfCommandLine, type LintFinding } from "../decide/lint/finding.ts";
 import { lintConfiguration } from "../decide/lint/lint.ts";
 import { type Path, stepsOf } from "../documents/inputs/origin.ts";
@@ -38,7 +38,7 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
   const byNode = new Lru<string, Recorded>(MAX_KEPT, KEPT_LENGTH);
   const partsOf = partsReader(KEPT_LENGTH);
   const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: Parts): Recorded => {
-    const { snapshot, sizes } = lasting(decoded);
+    const { snapshot, sizes } = stableInput(decoded);
     const key = JSON.stringify([kubeletConfiguration, cacheKey, sizes]);
     const recorded = byNode.get(key) ?? lookedOver(kubeletConfiguration, snapshot);
     byNode.set(key, recorded, key.length);
@@ -55,8 +55,8 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
 }
 
 /** Reduces a snapshot to what stays the same while the node does; of its stats only the sizes. The rest cannot affect a finding. */
-function lasting(decoded: Snapshot): { readonly snapshot: Snapshot; readonly sizes: Snapshot["stats"] } {
-  const snapshot = lastingParts(decoded);
+function stableInput(decoded: Snapshot): { readonly snapshot: Snapshot; readonly sizes: Snapshot["stats"] } {
+  const snapshot = stableParts(decoded);
   const node = decoded.stats?.node;
   if (node === undefined) return { snapshot, sizes: undefined };
   const sizeOf = (fs: typeof node.fs) => fs && { capacityBytes: fs.capacityBytes, inodes: fs.inodes };
@@ -102,25 +102,25 @@ const lookedOver = (configuration: unknown, snapshot: Snapshot | undefined): Rec
 type HistoryAnswer<T> = Promise<Result<T, StoreFailure>>;
 
 /** Checks one finding against recorded decisions. Errors: of the history. */
-interface Trial {
+interface FindingCheck {
   /** Whether the decision's input has the same finding, by code and field; otherwise the finding did not affect it. */
   readonly isIn: (recorded: Recorded) => boolean;
   /** Whether the finding, which the input has, affected the decision: see `touchedFindings`. */
-  readonly isTouched: (row: DecisionRow, recorded: Recorded, today: Today) => HistoryAnswer<boolean>;
+  readonly isTouched: (row: DecisionRow, recorded: Recorded, current: CurrentDecisions) => HistoryAnswer<boolean>;
 }
 
-function trialOf(store: Snapshots, { code, field, fix }: LintFinding): Trial {
+function findingCheckOf(store: Snapshots, { code, field, fix }: LintFinding): FindingCheck {
   const path = namesIn(field);
   const changes = changesBy(store, fix ?? withoutAt(path));
   const same = (finding: LintFinding): boolean => finding.code === code && finding.field === field;
   return {
     isIn: ({ findings }) => findings.some(same),
-    isTouched: async (row, { configuration, findings }, today) => {
-      if (fix !== null) return changes(row, today);
+    isTouched: async (row, { configuration, findings }, current) => {
+      if (fix !== null) return changes(row, current);
       const message = findings.find(same)?.message ?? "";
-      const isSaid = await today.says(row, message);
+      const isSaid = await current.says(row, message);
       if (!isSaid.ok || isSaid.value) return isSaid;
-      return isThere(configuration, path) ? changes(row, today) : ok(false);
+      return isThere(configuration, path) ? changes(row, current) : ok(false);
     },
   };
 }
@@ -129,7 +129,7 @@ function trialOf(store: Snapshots, { code, field, fix }: LintFinding): Trial {
  * Recorded decisions as they would be made today without a change, so that differences of an older version do not count. Several
  * findings need the same one in a row, so the last is cached.
  */
-class Today {
+class CurrentDecisions {
   readonly #compared: Replayer<Compared>;
   readonly #whole: Replayer;
   constructor(store: Snapshots) {
@@ -170,19 +170,22 @@ function lastKept<R extends Compared>(replay: Replayer<R>): Replayer<R> {
 }
 
 /** Whether the patch would change a decision. */
-function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: Today) => HistoryAnswer<boolean> {
+function changesBy(
+  store: Snapshots,
+  patch: unknown,
+): (row: DecisionRow, current: CurrentDecisions) => HistoryAnswer<boolean> {
   const change = { kubeletConfigurationPatch: patch };
   const compared = historyReplayer(store, change);
   const whole = replayer(store, change);
-  return async (row, today) => {
-    const before = await today.compared(row);
+  return async (row, current) => {
+    const before = await current.compared(row);
     if (!before.ok) return before;
     const after = await compared(row);
     if (!after.ok) return after;
     if (before.value.state !== "differs" || after.value.state !== "differs")
       return ok(before.value.state !== after.value.state);
     // both differ from the record, so the two answers are compared
-    const [was, is] = [await today.whole(row), await whole(row)];
+    const [was, is] = [await current.whole(row), await whole(row)];
     if (!was.ok) return was;
     if (!is.ok) return is;
     return ok(JSON.stringify(was.value.answer?.decision) !== JSON.stringify(is.value.answer?.decision));
@@ -246,10 +249,15 @@ export async function touchedFindings(
   const kept = keptPieces(store);
   for (const finding of findings) {
     const key = keyOf(finding);
-    if (key !== null && !counted.has(key)) counted.set(key, { trial: trialOf(kept, finding), decisions: 0 });
+    if (key !== null && !counted.has(key)) counted.set(key, { trial: findingCheckOf(kept, finding), decisions: 0 });
   }
-  const looks: Looks = { recordedOf: recordedFindings(kept), today: new Today(kept), all: [...counted.values()] };
-  const of = counted.size === 0 ? ok(0) : await tried(newestFirst(store, filter), looks, clock(budgetMs, signal));
+  const context: TouchedContext = {
+    recordedOf: recordedFindings(kept),
+    current: new CurrentDecisions(kept),
+    all: [...counted.values()],
+  };
+  const of =
+    counted.size === 0 ? ok(0) : await countTouched(newestFirst(store, filter), context, clock(budgetMs, signal));
   if (!of.ok) return of;
   const touchedOf = (finding: LintFinding): Touched | null => {
     const one = counted.get(keyOf(finding) ?? "");
@@ -263,20 +271,20 @@ const keyOf = ({ fix, code, field }: LintFinding): string | null =>
   field === "$" || isOfCommandLine({ field }) ? null : JSON.stringify([code, field, fix]);
 
 interface Counted {
-  readonly trial: Trial;
+  readonly trial: FindingCheck;
   decisions: number;
 }
 
-interface Looks {
+interface TouchedContext {
   readonly recordedOf: RecordedFindings;
-  readonly today: Today;
+  readonly current: CurrentDecisions;
   readonly all: readonly Counted[];
 }
 
 /** Checks the findings against recorded decisions and counts those that they affected. */
-async function tried(
+async function countTouched(
   rows: AsyncIterable<Result<DecisionRow, StoreFailure>>,
-  looks: Looks,
+  context: TouchedContext,
   isTimeUp: () => Promise<boolean>,
 ): Promise<Result<number, StoreFailure>> {
   let of = 0;
@@ -285,7 +293,7 @@ async function tried(
     if (!row.ok && row.error.isRow) continue;
     if (!row.ok) return row;
     if (of >= MAX_TOUCHED || ((await isTimeUp()) && of > 0)) break;
-    const isCounted = await looked(row.value, looks);
+    const isCounted = await countRow(row.value, context);
     if (!isCounted.ok && !isCounted.error.isRow) return isCounted;
     if (isCounted.ok && isCounted.value) of++;
   }
@@ -293,17 +301,20 @@ async function tried(
 }
 
 /** Checks one decision; false if its snapshot is no longer stored. Errors: of the history, and a damaged decision. */
-async function looked(row: DecisionRow, { recordedOf, today, all }: Looks): Promise<Result<boolean, StoreFailure>> {
+async function countRow(
+  row: DecisionRow,
+  { recordedOf, current, all }: TouchedContext,
+): Promise<Result<boolean, StoreFailure>> {
   const recorded = await recordedOf(row.snapshotId);
   if (!recorded.ok) return recorded;
   if (recorded.value === null) return ok(false);
   const { value } = recorded;
   const some = all.filter(({ trial }) => trial.isIn(value));
   if (some.length === 0) return ok(isReadable(row));
-  const before = await today.compared(row);
+  const before = await current.compared(row);
   if (!before.ok) return before;
   for (const one of some) {
-    const isTouched = await one.trial.isTouched(row, value, today);
+    const isTouched = await one.trial.isTouched(row, value, current);
     if (!isTouched.ok && !isTouched.error.isRow) return isTouched;
     if (isTouched.ok && isTouched.value) one.decisions++;
   }
@@ -337,9 +348,9 @@ async function* newestFirst(
   filter: Pick<DecisionFilter, "node">,
 ): AsyncGenerator<Result<DecisionRow, StoreFailure>> {
   let untilMs: number | undefined;
-  for (let told = 0; told < MAX_TOUCHED; ) {
+  for (let count = 0; count < MAX_TOUCHED; ) {
     const range = untilMs === undefined ? filter : { ...filter, untilMs };
-    const limit = Math.min(Math.max(FIRST_WINDOW, told), WINDOW, MAX_TOUCHED - told);
+    const limit = Math.min(Math.max(FIRST_WINDOW, count), WINDOW, MAX_TOUCHED - count);
     const page = await store.listDecisions({ ...range, limit });
     if (!page.ok) return yield page;
     const oldest = page.value.items.at(-1);
@@ -350,7 +361,7 @@ async function* newestFirst(
       // many decisions may have the same time
       if (rows.length > MAX_TOUCHED) rows.shift();
     }
-    told += rows.length;
+    count += rows.length;
     yield* rows.reverse();
     untilMs = oldest.decidedAtMs;
   }

@@ -83,11 +83,11 @@ export interface FullRequest extends DecisionRequest {
 }
 
 /** `recollection`: absent if the history was not read. */
-interface Asking {
+interface FactsContext {
   readonly recollection?: FactsBefore;
 }
 /** The request with its facts; null if the history must be read first. */
-export function recollected(request: DecisionRequest, { recollection }: Asking): FullRequest | null {
+export function requestWithFacts(request: DecisionRequest, { recollection }: FactsContext): FullRequest | null {
   const { kind, facts } = request;
   const spec = specOf(kind).facts;
   if (spec === null || (facts !== null && spec.knowsLess === undefined)) return request;

@@ -12,11 +12,11 @@ export const TURN_MS = 10;
 export type Turns = <T>(work: () => Promise<T>, isOfMany: boolean) => Promise<T>;
 
 export function inTurns(): Turns {
-  const [single, ofMany]: [Work[], Work[]] = [[], []];
+  const [single, ofMany]: [Task[], Task[]] = [[], []];
   let isWorking = false;
   let began = 0;
   let last = false;
-  const next = (): Work | undefined => {
+  const next = (): Task | undefined => {
     last = !last;
     return last ? (single.shift() ?? ofMany.shift()) : (ofMany.shift() ?? single.shift());
   };
@@ -38,4 +38,4 @@ export function inTurns(): Turns {
     });
 }
 
-type Work = () => Promise<void>;
+type Task = () => Promise<void>;

@@ -82,7 +82,7 @@ export function table(
   return `${[...header, ...lines].join("\n")}\n`;
 }
 
-interface Fitted {
+interface FittedColumn {
   readonly column: Column;
   readonly index: number;
   readonly title: string;
@@ -96,17 +96,20 @@ function fitting(
   columns: readonly Column[],
   rows: readonly Row[],
   available: number,
-): { readonly kept: readonly Fitted[]; readonly below: readonly Fitted[] } {
-  const measured = (one: Omit<Fitted, "width">): Fitted => ({ ...one, width: widest(one.title, rows.map(one.textOf)) });
+): { readonly kept: readonly FittedColumn[]; readonly below: readonly FittedColumn[] } {
+  const measured = (one: Omit<FittedColumn, "width">): FittedColumn => ({
+    ...one,
+    width: widest(one.title, rows.map(one.textOf)),
+  });
   let kept = columns
     .map((column, index) => {
       const ownText = (row: Row): string => `${index === 0 ? (row.tree?.branch ?? "") : ""}${textOf(row.cells[index])}`;
       return measured({ column, index, title: column.title, textOf: ownText });
     })
     .filter(({ width }) => width > 0);
-  const below: Fitted[] = [];
+  const below: FittedColumn[] = [];
   while (totalWidth(kept) > available) {
-    const next = kept.reduce<Fitted | undefined>((a, b) => (order(b) < order(a) ? b : a), undefined);
+    const next = kept.reduce<FittedColumn | undefined>((a, b) => (order(b) < order(a) ? b : a), undefined);
     const { giveUp, giveUpTo } = next?.column ?? {};
     if (next === undefined || giveUp === undefined || next.isShort === true) break;
     const goesBelow = (giveUpTo ?? (next.title === "" ? "nothing" : "below")) === "below";
@@ -130,18 +133,18 @@ function fitting(
 }
 
 /** Cells that columns lose without becoming hard to read. */
-const slack = (kept: readonly Fitted[]): number =>
+const slack = (kept: readonly FittedColumn[]): number =>
   kept.reduce((sum, { column: { shrinkTo = Number.POSITIVE_INFINITY, cut }, width }) => {
     const most = cut === undefined ? Math.floor(width / 5) : 0;
     return sum + Math.max(0, Math.min(most, width - shrinkTo));
   }, 0);
 
 /** The columns below a row, as many per line as fit. */
-function belowLines(row: Row, below: readonly Fitted[], available: number): readonly string[] {
+function belowLines(row: Row, below: readonly FittedColumn[], available: number): readonly string[] {
   const before = row.tree === undefined ? GAP : `${row.tree.below}${GAP}`;
   const most = Math.max(10, available - widthOf(before));
-  const told = below.filter(({ index }) => textOf(row.cells[index]) !== "");
-  const texts = told.map(({ title, index }) => `${title} ${textOf(row.cells[index])}`.trimStart());
+  const filled = below.filter(({ index }) => textOf(row.cells[index]) !== "");
+  const texts = filled.map(({ title, index }) => `${title} ${textOf(row.cells[index])}`.trimStart());
   const lines: string[] = [];
   for (const text of texts) {
     const longer = [...lines.slice(-1), text].join(GAP);
@@ -152,7 +155,7 @@ function belowLines(row: Row, below: readonly Fitted[], available: number): read
 }
 
 /** Narrows the columns by `excess` cells: first the columns with `cut`, in their order, then always the widest one. */
-function shrunk(all: readonly Fitted[], excess: number): readonly Fitted[] {
+function shrunk(all: readonly FittedColumn[], excess: number): readonly FittedColumn[] {
   const widths = all.map(({ width }) => width);
   const room = all.map(({ column: { shrinkTo }, width }) => (shrinkTo === undefined ? 0 : width - shrinkTo));
   const take = (i: number, cells: number): void => {
@@ -171,13 +174,13 @@ function shrunk(all: readonly Fitted[], excess: number): readonly Fitted[] {
   }
   return all.map((one, i) => ({ ...one, width: widths[i] as number }));
 }
-const order = (one: Fitted | undefined): number =>
+const order = (one: FittedColumn | undefined): number =>
   one === undefined || one.isShort === true
     ? Number.POSITIVE_INFINITY
     : (one.column.giveUp ?? Number.POSITIVE_INFINITY);
-const leastWidth = (kept: readonly Fitted[]): number =>
+const leastWidth = (kept: readonly FittedColumn[]): number =>
   totalWidth(kept.map((one) => ({ ...one, width: Math.min(one.width, one.column.shrinkTo ?? one.width) })));
-const totalWidth = (kept: readonly Fitted[]): number =>
+const totalWidth = (kept: readonly FittedColumn[]): number =>
   kept.reduce((sum, { width }) => sum + width, GAP.length * (kept.length - 1));
 
 /** The width of the widest text; 0: all are empty. */
@@ -187,7 +190,7 @@ function widest(title: string, texts: readonly string[]): number {
 }
 
 /** The lines of a row: the first, and those on which a text goes on that is longer than its column is wide. */
-function linesOf(row: Row, kept: readonly Fitted[], paint: Paint): readonly (readonly string[])[] {
+function linesOf(row: Row, kept: readonly FittedColumn[], paint: Paint): readonly (readonly string[])[] {
   const texts = kept.map(({ column: { cut }, index, textOf: of, width }) => {
     const text = of(row);
     if (widthOf(text) <= width) return [text];

@@ -38,10 +38,10 @@ export const wideAndNarrow = (wide: string, narrow: string): Html | Promise<Html
 
 type Drawn = Pick<DecisionHead, "id" | "policyVersion">;
 /** Called with a record that could not be drawn, and why. */
-export type Undrawn = (record: Drawn, error: unknown) => void;
+export type DrawFailureHandler = (record: Drawn, error: unknown) => void;
 
 /** Logs the record: damage and a mistake of this program look the same. */
-export function undrawnIn({ deps, requestId }: Pick<Exchange, "deps" | "requestId">): Undrawn {
+export function drawFailureHandler({ deps, requestId }: Pick<Exchange, "deps" | "requestId">): DrawFailureHandler {
   return ({ id, policyVersion }, error) => {
     const level: keyof Log = isCurrentPolicy(policyVersion) ? "error" : "warn";
     deps.log[level]({ requestId, decision: id, policyVersion, ...errorFields(error) }, "a record cannot be drawn");
@@ -52,7 +52,11 @@ export function undrawnIn({ deps, requestId }: Pick<Exchange, "deps" | "requestI
  * Draws a recorded decision; null: it lacks the form that this needs. Only this function catches such errors: reading a record
  * checks only its outermost form, and each kind has its own.
  */
-export async function tryDrawing<T>(record: Drawn, undrawn: Undrawn, draw: () => T): Promise<Awaited<T> | null> {
+export async function tryDrawing<T>(
+  record: Drawn,
+  undrawn: DrawFailureHandler,
+  draw: () => T,
+): Promise<Awaited<T> | null> {
   try {
     return await draw();
   } catch (error) {
@@ -62,7 +66,11 @@ export async function tryDrawing<T>(record: Drawn, undrawn: Undrawn, draw: () =>
 }
 
 /** As tryDrawing, as a part of a page with a note if nothing can be drawn. */
-export async function recordPart(record: Drawn, undrawn: Undrawn, draw: () => Html | Promise<Html>): Promise<Html> {
+export async function recordPart(
+  record: Drawn,
+  undrawn: DrawFailureHandler,
+  draw: () => Html | Promise<Html>,
+): Promise<Html> {
   return (await tryDrawing(record, undrawn, draw)) ?? notDrawn(record);
 }
 

@@ -44,10 +44,10 @@ const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
   restarts: "warn",
 };
 
-const GRAVITY = ["good", "", "warn", "bad"] as const;
+const URGENCY = ["good", "", "warn", "bad"] as const;
 /** The urgency of a verdict; 0: everything is in order. */
-export const gravity = (verdict: string): number =>
-  isVerdict(verdict) ? GRAVITY.indexOf(TONE[verdict]) : GRAVITY.indexOf("");
+export const urgencyOf = (verdict: string): number =>
+  isVerdict(verdict) ? URGENCY.indexOf(TONE[verdict]) : URGENCY.indexOf("");
 
 /** A decision's verdict as a coloured word, and its reason. */
 export const verdictTag = (verdict: string, reason: string | null = null, word = verdict): Html | Promise<Html> =>

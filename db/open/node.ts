@@ -4,7 +4,7 @@ import type { Result } from "../../api/model/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { labelOf, type PostgresSetting } from "../postgres/setting.ts";
 import { backupFile, type OnProgress, restoreFile } from "../sqlite/node/backup.ts";
-import { type Compacted, compactFile, openNode } from "../sqlite/node/open.ts";
+import { type CompactResult, compactFile, openNode } from "../sqlite/node/open.ts";
 import type { Store } from "../store.ts";
 
 /** Names the store of a Node process. */
@@ -32,7 +32,7 @@ export interface StoreLocation {
   /** Opens the store, which is created and migrated if necessary. Several processes and threads may have it open. */
   open(options?: OpenOptions): Promise<Result<Store, StoreFailure>>;
   /** Returns all free space to the file system; nobody can write meanwhile. */
-  compact(): Promise<Result<Compacted, StoreFailure>>;
+  compact(): Promise<Result<CompactResult, StoreFailure>>;
   /** Copies the whole store into a new file, while others read and write. */
   backup(to: string, onProgress: OnProgress): Promise<Result<null, StoreFailure>>;
   /** Puts such a copy in the store's place. `kept`: the new name of an existing history; null: none may exist. */

@@ -8,7 +8,7 @@ import { MIGRATING } from "./locks.ts";
 export const SCHEMA = "nodewise";
 const OLDEST = 14;
 
-interface Found {
+interface DatabaseState {
   readonly version: number;
   /** The schema has a history in it: its tables are made together. */
   readonly isOurs: boolean;
@@ -31,7 +31,10 @@ JOIN pg_namespace ON pg_namespace.oid = namespace WHERE nspname NOT LIKE 'pg\\_%
  * Checks that the database may hold the history, before anything is written. Errors: the server is too old, or it
  * belongs to another program.
  */
-function fits({ version, isOurs, hasSchema, inside, beside }: Found, label: string): Result<null, StoreFailure> {
+function fits(
+  { version, isOurs, hasSchema, inside, beside }: DatabaseState,
+  label: string,
+): Result<null, StoreFailure> {
   if (version < OLDEST * 10_000)
     return failure(
       "unavailable",
@@ -58,7 +61,7 @@ export async function migrate(
     create,
   }: { readonly label: string; readonly migrations: readonly Migration[]; readonly create: boolean },
 ): Promise<Result<null, StoreFailure>> {
-  const [found] = (await client.query<Found>(LOOK)).rows as [Found];
+  const [found] = (await client.query<DatabaseState>(LOOK)).rows as [DatabaseState];
   const fit = fits(found, label);
   if (!fit.ok) return fit;
   if (!found.isOurs && !create)

@@ -99,7 +99,7 @@ function postgres(pool: pg.Pool): Dialect {
     // an array, so that the index is used for each row; with a subquery Postgres would scan all texts
     textsIn: (id, parts) => sql`${id} = ANY (text_ids(${parts}))`,
     textsOfSnapshots: "SELECT unnest(text_ids(parts)) FROM snapshots",
-    settledSeq: settling(pool),
+    settledSeq: settledSequence(pool),
     hasLateral: true,
     agedDecisions: "decisions_rest",
     migrations: { table: "migrations", latest: LATEST_MIGRATION, advice: "start `nodewise api` again" },
@@ -215,7 +215,7 @@ const WRITERS = `SELECT virtualtransaction AS writer FROM pg_locks WHERE locktyp
  * Returns the highest number of a decision once all transactions that may have a lower number have ended. Numbers are assigned
  * before the commit, so a reader may see a higher one first. Writers do not wait for this.
  */
-function settling(pool: Pool): () => Promise<number> {
+function settledSequence(pool: Pool): () => Promise<number> {
   let settled = 0;
   const writers = async (): Promise<ReadonlySet<string>> =>
     new Set((await pool.query<{ writer: string }>(WRITERS)).rows.map(({ writer }) => writer));

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, QueryResult } from "pg";
 import type { Classify } from "../failure.ts";
-import type { Alone, Driver, Outcome, Statement, Value } from "../sql/driver.ts";
+import type { Driver, ExclusiveNames, Outcome, Statement, Value } from "../sql/driver.ts";
 import { NAME, WRITING } from "./locks.ts";
 import { inPostgres } from "./translate.ts";
 
@@ -13,7 +13,7 @@ const ATTEMPTS = 4;
 
 interface Job {
   readonly statements: readonly Statement[];
-  readonly alone: Alone;
+  readonly exclusive: ExclusiveNames;
   readonly resolve: (outcomes: readonly Outcome[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -52,11 +52,11 @@ const isConflict = (error: unknown): boolean => ["40001", "40P01"].includes(stat
  * rest have no effect.
  */
 async function transact(client: PoolClient, jobs: readonly Job[]): Promise<readonly (readonly Outcome[])[]> {
-  const alone = jobs.map((job) => job.alone);
-  const locked = alone.flatMap((one) => (one === "everything" ? [] : one));
+  const exclusive = jobs.map((job) => job.exclusive);
+  const locked = exclusive.flatMap((one) => (one === "everything" ? [] : one));
   const sent: Promise<QueryResult>[] = [
     client.query("BEGIN"),
-    client.query(alone.includes("everything") ? EXCLUDE : SHARE),
+    client.query(exclusive.includes("everything") ? EXCLUDE : SHARE),
     ...(locked.length === 0 ? [] : [client.query({ ...named(LOCK_NAMES), values: [locked] })]),
   ];
   const begun = sent.length;
@@ -121,7 +121,7 @@ export function groupedWrites(
   };
   /** The first jobs that may share a transaction. */
   const take = ({ waiting }: WriteQueue): readonly Job[] => {
-    const end = waiting.findIndex(({ alone }) => alone === "everything");
+    const end = waiting.findIndex(({ exclusive }) => exclusive === "everything");
     return waiting.splice(0, Math.min(MAX_JOBS, end === -1 ? waiting.length : Math.max(end, 1)));
   };
   const work = async (lane: WriteQueue): Promise<void> => {
@@ -131,18 +131,18 @@ export function groupedWrites(
     while (lane.waiting.length > 0) await settle(take(lane));
     lane.isBusy = false;
   };
-  const laneOf = (alone: Alone): WriteQueue => {
-    const name = alone === "everything" ? "" : (alone[0] ?? "");
+  const laneOf = (exclusive: ExclusiveNames): WriteQueue => {
+    const name = exclusive === "everything" ? "" : (exclusive[0] ?? "");
     let hash = 0;
     for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) >>> 0;
     return lanes[hash % LANES] as WriteQueue;
   };
   return {
-    atomic: (statements, alone) =>
+    atomic: (statements, exclusive) =>
       new Promise((resolve, reject) => {
         if (statements.length === 0) return resolve([]);
-        const lane = laneOf(alone);
-        lane.waiting.push({ statements, alone, resolve, reject });
+        const lane = laneOf(exclusive);
+        lane.waiting.push({ statements, exclusive, resolve, reject });
         if (lane.isBusy) return;
         const done = work(lane).finally(() => underWay.delete(done));
         underWay.add(done);

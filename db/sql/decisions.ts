@@ -42,14 +42,16 @@ export function headOf(row: HeadColumns, repeated: SeriesRow | null): DecisionHe
 /** The series of a decision, which it is read with. */
 export const ofDecision = eq(series.seq, decisions.seq);
 
-interface Found {
+interface DecisionWithTexts {
   readonly row: typeof decisions.$inferSelect;
   readonly series: SeriesRow | null;
   readonly texts: readonly (typeof texts.$inferSelect)[];
 }
 
 /** Row and its texts -> decision with its body decoded. */
-export function decisionReader(packing: Packing): (found: Found) => Promise<Result<DecisionRow, StoreFailure>> {
+export function decisionReader(
+  packing: Packing,
+): (found: DecisionWithTexts) => Promise<Result<DecisionRow, StoreFailure>> {
   const wholeBody = bodyReader(packing);
   return async ({ row, texts: shared, series: repeated }) => {
     const what = `decision \`${row.id}\``;
@@ -63,8 +65,8 @@ export function decisionReader(packing: Packing): (found: Found) => Promise<Resu
 /** Reads the ask of a decision, with its slices. */
 export async function readAsk(
   what: string,
-  { ask, parts }: Found["row"],
-  shared: Found["texts"],
+  { ask, parts }: DecisionWithTexts["row"],
+  shared: DecisionWithTexts["texts"],
   packing: Packing,
 ): Promise<Result<string | null, StoreFailure>> {
   if (ask === null || typeof ask === "string") return ok(ask);

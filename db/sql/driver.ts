@@ -2,7 +2,7 @@ import { type AnyColumn, getTableColumns, getTableName, type SQL } from "drizzle
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Packing } from "../body.ts";
 import type { Attempt, Classify } from "../failure.ts";
-import type { Vacuumed } from "../store.ts";
+import type { VacuumResult } from "../store.ts";
 import type * as schema from "./schema.ts";
 
 export type Value = string | number | null | Uint8Array;
@@ -62,10 +62,10 @@ export interface Driver extends Dialect {
   /** sha256 of the text's UTF-8, lower case hex. */
   readonly digest: (text: string) => string | Promise<string>;
   /**
-   * Runs all statements or none. If several processes may write, no other write with a name in `alone` runs meanwhile;
+   * Runs all statements or none. If several processes may write, no other write with a name in `exclusive` runs meanwhile;
    * `"everything"`: no other write at all.
    */
-  atomic(statements: readonly Statement[], alone: Alone): Promise<readonly Outcome[]>;
+  atomic(statements: readonly Statement[], exclusive: ExclusiveNames): Promise<readonly Outcome[]>;
   /**
    * The number of rows that one sweep transaction removes or examines: a few milliseconds' worth if others wait.
    * Default: 200.
@@ -76,10 +76,10 @@ export interface Driver extends Dialect {
   /** Prepares for rows of `fromMs` and later, which are older than any that were written before. */
   ensurePartitions?(fromMs: number, nowMs: number): Promise<void>;
   /** Returns free space of the file to the file system; absent: the database does so by itself. */
-  vacuum?(): Promise<Vacuumed>;
+  vacuum?(): Promise<VacuumResult>;
   close(): Promise<void>;
 }
-export type Alone = readonly string[] | "everything";
+export type ExclusiveNames = readonly string[] | "everything";
 
 /**
  * The INSERT of a table, built once: `(row, guardParams)` -> statement. A row whose key exists stays unchanged; `guard` is an

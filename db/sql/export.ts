@@ -80,7 +80,7 @@ async function* paged<Row>(
 }
 
 /** Shared texts and snapshots, each exported once, before the row that needs it. */
-class Needed {
+class ExportDependencies {
   readonly #driver: Driver;
   readonly #sent = new Lru<string, true>(SENT);
   readonly #snapshot: (values: { id: string }) => Promise<readonly (typeof snapshots.$inferSelect)[]>;
@@ -148,7 +148,7 @@ class Needed {
 }
 
 /** Decisions, oldest first, each with the snapshots of its first and last time and its results. */
-function decisionsPart(driver: Driver, needed: Needed): Part {
+function decisionsPart(driver: Driver, dependencies: ExportDependencies): Part {
   const { db, attempt, packing } = driver;
   const page = decisionPages(driver);
   const read = (seqs: readonly number[]) =>
@@ -167,17 +167,20 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
       const byDecision = Map.groupBy(reports, ({ decisionId }) => decisionId);
       return ok({ rows: new Map(rows.map((one) => [one.row.seq, one])), reports: byDecision });
     });
-  type Found = { readonly row: typeof decisions.$inferSelect; readonly series: typeof series.$inferSelect | null };
+  type DecisionWithSeries = {
+    readonly row: typeof decisions.$inferSelect;
+    readonly series: typeof series.$inferSelect | null;
+  };
   const step = (
-    { row, series: repeated }: Found,
+    { row, series: repeated }: DecisionWithSeries,
     reports: readonly (typeof results.$inferSelect)[],
     at: string,
   ): Read<Step> =>
     attempt(async () => {
       const what = `decision \`${row.id}\``;
-      const snapshots = await needed.snapshots([row.snapshotId, repeated?.lastSnapshotId]);
+      const snapshots = await dependencies.snapshots([row.snapshotId, repeated?.lastSnapshotId]);
       if (!snapshots.ok) return snapshots;
-      const taken = await needed.taken(what, row);
+      const taken = await dependencies.taken(what, row);
       if (!taken.ok) return taken;
       const { moved, found, parts } = taken.value;
       const whole = withSlices(what, row, row.parts, found, "body");
@@ -232,7 +235,7 @@ function rowsAfter(
   );
 }
 
-function outcomesPart(driver: Driver, needed: Needed): Part {
+function outcomesPart(driver: Driver, dependencies: ExportDependencies): Part {
   const read = (filter: ExportFilter) => (from: string | undefined) =>
     driver.db
       .select()
@@ -241,7 +244,7 @@ function outcomesPart(driver: Driver, needed: Needed): Part {
       .orderBy(asc(outcomes.atMs), asc(outcomes.seq))
       .limit(PAGE_ROWS);
   const step = async (row: typeof outcomes.$inferSelect): Read<Step> => {
-    const before = await needed.snapshots([row.snapshotId]);
+    const before = await dependencies.snapshots([row.snapshotId]);
     if (!before.ok) return before;
     const outcome = await decodeOutcome(row, driver.packing);
     if (!outcome.ok) return outcome;
@@ -278,7 +281,7 @@ function isJson(text: string): boolean {
 }
 
 /** Nodes with their facts, newest decisions and newest snapshot, as they are now, whatever the requested time. */
-function nodesPart(driver: Driver, needed: Needed): Part {
+function nodesPart(driver: Driver, dependencies: ExportDependencies): Part {
   const { db } = driver;
   const factsOf = async (node: string) => {
     const found = await db.select().from(facts).where(eq(facts.node, node)).orderBy(asc(facts.key));
@@ -295,7 +298,7 @@ function nodesPart(driver: Driver, needed: Needed): Part {
     return db.select().from(nodes).where(and(own, after)).orderBy(asc(nodes.name)).limit(PAGE_ROWS);
   };
   const step = async (row: typeof nodes.$inferSelect): Read<Step> => {
-    const newest = await needed.snapshots([row.lastSnapshotId]);
+    const newest = await dependencies.snapshots([row.lastSnapshotId]);
     if (!newest.ok) return newest;
     const own = await db.select().from(latest).where(eq(latest.node, row.name)).orderBy(asc(latest.kind));
     const moved = {
@@ -362,12 +365,12 @@ function tokensPart(driver: Driver): Part {
 export function exportOf(driver: Driver): Pick<Store, "exportRows"> {
   return {
     exportRows: async function* (filter, after) {
-      const needed = new Needed(driver);
+      const dependencies = new ExportDependencies(driver);
       const parts: readonly (readonly [string, Part])[] = [
-        ["decisions", decisionsPart(driver, needed)],
-        ["outcomes", outcomesPart(driver, needed)],
+        ["decisions", decisionsPart(driver, dependencies)],
+        ["outcomes", outcomesPart(driver, dependencies)],
         ["removals", removalsPart(driver)],
-        ["nodes", nodesPart(driver, needed)],
+        ["nodes", nodesPart(driver, dependencies)],
         ["hours", hoursPart(driver)],
         ["tokens", tokensPart(driver)],
       ];

@@ -54,9 +54,9 @@ function watched(driver: Driver): Watched {
     failedBytes: () => failedBytes,
     damage: () => damage,
     unwatched: driver.atomic,
-    atomic: async (statements, alone) => {
+    atomic: async (statements, exclusive) => {
       try {
-        const outcomes = await driver.atomic(statements, alone);
+        const outcomes = await driver.atomic(statements, exclusive);
         damage = null;
         if (failedBytes > 0 && sizeOf(statements) >= failedBytes) failedBytes = 0;
         return outcomes;

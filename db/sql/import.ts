@@ -66,7 +66,7 @@ type Statements = Promise<Result<readonly Statement[], StoreFailure>>;
 const idsOf = (parts: Moved<"snapshot">["parts"]): readonly string[] => [...new Set((parts ?? []).map(([, id]) => id))];
 
 /** Builds the statements for rows; `known`: the rows that exist. */
-class Placing {
+class ImportStatements {
   readonly #driver: Driver;
   readonly #nowMs: number;
   readonly #known: ReadonlySet<string>;
@@ -277,11 +277,11 @@ export function importOf(driver: Driver): Pick<Store, "importRows"> {
         `a row needs text \`${missing}\`, which is neither in front of it nor in the history: import the file from its beginning`,
       );
     await makeRoom(rows, nowMs);
-    const placing = new Placing(driver, nowMs, await knownOf(rows));
+    const importStatements = new ImportStatements(driver, nowMs, await knownOf(rows));
     const statements: Statement[] = [];
     const begins: number[] = [];
     for (const row of rows) {
-      const placed = await placing.place(row);
+      const placed = await importStatements.place(row);
       if (!placed.ok) return placed;
       begins.push(statements.length);
       statements.push(...placed.value);
@@ -294,7 +294,9 @@ export function importOf(driver: Driver): Pick<Store, "importRows"> {
       return failure("unavailable", `text \`${gone}\` was removed meanwhile, by a sweep of the API; import again`);
     const counts = { added: {} as Counts, known: {} as Counts };
     for (const [i, row] of rows.entries()) {
-      const isAdded = hasTable(row.type) ? !placing.isKnown(row) : (outcomes[begins[i] ?? 0]?.changes ?? 0) > 0;
+      const isAdded = hasTable(row.type)
+        ? !importStatements.isKnown(row)
+        : (outcomes[begins[i] ?? 0]?.changes ?? 0) > 0;
       const of = counts[isAdded ? "added" : "known"];
       of[row.type] = (of[row.type] ?? 0) + 1;
     }

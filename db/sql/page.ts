@@ -13,7 +13,7 @@ interface Page<Item> {
   readonly items: readonly Item[];
   readonly nextPageToken: string | null;
 }
-interface Reading<Row, Item> {
+interface PageSource<Row, Item> {
   /** The rows that meet the condition (undefined: all), at most `limit` of them. */
   readonly read: (before: SQL | undefined, limit: number) => Promise<readonly Row[]>;
   readonly placeOf: (row: Row) => Cursor;
@@ -42,7 +42,7 @@ export function ofPod(table: typeof decisions | typeof outcomes, pod: string): S
 export async function pageOf<Row, Item>(
   { limit, pageToken }: PageQuery,
   { atMs, seq }: NewestFirst,
-  { read, placeOf, itemOf }: Reading<Row, Item>,
+  { read, placeOf, itemOf }: PageSource<Row, Item>,
 ): Promise<Result<Page<Item>, StoreFailure>> {
   const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
   if (place === null)

@@ -6,7 +6,7 @@ import type { texts } from "./schema.ts";
 import { type SliceOf, sliceOf } from "./texts.ts";
 
 type Text = typeof texts.$inferSelect;
-interface Whole extends StoredBody {
+interface BodyWithParts extends StoredBody {
   readonly parts: string | null;
 }
 
@@ -79,7 +79,11 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
 const KEPT_LENGTH = 2 * 1024 * 1024;
 
 /** Takes bodies apart into pieces. `what` names the row in the failure. */
-type PiecesReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<Pieces, StoreFailure>>;
+type PiecesReader = (
+  what: string,
+  row: BodyWithParts,
+  shared: readonly Text[],
+) => Promise<Result<Pieces, StoreFailure>>;
 
 /** Reads bodies one after the other. The last texts stay unpacked in a cache: a text never changes, and rows that share it come together. */
 export function piecesReader(packing: Packing): PiecesReader {
@@ -127,7 +131,7 @@ export function piecesReader(packing: Packing): PiecesReader {
 }
 
 /** The inverse of `cut`: the body with its texts put back. `what` names the row in the failure. */
-type BodyReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
+type BodyReader = (what: string, row: BodyWithParts, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
 
 export function bodyReader(packing: Packing): BodyReader {
   const piecesOf = piecesReader(packing);

@@ -238,13 +238,13 @@ async function postponedSweeps(
 }
 
 /** Slice after slice until the last, or as many as one call may. */
-class Drains {
+class SliceRunner {
   readonly #maxSlices: number;
   isDone = true;
   constructor(maxSlices: number) {
     this.#maxSlices = maxSlices;
   }
-  async drain(slice: Slice): Promise<number> {
+  async run(slice: Slice): Promise<number> {
     let removed = 0;
     for (let slices = 0; slices < this.#maxSlices; slices++) {
       const done = await slice();
@@ -257,19 +257,19 @@ class Drains {
 }
 
 /** Deletes the rows that are older than the rules allow. */
-async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeMs: number) {
+async function pruneByAge(driver: Driver, slices: SliceRunner, nowMs: number, maxAgeMs: number) {
   const beforeMs = nowMs - maxAgeMs;
   await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }], "everything");
   const whole = (await driver.dropOld?.(nowMs, beforeMs)) ?? { decisions: 0, snapshots: 0 };
-  const repeated = await drains.drain(dropAll(driver, "decisions", () => oldSeries(driver, beforeMs)));
-  const once = await drains.drain(dropAll(driver, "decisions", oldDecisions(driver, beforeMs)));
-  const outcomes = await drains.drain(dropAll(driver, "outcomes", () => oldOutcomes(driver, beforeMs)));
-  const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
+  const repeated = await slices.run(dropAll(driver, "decisions", () => oldSeries(driver, beforeMs)));
+  const once = await slices.run(dropAll(driver, "decisions", oldDecisions(driver, beforeMs)));
+  const outcomes = await slices.run(dropAll(driver, "outcomes", () => oldOutcomes(driver, beforeMs)));
+  const removals = await slices.run(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
   for (const sql of [DROP_OLD_HOURS, DROP_OLD_REFUSALS, DROP_OLD_OUTCOME_HOURS])
-    await drains.drain(dropSlice(driver, { sql, params: [beforeMs - HOUR_MS] }));
+    await slices.run(dropSlice(driver, { sql, params: [beforeMs - HOUR_MS] }));
   const nodes: string[] = [];
   const goneMs = nowMs - Math.max(maxAgeMs, NODE_GRACE_MS);
-  await drains.drain(async () => {
+  await slices.run(async () => {
     const [dropped] = await driver.atomic(
       [{ sql: DROP_NODES, params: [goneMs, MAX_NODES], ofMany: true }],
       "everything",
@@ -282,15 +282,15 @@ async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeM
 }
 
 /** Deletes the rows beyond the number that each node may have. */
-async function pruneByNumber(driver: Driver, drains: Drains, { maxRowsPerNode, maxRemovalsPerNode }: Retention) {
+async function pruneByNumber(driver: Driver, slices: SliceRunner, { maxRowsPerNode, maxRemovalsPerNode }: Retention) {
   let [decisions, outcomes, removals] = [0, 0, 0];
   if (maxRowsPerNode !== undefined) {
-    decisions = await drains.drain(dropAll(driver, "decisions", () => surplusDecisions(driver, maxRowsPerNode)));
-    outcomes = await drains.drain(dropAll(driver, "outcomes", () => surplusOutcomes(driver, maxRowsPerNode)));
+    decisions = await slices.run(dropAll(driver, "decisions", () => surplusDecisions(driver, maxRowsPerNode)));
+    outcomes = await slices.run(dropAll(driver, "outcomes", () => surplusOutcomes(driver, maxRowsPerNode)));
   }
   if (maxRemovalsPerNode !== undefined)
     for (const kind of REMOVING_KINDS)
-      removals += await drains.drain(
+      removals += await slices.run(
         dropAll(driver, "removals", () => surplusRemovals(driver, kind, maxRemovalsPerNode)),
       );
   return { decisions, outcomes, removals };
@@ -299,22 +299,22 @@ async function pruneByNumber(driver: Driver, drains: Drains, { maxRowsPerNode, m
 export function pruneOf(driver: Driver): Pick<Store, "prune"> {
   const sweep = async (retention: Retention): Promise<Pruned> => {
     const { nowMs, maxAgeMs, maxLeapMs = Number.POSITIVE_INFINITY, maxSlices = Number.POSITIVE_INFINITY } = retention;
-    const drains = new Drains(maxSlices);
+    const slices = new SliceRunner(maxSlices);
     const held = maxAgeMs === undefined ? null : await postponedSweeps(driver, nowMs, maxAgeMs, maxLeapMs);
     const aged =
       maxAgeMs === undefined || held !== null
         ? { decisions: 0, snapshots: 0, outcomes: 0, removals: 0, nodes: [] }
-        : await pruneByAge(driver, drains, nowMs, maxAgeMs);
-    const surplus = await pruneByNumber(driver, drains, retention);
-    const unused = await drains.drain(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
+        : await pruneByAge(driver, slices, nowMs, maxAgeMs);
+    const surplus = await pruneByNumber(driver, slices, retention);
+    const unused = await slices.run(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
     const oldest = await oldestMs(driver, nowMs);
-    await drains.drain(dropSlice(driver, { sql: dropTexts(driver), params: [oldest - MARGIN_MS, oldest] }));
+    await slices.run(dropSlice(driver, { sql: dropTexts(driver), params: [oldest - MARGIN_MS, oldest] }));
     const file = (await driver.vacuum?.()) ?? { freedBytes: 0, stuckBytes: 0 };
     const decisions = aged.decisions + surplus.decisions;
     const outcomes = aged.outcomes + surplus.outcomes;
     const removals = aged.removals + surplus.removals;
     const snapshots = aged.snapshots + unused;
-    return { decisions, outcomes, removals, snapshots, nodes: aged.nodes, isDone: drains.isDone, held, ...file };
+    return { decisions, outcomes, removals, snapshots, nodes: aged.nodes, isDone: slices.isDone, held, ...file };
   };
   return { prune: (retention) => driver.attempt(async () => ok(await sweep(retention))) };
 }

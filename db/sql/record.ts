@@ -2,13 +2,13 @@ import { ok, type Result } from "../../api/model/result.ts";
 import { encodeSliced, isLarge, storedBytes } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { SnapshotRow } from "../rows.ts";
-import type { Again, CountedAgain, NodeTurn, Recorded, RecordedTurn, Recording, Store } from "../store.ts";
+import type { NodeTurn, Recorded, RecordedTurn, Recording, RepeatCount, Repetition, Store } from "../store.ts";
 import { type Driver, insertInto, type Outcome, type Statement, type Value } from "./driver.ts";
 import { factsStatements } from "./facts.ts";
 import { removalStatements } from "./removals.ts";
 import { decisions } from "./schema.ts";
 import { nodeSeen, placeSnapshot, rangesAreGone, snapshotLookup } from "./snapshots.ts";
-import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
+import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
 /**
@@ -40,7 +40,7 @@ WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND first.decided_at
   AND first.encoding = (SELECT ?) AND first.bytes = (SELECT ?) AND first.reason IS NOT DISTINCT FROM (SELECT ?)
   AND first.pod_namespace IS NOT DISTINCT FROM (SELECT ?) AND first.pod_name IS NOT DISTINCT FROM (SELECT ?) AND first.pod_uid IS NOT DISTINCT FROM (SELECT ?) AND first.ask IS NOT DISTINCT FROM (SELECT ?) AND first.parts IS NOT DISTINCT FROM (SELECT ?) AND first.body = (SELECT ?) AND ${guard}
 ${MOVE_ON}`;
-const COUNT_AGAIN = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
+const COUNT_REPETITION = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
 SELECT first.seq, first.node, 1 + ?, CASE WHEN first.decided_at_ms > ? THEN first.decided_at_ms ELSE ? END, ?, ?
 FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND newest.decision_id = (SELECT ?) AND ${TEXTS_ARE_STORED}
@@ -71,7 +71,7 @@ class Statements {
 /** A decision as it is to be stored. */
 interface PlacedDecision {
   readonly recording: Recording;
-  readonly cut: Cut;
+  readonly cut: SplitBody;
   readonly values: typeof decisions.$inferInsert;
 }
 
@@ -159,20 +159,25 @@ function recordedOf(
   const owner = places.key === null ? undefined : outcomes[places.key]?.rows[0];
   const decisionId = String(owner?.["decision_id"] ?? repeated?.["id"] ?? decision.id);
   const conflict = owner !== undefined && owner["request_hash"] !== key?.requestHash;
-  return { fresh, decisionId, conflict, ...(repeated === undefined || conflict ? {} : { again: againOf(repeated) }) };
+  return {
+    fresh,
+    decisionId,
+    conflict,
+    ...(repeated === undefined || conflict ? {} : { again: repetitionOf(repeated) }),
+  };
 }
-const againOf = (row: Outcome["rows"][number]): Again => ({
+const repetitionOf = (row: Outcome["rows"][number]): Repetition => ({
   times: Number(row["times"]),
   firstAtMs: Number(row["decided_at_ms"]),
   firstSnapshotId: row["snapshot_id"] as string | null,
 });
 
-const countAgain = (
+const countRepetition = (
   node: string,
-  { kind, decisionId, times, lastAtMs, lastSnapshotId, lastId }: CountedAgain,
+  { kind, decisionId, times, lastAtMs, lastSnapshotId, lastId }: RepeatCount,
   texts: Value,
 ): Statement => ({
-  sql: COUNT_AGAIN,
+  sql: COUNT_REPETITION,
   params: [times, lastAtMs, lastAtMs, lastSnapshotId, lastId, node, kind, decisionId, texts],
 });
 
@@ -185,10 +190,10 @@ export function recordOf(
   const isStored = snapshotLookup(driver);
   const isSkipped = async ({ id, body }: SnapshotRow): Promise<boolean> => isLarge(body) && isStored(id);
 
-  const write = async (turn: NodeTurn, isAgain: boolean): Promise<Result<RecordedTurn, StoreFailure>> => {
+  const write = async (turn: NodeTurn, isRetry: boolean): Promise<Result<RecordedTurn, StoreFailure>> => {
     const { node, atMs } = turn;
     const statements = new Statements();
-    const cuts: Cut[] = [];
+    const cuts: SplitBody[] = [];
     const posted: ((texts: Value) => Statement)[] = [];
     const skipped: SnapshotRow[] = [];
     for (const row of turn.snapshots) {
@@ -211,7 +216,7 @@ export function recordOf(
     const texts = textsGuard(cuts);
     const stored = posted.map((insert) => statements.add(insert(texts)));
     // before a decision of this turn becomes the newest of its kind
-    const again = turn.again.map((one) => statements.add(countAgain(node, one, texts)));
+    const again = turn.again.map((one) => statements.add(countRepetition(node, one, texts)));
     const places: DecisionPlaces[] = [];
     for (const one of decided) {
       const added = addDecision(one, statements, texts);
@@ -240,7 +245,7 @@ export function recordOf(
       counts.every((times) => times !== null);
     const missing = isWhole ? [] : await shared.missing(cuts.flatMap((cut) => cut.ids));
     // a text was removed by `prune` since it was last known to be there
-    if (missing.length > 0 && !isAgain) return write(turn, true);
+    if (missing.length > 0 && !isRetry) return write(turn, true);
     if (missing.length === 0) for (const cut of cuts) cut.committed();
     return ok({ decisions: recorded, again: counts, missing });
   };

@@ -1,7 +1,7 @@
 import { and, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
-import type { Removal, RemovalFilter, RemovalRow, Removals, Return } from "../rows.ts";
+import type { Removal, RemovalFilter, RemovalRow, Removals, ReturnedImage } from "../rows.ts";
 import type { Store } from "../store.ts";
 import type { Driver, Statement, Value } from "./driver.ts";
 import { newestFirst, pageOf } from "./page.ts";
@@ -103,7 +103,7 @@ const comeBack = (guard: string): string => `WITH back(at_ms, seq) AS MATERIALIZ
   ) FROM json_each(?) WHERE ${guard}
 ) UPDATE removals SET again_at_ms = back.at_ms FROM back WHERE removals.seq = back.seq AND removals.again_at_ms IS NULL`;
 
-const returnOf = ({ id, runtimeHandler, againAtMs }: Return) => [id, runtimeHandler, againAtMs];
+const returnOf = ({ id, runtimeHandler, againAtMs }: ReturnedImage) => [id, runtimeHandler, againAtMs];
 
 /**
  * The statements that record a pass's removals, as far as decision `decisionId` lists them. `guard`: an SQL condition

@@ -7,7 +7,7 @@ import type { Store } from "../store.ts";
 import { type Driver, insertInto, prepared, type Statement, type Value } from "./driver.ts";
 import { grouped, joined, piecesReader } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
-import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
+import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 /** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */
 const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= nodes.last_seen_ms
@@ -77,8 +77,8 @@ export const insertSnapshot = insertInto(
 );
 
 /** A row's texts, and the statement that stores the row unless it exists, in this order. */
-interface Placed {
-  readonly cut: Cut;
+interface PlacedRow {
+  readonly cut: SplitBody;
   /** `texts`: see `textsGuard`. */
   readonly insert: (texts: Value) => Statement;
 }
@@ -88,7 +88,7 @@ export async function placeSnapshot(
   row: SnapshotRow,
   { packing }: Driver,
   shared: Texts,
-): Promise<Result<Placed, StoreFailure>> {
+): Promise<Result<PlacedRow, StoreFailure>> {
   const what = `snapshot \`${row.id}\``;
   const cut = await shared.cut(`snapshot of ${row.node}`, what, row, row.storedAtMs);
   if (!cut.ok) return cut;
@@ -152,7 +152,7 @@ export function snapshotsOf(
       .leftJoin(texts, driver.textsIn(texts.id, snapshots.parts))
       .where(eq(nodes.name, sql.placeholder("node"))),
   );
-  const put = async (row: SnapshotRow, isAgain: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
+  const put = async (row: SnapshotRow, isRetry: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
     const placed = await placeSnapshot(row, driver, shared);
     if (!placed.ok) return placed;
     const { cut, insert } = placed.value;
@@ -160,7 +160,7 @@ export function snapshotsOf(
     const seen = nodeSeen(row.node, row.storedAtMs, row, guard);
     const outcomes = await atomic([...cut.statements, insert(guard), seen], [row.node]);
     const fresh = outcomes[cut.statements.length]?.changes !== 0;
-    if (!fresh && (await shared.missing(cut.ids)).length > 0) return isAgain ? rangesAreGone(row.id) : put(row, true);
+    if (!fresh && (await shared.missing(cut.ids)).length > 0) return isRetry ? rangesAreGone(row.id) : put(row, true);
     cut.committed();
     return ok({ fresh });
   };

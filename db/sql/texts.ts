@@ -8,7 +8,7 @@ import { type Driver, insertInto, prepared, type Statement } from "./driver.ts";
 import { texts } from "./schema.ts";
 
 /** A body taken apart: its own text, and the texts that it shares with other rows. */
-export interface Cut {
+export interface SplitBody {
   readonly rest: string;
   /** JSON of `[[place in the rest, id of the text], ...]`; for pieces also their range; null if nothing was cut out. */
   readonly parts: string | null;
@@ -23,7 +23,7 @@ export interface Cut {
 
 export interface Texts {
   /** `owner`: whose texts it probably repeats; `what` names the row in a failure. */
-  cut(owner: string, what: string, body: Body, atMs: number): Promise<Result<Cut, StoreFailure>>;
+  cut(owner: string, what: string, body: Body, atMs: number): Promise<Result<SplitBody, StoreFailure>>;
   /** Returns the ids of removed texts, which are written again at their next use. */
   missing(ids: readonly string[]): Promise<readonly string[]>;
 }
@@ -156,7 +156,11 @@ function pieceCutter(packing: Packing, isStored: (id: string) => Promise<boolean
     const body = await encodeBody(what, piece.text, packing);
     return body.ok ? ok(insert({ id: piece.id, usedAtMs: atMs, ...body.value })) : body;
   };
-  const cut = async (what: string, pieces: readonly BodyPiece[], atMs: number): Promise<Result<Cut, StoreFailure>> => {
+  const cut = async (
+    what: string,
+    pieces: readonly BodyPiece[],
+    atMs: number,
+  ): Promise<Result<SplitBody, StoreFailure>> => {
     let rest = "";
     let bytes = 0;
     const parts: [number, string, number, number][] = [];
@@ -229,5 +233,5 @@ export function placeSlices(
 /** A condition for rows that refer to texts: all of them exist. Its parameter is `textsGuard`. */
 export const TEXTS_ARE_STORED =
   "NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM texts WHERE texts.id = json_each.value))";
-export const textsGuard = (cuts: readonly Pick<Cut, "ids">[]): string =>
+export const textsGuard = (cuts: readonly Pick<SplitBody, "ids">[]): string =>
   JSON.stringify([...new Set(cuts.flatMap((cut) => cut.ids))]);

@@ -79,14 +79,14 @@ const ADVICE_MIGRATE = "apply the migrations (`wrangler d1 migrations apply DB`;
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 
 /** The Workers runtime marks so what went wrong with an object, and not within it. */
-interface Marked {
+interface WorkersError {
   readonly code?: unknown;
   readonly retryable?: boolean;
   readonly overloaded?: boolean;
   readonly durableObjectReset?: boolean;
 }
 
-function classify(error: Error & Marked): StoreFailure | null {
+function classify(error: Error & WorkersError): StoreFailure | null {
   const { message } = error;
   if (message.includes("database connection is not open"))
     return { code: "unavailable", message: "the history is closed; open it again" };

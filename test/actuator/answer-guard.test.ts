@@ -56,10 +56,10 @@ describe("admission", () => {
     expect(order("700m", admits([]), CRITICAL)).toMatch(/refused here: others have to end first/);
   });
   test("nobody is ended whom the pod may not preempt", () => {
-    const told = (name: string) => `decision.preempt: ends ${name}, which a/in may not preempt`;
-    expect(order("10", admits(["besteffort"]))).toBe(told("default/besteffort"));
-    expect(order("10", admits(["critical"]), CRITICAL)).toBe(told("default/critical"));
-    expect(order("10", admits(["burst-lim"]), 0)).toBe(told("default/burst-lim"));
+    const reportOf = (name: string) => `decision.preempt: ends ${name}, which a/in may not preempt`;
+    expect(order("10", admits(["besteffort"]))).toBe(reportOf("default/besteffort"));
+    expect(order("10", admits(["critical"]), CRITICAL)).toBe(reportOf("default/critical"));
+    expect(order("10", admits(["burst-lim"]), 0)).toBe(reportOf("default/burst-lim"));
     expect(order("10", admits(["limits-only"]), 2_000_000)).toBe("");
   });
   test("nobody is ended for a pod that fits, nor anybody who is not there", () => {
@@ -67,8 +67,8 @@ describe("admission", () => {
       "decision.preempt: ends pods for a/in, which lacks nothing here",
     );
     const stranger = { namespace: "x", name: "y", uid: "nobody" };
-    const told = /pod x\/y \(nobody\), which this node does not have/;
-    expect(order("700m", { ...admits([]), preempt: [stranger as never] }, CRITICAL)).toMatch(told);
+    const pattern = /pod x\/y \(nobody\), which this node does not have/;
+    expect(order("700m", { ...admits([]), preempt: [stranger as never] }, CRITICAL)).toMatch(pattern);
     expect(order("700m", { ...admits([]), preempt: [{ ...stranger, uid: "" } as never] }, CRITICAL)).toMatch(
       /which this node does not have/,
     );
@@ -121,8 +121,8 @@ describe("eviction", () => {
       { evicted: [evicts("besteffort", "emptyDir")] },
       "ends default/besteffort, which is within its own limits",
     ],
-  ])("nobody ends %s", (_, decision, told) => {
-    expect(order(decision)).toContain(`decision.evicted: ${told}`);
+  ])("nobody ends %s", (_, decision, message) => {
+    expect(order(decision)).toContain(`decision.evicted: ${message}`);
   });
 });
 

@@ -40,8 +40,8 @@ test("of one without an end no more is read than any answer has", async () => {
 
 test("one that says how long it is, and is too long, is not read at all", async () => {
   const { response, read } = answerOf(3);
-  const told = new Response(response.body, { headers: { "content-length": `${3 * CHUNK.length}` } });
-  expect(await answerText(told, 2 * CHUNK.length)).toBe(null);
+  const reported = new Response(response.body, { headers: { "content-length": `${3 * CHUNK.length}` } });
+  expect(await answerText(reported, 2 * CHUNK.length)).toBe(null);
   expect(read()).toBe(0);
 });
 

@@ -40,8 +40,8 @@ const snapshotOfBytes = (bytes: number) =>
 test.each([1, 1.1, 9, 20])("a server that takes 1 MB tells its client of %d MB that they are too many", async (mb) => {
   const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
   for (let i = 0; i < 3; i++) {
-    const told = await postJson(accessTo(api.url), PATH, bodyOf(mb * MB));
-    expect(told.ok ? null : told.error).toMatchObject({
+    const reported = await postJson(accessTo(api.url), PATH, bodyOf(mb * MB));
+    expect(reported.ok ? null : reported.error).toMatchObject({
       final: true,
       tooLargeBytes: mb * MB + '{"snapshot":""}'.length,
     });
@@ -84,10 +84,10 @@ test.each([
     socket.on("data", () => socket.resetAndDestroy()).on("error", () => {});
   });
   const { client, outbox, problems } = clientOf(await listening(cutting));
-  const told = await client.decide("image-gc", snapshotOfBytes(bytes));
-  expect(told.ok && told.value.decidedBy).toBe("here");
+  const reported = await client.decide("image-gc", snapshotOfBytes(bytes));
+  expect(reported.ok && reported.value.decidedBy).toBe("here");
   expect(connections).toBe(2);
-  if (told.ok) await client.commit(told.value);
+  if (reported.ok) await client.commit(reported.value);
   expect(outbox.size).toBe(kept);
   const words = kept === 1 ? /does not answer .*: deciding here$/ : /does not answer .*too large for the API/;
   expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(words)]);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { plan, run } from "./cgroups/apply-kit.ts";
 import { withJournal } from "./cgroups/contract-kit.ts";
 import { cgroup, decide } from "./cgroups/decisions.ts";
 import { draws } from "./cgroups/draws.ts";
-import { BOOT, ROOT, simulated } from "./cgroups/grounds.ts";
+import { BOOT, ROOT, simulated } from "./cgroups/hierarchy-kit.ts";
 import { exceeding } from "./cgroups/invariants.ts";
 import { randomTree } from "./cgroups/random-trees.ts";
-import { plan, run } from "./cgroups/world.ts";
 
 const SEEDS = 24;
 const TIMEOUT_MS = 60_000;

@@ -185,7 +185,7 @@ test("what is new, or was right a pass ago, is no drift for one pass; what someb
   const cgroups = plantCgroups();
   const { config, ports } = await portsOver(cgroups, () => {});
   const pod = join(cgroups, "cpu/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f");
-  const told = async () => {
+  const reportOf = async () => {
     const report = await runPass(ports, config, 1);
     const differing = /(\d+) files? with another value/.exec(passLine(report))?.[1] ?? "0";
     return [Number(differing), report.drift.map(({ cause }) => cause)];
@@ -195,17 +195,17 @@ test("what is new, or was right a pass ago, is no drift for one pass; what someb
   const container = join(cgroups, "cpu", own?.path ?? "none");
   expect(readFileSync(join(container, "cpu.shares"), "utf8")).toBe("102\n");
   rmSync(container, { recursive: true });
-  expect(await told()).toEqual([0, []]);
+  expect(await reportOf()).toEqual([0, []]);
   // it is started, and the kubelet has not written yet
   mkdirSync(container);
   writeFileSync(join(container, "cgroup.procs"), "");
   writeFileSync(join(container, "cpu.shares"), "1024\n");
-  expect(await told()).toEqual([0, ["new_cgroup"]]);
-  expect(await told()).toEqual([1, ["never_written"]]);
+  expect(await reportOf()).toEqual([0, ["new_cgroup"]]);
+  expect(await reportOf()).toEqual([1, ["never_written"]]);
   writeFileSync(join(container, "cpu.shares"), "102\n");
-  expect(await told()).toEqual([0, []]);
+  expect(await reportOf()).toEqual([0, []]);
   writeFileSync(join(pod, "cpu.shares"), "77\n");
-  expect(await told()).toEqual([1, ["never_written"]]);
+  expect(await reportOf()).toEqual([1, ["never_written"]]);
 });
 
 test("`nodewise pods` of a daemon that runs none shows what it compares, and says what would run them", async () => {

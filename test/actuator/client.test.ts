@@ -34,7 +34,7 @@ function clientFor(url: string, timeoutMs = 5000) {
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
   const memory = new Memory(dir, (message) => problems.push({ from: "memory", message }));
   const client = new ApiClient({ url, token: undefined, timeoutMs, fetch }, outbox, memory, (p) => problems.push(p));
-  return { client, outbox, problems, told: () => problems.splice(0).map(({ message }) => message) };
+  return { client, outbox, problems, takeMessages: () => problems.splice(0).map(({ message }) => message) };
 }
 const REPORT = { at: "2026-11-21T00:00:00Z", dryRun: false, complete: true, results: [{ status: "applied" }] };
 const json = (response: ServerResponse, status: number, value: unknown): void =>
@@ -45,7 +45,7 @@ test.each<readonly [string, string, string, RegExp]>([
   ["a list", "application/json", "[]", /answered 200 with no JSON object/],
   ["nothing", "application/json", "", /answered 200 with no JSON object/],
   ["another object", "application/json", "{}", /answered what is no decision of this node: id: /],
-])("an API that answers %s: decided here, told, and kept for a better one", async (_what, type, text, told) => {
+])("an API that answers %s: decided here, told, and kept for a better one", async (_what, type, text, pattern) => {
   const url = await serving(
     (_request, _body, response) => void response.writeHead(200, { "content-type": type }).end(text),
   );
@@ -53,8 +53,8 @@ test.each<readonly [string, string, string, RegExp]>([
   const answer = await world.client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
   expect(answer.value.decidedBy).toBe("here");
-  expect(world.told()).toEqual([expect.stringMatching(told)]);
-  expect(world.client.fault).toEqual({ from: "api", message: expect.stringMatching(told) });
+  expect(world.takeMessages()).toEqual([expect.stringMatching(pattern)]);
+  expect(world.client.fault).toEqual({ from: "api", message: expect.stringMatching(pattern) });
   await world.client.report(REPORT, answer.value);
   expect(world.outbox.size).toBe(1);
   // that it answers at all does not make it the API: nothing is thrown away
@@ -77,11 +77,11 @@ test("an answer that is far longer than any about this snapshot is not read to i
     };
     more();
   });
-  const { client, told, outbox } = clientFor(url);
+  const { client, takeMessages, outbox } = clientFor(url);
   const answer = await client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
   expect(answer.value.decidedBy).toBe("here");
-  expect(told()).toEqual([
+  expect(takeMessages()).toEqual([
     expect.stringMatching(/answered 200 with more than \d+ bytes, which no answer to this has: is this/),
   ]);
   // bytes on their way in sockets come on top
@@ -98,9 +98,9 @@ test("the answer about a node of the leanest pods is not too long", async () => 
     const decided = decideLocally("cgroups", lean);
     json(response, 200, decided.ok ? { ...decided.value, id: "0123456789abcdef0123456789abcdef" } : {});
   });
-  const { client, told } = clientFor(url);
+  const { client, takeMessages } = clientFor(url);
   const answer = await client.decide("cgroups", lean);
-  expect(told()).toEqual([]);
+  expect(takeMessages()).toEqual([]);
   expect(answer.ok && answer.value.decidedBy).toBe("api");
 });
 
@@ -114,24 +114,24 @@ test("an entry to which a ready API has no answer keeps the others back for so l
     if (posted?.observedAt === "2026-01-01T00:00:00Z") return json(response, 500, { code: "internal" });
     json(response, 200, request.url === "/v1/results" ? {} : answered("cgroups"));
   });
-  const { client, outbox, told } = clientFor(url);
+  const { client, outbox, takeMessages } = clientFor(url);
   for (const day of [1, 2])
     outbox.add({ kind: "cgroups", snapshot: { ...snapshot, observedAt: `2026-01-0${day}T00:00:00Z` }, report: REPORT });
   // an API whose history fails answers so to everything: nothing is lost for it
   for (let i = 0; i < 12; i++) await client.decide("cgroups", snapshot);
   expect(outbox.size).toBe(2);
-  told();
+  takeMessages();
   isReady = true;
   for (let i = 0; i < 5 && outbox.size === 2; i++) await client.decide("cgroups", snapshot);
   expect(outbox.size).toBe(0);
-  expect(told().filter((text) => text.startsWith("a decision made earlier is not taken: "))).toHaveLength(1);
+  expect(takeMessages().filter((text) => text.startsWith("a decision made earlier is not taken: "))).toHaveLength(1);
   expect(sent).toContain("2026-01-02T00:00:00Z");
 });
 
 test("an API that hangs is waited for once, and then left alone for a while", async () => {
   let requests = 0;
   const url = await serving(() => void requests++);
-  const { client, outbox, told } = clientFor(url, 2000);
+  const { client, outbox, takeMessages } = clientFor(url, 2000);
   for (let i = 0; i < 20; i++) {
     const answer = await client.decide("cgroups", { ...snapshot, observedAt: new Date(i).toISOString() });
     expect(answer.ok && answer.value.decidedBy).toBe("here");
@@ -139,7 +139,7 @@ test("an API that hangs is waited for once, and then left alone for a while", as
   }
   expect(requests).toBeLessThan(6);
   expect(outbox.size).toBe(20);
-  expect(told()[0]).toMatch(/does not answer \(TimeoutError\): deciding here$/);
+  expect(takeMessages()[0]).toMatch(/does not answer \(TimeoutError\): deciding here$/);
   expect(client.fault?.message).toMatch(/TimeoutError/);
 });
 

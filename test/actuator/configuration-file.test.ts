@@ -36,10 +36,12 @@ test.each([
     ":3:42: ",
     'logging.options.json.splitStreams" (splitStream?)',
   ],
-])("an unknown field inside another is told likewise: %j", async (text, place, told) => {
+])("an unknown field inside another is told likewise: %j", async (text, place, message) => {
   const { file, result, notices } = await read(HEAD + text);
   expect(notices).toHaveLength(1);
-  expect(notices[0]?.startsWith(`${file}${place}strict decoding error: unknown field "${told}`), notices[0]).toBe(true);
+  expect(notices[0]?.startsWith(`${file}${place}strict decoding error: unknown field "${message}`), notices[0]).toBe(
+    true,
+  );
   expect(result.ok).toBe(true);
 });
 
@@ -57,9 +59,9 @@ test("what a kubelet tells of its own configuration has the fields of its versio
 test.each([
   [`${HEAD}maxPods: [1\n`, /kubelet\.yaml:\d+:\d+: /],
   [`${HEAD}maxPods: 1\nmaxPods: 2\n`, /kubelet\.yaml:4:1: /],
-])("a fault of YAML is told with its line and column: %j", async (text, told) => {
+])("a fault of YAML is told with its line and column: %j", async (text, pattern) => {
   const { result } = await read(text);
-  expect(result).toEqual({ ok: false, error: { from: "configuration", message: expect.stringMatching(told) } });
+  expect(result).toEqual({ ok: false, error: { from: "configuration", message: expect.stringMatching(pattern) } });
 });
 
 test.each([

@@ -14,7 +14,7 @@ test("the last good KubeletConfiguration stays in force while its file is broken
   const settings = { kubeletConfiguration, nodeName: "n", stateDir: scratch({}), cgroupMount: scratch({}) };
   const config = actuatorConfig(settings);
   if (!config.ok) throw new Error(config.error);
-  const told: string[] = [];
+  const messages: string[] = [];
   const inForce: unknown[] = [];
   const passed = Promise.withResolvers<void>();
   const afterPass: readonly (() => void)[] = [
@@ -30,7 +30,7 @@ test("the last good KubeletConfiguration stays in force while its file is broken
       inForce.push((snapshot as { kubeletConfiguration?: unknown }).kubeletConfiguration);
       afterPass[inForce.length - 1]?.();
     },
-    onProblem: ({ from, message }) => void (from === "configuration" && told.push(message)),
+    onProblem: ({ from, message }) => void (from === "configuration" && messages.push(message)),
     onRecovery() {},
   });
   if (!daemon.ok) throw new Error(daemon.error);
@@ -38,7 +38,7 @@ test("the last good KubeletConfiguration stays in force while its file is broken
   await daemon.value.stop();
   const of = (maxPods: number) => ({ kind: "KubeletConfiguration", maxPods });
   expect(inForce.slice(0, 5)).toEqual([of(11), of(11), of(11), of(11), of(22)]);
-  expect(told).toEqual([
+  expect(messages).toEqual([
     expect.stringMatching(/kubelet\.yaml:2:10: maxPods: .*; the last good configuration stays in force$/),
     expect.stringMatching(/kubelet\.yaml: no such file.*; the last good configuration stays in force$/),
   ]);
@@ -67,7 +67,7 @@ test("a daemon tells a notice when it is new, and not on every pass", async () =
   const settings = { manifests, nodeName: "n", stateDir: scratch({}), cgroupMount: scratch({}) };
   const config = actuatorConfig(settings);
   if (!config.ok) throw new Error(config.error);
-  const told: string[] = [];
+  const messages: string[] = [];
   const passed = Promise.withResolvers<void>();
   let passes = 0;
   const daemon = await startActuator({
@@ -77,11 +77,11 @@ test("a daemon tells a notice when it is new, and not on every pass", async () =
       if (passes === 2) mkdirSync(join(manifests, "two"));
       if (passes === 4) passed.resolve();
     },
-    onProblem: ({ from, message }) => void (from === "pods" && told.push(message)),
+    onProblem: ({ from, message }) => void (from === "pods" && messages.push(message)),
     onRecovery() {},
   });
   if (!daemon.ok) throw new Error(daemon.error);
   await passed.promise;
   await daemon.value.stop();
-  expect(told.map((message) => message.slice(manifests.length + 1, manifests.length + 4))).toEqual(["one", "two"]);
+  expect(messages.map((message) => message.slice(manifests.length + 1, manifests.length + 4))).toEqual(["one", "two"]);
 });

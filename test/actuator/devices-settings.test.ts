@@ -86,10 +86,10 @@ test.each([
   ["deviceWaitSeconds", -1, /must be at least 0, not `-1`/],
   ["deviceWaitSeconds", "5m", /must be a number/],
 ])("%s cannot be %j", (name, value, message) => {
-  const told = faults({ ...SERVES, [name]: value });
-  expect(told).toHaveLength(1);
-  expect(told[0]?.startsWith(`${name}: `)).toBe(true);
-  expect(told[0]).toMatch(message);
+  const messages = faults({ ...SERVES, [name]: value });
+  expect(messages).toHaveLength(1);
+  expect(messages[0]?.startsWith(`${name}: `)).toBe(true);
+  expect(messages[0]).toMatch(message);
 });
 
 test("they wait for a restart", () => {

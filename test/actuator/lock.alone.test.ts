@@ -135,7 +135,7 @@ test("of processes that find one dead holder at once, on nested roots, exactly o
   const takers = ["/r", "/r/a", "/r", "/r/a"].map((root) =>
     spawn(process.execPath, ["--input-type=module", "-e", TAKER, module, dir, root], { stdio: "pipe" }),
   );
-  const told = await Promise.all(
+  const messages = await Promise.all(
     takers.map(
       (taker) =>
         new Promise<string>((resolve) => {
@@ -145,7 +145,7 @@ test("of processes that find one dead holder at once, on nested roots, exactly o
     ),
   );
   for (const taker of takers) taker.stdin.end();
-  expect(told.toSorted()).toEqual(["held", "refused", "refused", "refused"]);
+  expect(messages.toSorted()).toEqual(["held", "refused", "refused", "refused"]);
 });
 
 test("a holder that was killed a moment ago is waited for", async () => {

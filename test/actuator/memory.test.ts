@@ -35,11 +35,11 @@ test("what the disk does not take is told with what follows from it, and remembe
   const directory = scratchFolder();
   const file = join(directory, "facts-image-gc.json");
   mkdirSync(file);
-  const told: string[] = [];
-  const memory = new Memory(directory, (message) => told.push(message));
-  told.length = 0;
+  const messages: string[] = [];
+  const memory = new Memory(directory, (message) => messages.push(message));
+  messages.length = 0;
   memory.persist("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
-  expect(told).toEqual([`${file}: EISDIR; what image-gc remembers would be lost by a restart`]);
+  expect(messages).toEqual([`${file}: EISDIR; what image-gc remembers would be lost by a restart`]);
   expect(memory.factsFor("image-gc", { observedAt: iso(START + 1000), bootId: "b" })).toEqual(facts(START));
 });
 

@@ -9,7 +9,7 @@ import { scratch } from "./manifests/scratch.ts";
 const NOBODY = { uid: 65534, gid: 65534 };
 const MODULE = join(import.meta.dirname, "../../actuator/core/error-text.ts");
 /** The words of a process of nobody's about a call that it may not make. */
-function told(act: string, wants: string, ...path: readonly string[]): string {
+function reportOf(act: string, wants: string, ...path: readonly string[]): string {
   const script = `
     import * as fs from "node:fs";
     import { missingRight } from ${JSON.stringify(MODULE)};
@@ -35,19 +35,19 @@ describe.skipIf(!isAble)("EACCES of nobody's user (needs root, and a project tha
   test("names the right, the file or directory, and who has it", () => {
     const dir = ground();
     const root = "of user 0 and group 0)";
-    expect(told("fs.readFileSync(path)", "read", dir, "file.yaml")).toBe(
+    expect(reportOf("fs.readFileSync(path)", "read", dir, "file.yaml")).toBe(
       `: user 65534 lacks the right to read ${join(dir, "file.yaml")} (mode 600, ${root}`,
     );
-    expect(told("fs.readFileSync(path)", "read", dir, "closed/inner/file.yaml")).toBe(
+    expect(reportOf("fs.readFileSync(path)", "read", dir, "closed/inner/file.yaml")).toBe(
       `: user 65534 lacks the right to search ${join(dir, "closed")} (mode 700, ${root}`,
     );
-    expect(told("fs.appendFileSync(path, '')", "write", dir, "file.yaml")).toBe(
+    expect(reportOf("fs.appendFileSync(path, '')", "write", dir, "file.yaml")).toBe(
       `: user 65534 lacks the right to write ${join(dir, "file.yaml")} (mode 600, ${root}`,
     );
-    expect(told("fs.mkdirSync(path)", "write", dir, "new")).toBe(
+    expect(reportOf("fs.mkdirSync(path)", "write", dir, "new")).toBe(
       `: user 65534 lacks the right to write ${dir} (mode 755, ${root}`,
     );
-    expect(told("fs.mkdirSync(path)", "write", dir, "own/new")).toBe("done");
+    expect(reportOf("fs.mkdirSync(path)", "write", dir, "own/new")).toBe("done");
   });
 
   test("is said where a daemon reads and writes", () => {
@@ -62,11 +62,11 @@ describe.skipIf(!isAble)("EACCES of nobody's user (needs root, and a project tha
       `lacks the right to write ${dir} (mode 755, of user 0 and group 0): name another with --state-dir`,
     );
     const files = ["--kubelet-configuration", join(dir, "file.yaml"), "--pods-token-file", join(dir, "closed/token")];
-    const told = ran("--state-dir", join(dir, "own/state"), "--pods-url", "http://127.0.0.1:1/pods", ...files);
-    expect(told).toContain(
+    const message = ran("--state-dir", join(dir, "own/state"), "--pods-url", "http://127.0.0.1:1/pods", ...files);
+    expect(message).toContain(
       `cannot be read (EACCES): user 65534 lacks the right to read ${join(dir, "file.yaml")} (mode 600`,
     );
-    expect(told).toContain(`lacks the right to search ${join(dir, "closed")} (mode 700`);
+    expect(message).toContain(`lacks the right to search ${join(dir, "closed")} (mode 700`);
   });
 });
 

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import { Notices } from "../../actuator/core/notices.ts";
-import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./gc/world.ts";
+import { fakeContainer, fakeSandbox, fullOfImages, gcFixture, put } from "./gc/gc-kit.ts";
 
 const podsProblem = (message: string): Problem => ({ from: "pods", message });
 
 test("what a pass and a turn both notice is told once, and again when it was gone for both", () => {
-  const told: string[] = [];
-  const notices = new Notices(({ message }) => void told.push(message));
-  const since = (): readonly string[] => told.splice(0);
+  const messages: string[] = [];
+  const notices = new Notices(({ message }) => void messages.push(message));
+  const since = (): readonly string[] => messages.splice(0);
   notices.report("pass", [podsProblem("empty"), podsProblem("a directory"), podsProblem("empty")]);
   expect(since()).toEqual(["empty", "a directory"]);
   notices.report("gc", [podsProblem("empty"), podsProblem("no logs")]);
@@ -25,20 +25,20 @@ test("what a pass and a turn both notice is told once, and again when it was gon
 });
 
 test("what is told as a problem is no notice as well", () => {
-  const told: string[] = [];
-  const notices = new Notices(({ message }) => void told.push(message));
+  const messages: string[] = [];
+  const notices = new Notices(({ message }) => void messages.push(message));
   notices.report("pass", [podsProblem("half read")], [podsProblem("no answer")]);
   notices.report("gc", [podsProblem("no answer"), podsProblem("half read")], [podsProblem("no answer")]);
   notices.report("pass", [podsProblem("no answer")]);
-  expect(told).toEqual(["half read"]);
+  expect(messages).toEqual(["half read"]);
   notices.report("gc", []);
   notices.report("pass", []);
   notices.report("pass", [podsProblem("no answer")]);
-  expect(told).toEqual(["half read", "no answer"]);
+  expect(messages).toEqual(["half read", "no answer"]);
 });
 
 test("a turn that looks more than once has what any of its looks noticed, once", async () => {
-  const world = gcWorld({ joinsEviction: true });
+  const world = gcFixture({ joinsEviction: true });
   const { node, dir } = world;
   put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "sha256:1"));
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "1%" } };

@@ -101,13 +101,13 @@ async function killedAfter(entries: number): Promise<{ readonly kept: number; re
   const child = spawn(NODE, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
   // not its exit: what it has told may still be on its way then
   const exited = once(child, "close");
-  let told = "";
+  let message = "";
   child.stdout.on("data", (chunk: Buffer) => {
-    told += chunk;
-    if (told.split("\n").length > entries) child.kill("SIGKILL");
+    message += chunk;
+    if (message.split("\n").length > entries) child.kill("SIGKILL");
   });
   expect(await exited).toEqual([null, "SIGKILL"]);
-  const count = (word: string): number => told.split("\n").filter((line) => line === word).length;
+  const count = (word: string): number => message.split("\n").filter((line) => line === word).length;
   return { kept: count("kept"), taken: count("taken") };
 }
 

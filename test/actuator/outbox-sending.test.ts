@@ -31,7 +31,7 @@ interface Posted {
   readonly decisionId?: string;
   readonly at?: string;
 }
-interface Told {
+interface ReceivedTurn {
   readonly decisions: readonly { readonly id: string }[];
   readonly results: readonly object[];
 }
@@ -44,7 +44,7 @@ async function world() {
   /** Whether a request comes through; the answer of one that does may be lost. */
   let line: (nth: number) => "open" | "cut" | "answer lost" = () => "open";
   const life = () => {
-    const told: string[] = [];
+    const messages: string[] = [];
     const carry = async (request: Request): Promise<Response> => {
       const { snapshot, decisionId, at: day } = (await request.clone().json()) as Posted;
       const what = decisionId === undefined ? `${snapshot?.observedAt}` : `results ${day}`;
@@ -56,13 +56,13 @@ async function world() {
     };
     const access = { url: api.url, token: undefined, timeoutMs: 20_000, fetch: carry };
     const outbox = Outbox.open(file);
-    const memory = new Memory(dir, (message) => told.push(message));
-    const client = new ApiClient(access, outbox, memory, ({ message }) => told.push(message));
+    const memory = new Memory(dir, (message) => messages.push(message));
+    const client = new ApiClient(access, outbox, memory, ({ message }) => messages.push(message));
     const pass = (day: number) => client.decide("cgroups", snapshotOf(day));
-    return { outbox, told, pass };
+    return { outbox, messages, pass };
   };
   const known = async () => {
-    const get = async (path: string) => (await (await fetch(`${api.url}${path}`)).json()) as Told;
+    const get = async (path: string) => (await (await fetch(`${api.url}${path}`)).json()) as ReceivedTurn;
     const { decisions } = await get(`/v1/nodes/${recorded.node.metadata.name}/decisions?limit=200`);
     const reports = await Promise.all(
       decisions.map(async ({ id }) => (await get(`/v1/decisions/${id}`)).results.length),
@@ -82,12 +82,12 @@ async function world() {
 
 test("entries are sent oldest first, each with what came of it, and before what is asked now", async () => {
   const { sent, life, known } = await world();
-  const { outbox, told, pass } = life();
+  const { outbox, messages, pass } = life();
   for (const day of [3, 1, 2]) outbox.add(pending(day));
   expect((await pass(4)).ok).toBe(true);
   const both = (day: number) => [at(day), `results ${at(day)}`];
   expect(sent).toEqual([...both(3), ...both(1), ...both(2), at(4)]);
-  expect([outbox.size, told]).toEqual([0, []]);
+  expect([outbox.size, messages]).toEqual([0, []]);
   expect(await known()).toEqual({ decisions: 4, reports: [0, 1, 1, 1] });
 });
 
@@ -98,20 +98,20 @@ test("an entry that the API refuses for good is named, dropped, and keeps none b
   first.outbox.add(pending(2));
   await first.pass(3);
   expect(sent).toEqual(["yesterday", at(2), `results ${at(2)}`, at(3)]);
-  expect(first.told).toEqual([expect.stringMatching(/^a decision made earlier is not taken: .+ answered 4\d\d /)]);
+  expect(first.messages).toEqual([expect.stringMatching(/^a decision made earlier is not taken: .+ answered 4\d\d /)]);
   const second = life();
   expect(second.outbox.size).toBe(0);
   await second.pass(4);
-  expect([second.told, sent.filter((one) => one === "yesterday").length]).toEqual([[], 1]);
+  expect([second.messages, sent.filter((one) => one === "yesterday").length]).toEqual([[], 1]);
   expect(await known()).toEqual({ decisions: 3, reports: [0, 0, 1] });
 });
 
 test("results that the API refuses for good are named too, and the decision is known without them", async () => {
   const { life, known } = await world();
-  const { outbox, told, pass } = life();
+  const { outbox, messages, pass } = life();
   outbox.add({ ...pending(1), report: { ...pending(1).report, at: "yesterday" } as Pending["report"] });
   await pass(2);
-  expect(told).toEqual([
+  expect(messages).toEqual([
     expect.stringMatching(/^a decision made earlier is not taken: .*\/v1\/results answered 4\d\d /),
   ]);
   expect(outbox.size).toBe(0);
@@ -130,7 +130,7 @@ test("what a daemon sent and could not forget before it died is sent again, and 
   expect(second.outbox.size).toBe(3);
   await second.pass(4);
   expect(sent.filter((one) => one === at(2)).length).toBe(2);
-  expect([second.outbox.size, second.told]).toEqual([0, []]);
+  expect([second.outbox.size, second.messages]).toEqual([0, []]);
   expect([before, await known()]).toEqual(Array(2).fill({ decisions: 4, reports: [0, 1, 1, 1] }));
 });
 

@@ -22,13 +22,13 @@ test("by how much the clock was set is known within a boot only, and from two se
   expect(clock().snapshotFields(clock().now(START, "a"))).toEqual({});
   clock().persist(clock().now(START, "a"));
   sinceBoot += 5000;
-  const told = (atMs: number, boot = "a") => clock().snapshotFields(clock().now(atMs, boot));
-  expect([told(START + 5000), told(START + 6999)]).toEqual([{}, {}]);
-  expect(told(START + 7000)).toEqual({ clockSteppedMs: 2000, clockSteppedSince: iso(START) });
-  expect(told(START)).toEqual({ clockSteppedMs: -5000, clockSteppedSince: iso(START) });
-  expect([told(START + HOUR, "b"), told(START + HOUR, "")]).toEqual([{}, {}]);
+  const reportOf = (atMs: number, boot = "a") => clock().snapshotFields(clock().now(atMs, boot));
+  expect([reportOf(START + 5000), reportOf(START + 6999)]).toEqual([{}, {}]);
+  expect(reportOf(START + 7000)).toEqual({ clockSteppedMs: 2000, clockSteppedSince: iso(START) });
+  expect(reportOf(START)).toEqual({ clockSteppedMs: -5000, clockSteppedSince: iso(START) });
+  expect([reportOf(START + HOUR, "b"), reportOf(START + HOUR, "")]).toEqual([{}, {}]);
   writeFileSync(file, "{half");
-  expect(told(START + HOUR)).toEqual({});
+  expect(reportOf(START + HOUR)).toEqual({});
 });
 
 test("the moment of a late pass is not kept, that of one after the clock was set back is", () => {

@@ -212,16 +212,17 @@ describe("a kubelet with a certificate of its own making", () => {
       onTestFinished(() => void server.close());
       await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
       const { port } = server.address() as AddressInfo;
-      const told = async (settings: Settings) => (await sourceOf(settings)()).problems.map(({ message }) => message);
+      const reportOf = async (settings: Settings) =>
+        (await sourceOf(settings)()).problems.map(({ message }) => message);
       const podsUrl = `https://localhost:${port}/pods`;
-      expect(await told({ podsUrl })).toEqual([
+      expect(await reportOf({ podsUrl })).toEqual([
         expect.stringMatching(
           /self-signed, or of an authority that is not known \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*podsCaFile.*kubelet\.crt/,
         ),
       ]);
-      expect(await told({ podsUrl, podsCaFile: cert })).toEqual([]);
+      expect(await reportOf({ podsUrl, podsCaFile: cert })).toEqual([]);
       const byAddress = { podsUrl: podsUrl.replace("localhost", "127.0.0.1"), podsCaFile: cert };
-      expect(await told(byAddress)).toEqual([
+      expect(await reportOf(byAddress)).toEqual([
         expect.stringMatching(/its certificate is for DNS:localhost and not for this address: ask by/),
       ]);
     },

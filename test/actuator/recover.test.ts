@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { recover } from "../../actuator/apply/journal.ts";
+import { cutShort, Killed, plan, reopen, run } from "./cgroups/apply-kit.ts";
 import { withJournal } from "./cgroups/contract-kit.ts";
 import { bigTree, smallTree } from "./cgroups/contract-trees.ts";
 import { draws } from "./cgroups/draws.ts";
-import { BOOT, ROOT, simulated } from "./cgroups/grounds.ts";
+import { BOOT, ROOT, simulated } from "./cgroups/hierarchy-kit.ts";
 import { randomTree } from "./cgroups/random-trees.ts";
-import { cutShort, Killed, plan, reopen, run } from "./cgroups/world.ts";
 
 const SEEDS = 24;
 const TIMEOUT_MS = 60_000;

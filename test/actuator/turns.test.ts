@@ -33,7 +33,7 @@ class World {
   readonly problems: string[] = [];
   /** False: as an API without turns. */
   hasTurns = true;
-  /** Of a request that comes through. */
+  /** Whether the answer to a request that arrives is lost. */
   isAnswerLost = false;
   isAway = false;
   /** Changes an answer on its way. */
@@ -60,7 +60,7 @@ class World {
     this.outbox = Outbox.open(join(this.#dir, "outbox.jsonl"));
     this.client = new ApiClient(access, this.outbox, memory, ({ message }: Problem) => this.problems.push(message));
   }
-  /** What it remembers of nodes is gone, the history is not. */
+  /** Starts the API again: its memory of nodes is gone, the history is not. */
   restartApi(): void {
     this.#app = this.#openApp();
   }
@@ -90,12 +90,12 @@ class World {
     await this.client.commit(answer.value);
     return answer.value;
   }
-  /** What was exchanged since the last look. */
+  /** The exchanges since the last look. */
   take = (): readonly Exchange[] => this.exchanges.splice(0);
 }
 const TURNS = "/v1/nodes/n1/turns";
 /** How a request told its snapshot, and what it said to hold. */
-const told = ({ path, sent, status }: Exchange): string => {
+const reportOf = ({ path, sent, status }: Exchange): string => {
   const [{ holds = "" } = {}] = (sent["decisions"] ?? []) as { holds?: string }[];
   const how = "base" in sent ? "changes" : "whole";
   return `${path === TURNS ? "turn" : path} ${how}${holds === "" ? "" : " holding"} ${status}`;
@@ -122,10 +122,10 @@ describe("the daemon's client", () => {
   test("tells a snapshot once, then what changed, and is answered what it does not hold", async () => {
     await world.decide("allocatable", later(0));
     const first = await world.decide("cgroups", later(0));
-    expect(world.take().map(told)).toEqual(["turn whole 200", "turn changes 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn whole 200", "turn changes 200"]);
     const second = await world.decide("cgroups", withImage(10, "other"));
     const [exchange] = world.take() as [Exchange];
-    expect(told(exchange)).toBe("turn changes holding 200");
+    expect(reportOf(exchange)).toBe("turn changes holding 200");
     expect(exchange.sent["changes"]).toEqual({
       set: { observedAt: timeAt(10) },
       pods: { upsert: [expect.objectContaining({ metadata: expect.objectContaining({ name: "other" }) })] },
@@ -140,17 +140,17 @@ describe("the daemon's client", () => {
     await world.decide("cgroups", later(0));
     world.restart();
     await world.decide("cgroups", later(10));
-    expect(world.take().map(told)).toEqual(["turn whole 200", "turn whole 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn whole 200", "turn whole 200"]);
     world.restartApi();
     const answer = await world.decide("cgroups", withImage(20, "a"));
-    expect(world.take().map(told)).toEqual(["turn changes holding 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn changes holding 200"]);
     expect(contentOf(answer)).toEqual(await asWhole("cgroups", withImage(20, "a")));
     world.loseHistory();
     const after = await world.decide("cgroups", withImage(30, "b"));
-    expect(world.take().map(told)).toEqual(["turn changes holding 409", "turn whole 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn changes holding 409", "turn whole 200"]);
     expect(contentOf(after)).toEqual(await asWhole("cgroups", withImage(30, "b")));
     await world.decide("cgroups", later(40));
-    expect(world.take().map(told)).toEqual(["turn changes holding 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn changes holding 200"]);
     expect([world.problems, world.outbox.size]).toEqual([[], 0]);
   });
 
@@ -165,7 +165,7 @@ describe("the daemon's client", () => {
     expect(answer.decidedBy).toBe("api");
     expect(contentOf(answer)).toEqual(await asWhole("cgroups", withImage(20, "next")));
     // what waited for the API, and then the turn
-    expect(world.take().map(told)).toEqual(["/v1/decisions/cgroups whole 200", "turn changes holding 200"]);
+    expect(world.take().map(reportOf)).toEqual(["/v1/decisions/cgroups whole 200", "turn changes holding 200"]);
     expect(world.outbox.size).toBe(0);
   });
 
@@ -174,19 +174,19 @@ describe("the daemon's client", () => {
     await world.decide("cgroups", later(0));
     await world.decide("cgroups", later(10));
     const WHOLE = "/v1/decisions/cgroups whole 200";
-    expect(world.take().map(told)).toEqual(["turn whole 404", WHOLE, WHOLE]);
+    expect(world.take().map(reportOf)).toEqual(["turn whole 404", WHOLE, WHOLE]);
     world.hasTurns = true;
     await world.decide("cgroups", later(20));
-    expect(world.take().map(told)).toEqual([WHOLE]);
+    expect(world.take().map(reportOf)).toEqual([WHOLE]);
     world.isAway = true;
     expect((await world.decide("cgroups", later(30))).decidedBy).toBe("here");
     world.isAway = false;
     await world.decide("cgroups", later(40));
-    expect(world.take().map(told)).toEqual([WHOLE, "turn whole 200"]);
+    expect(world.take().map(reportOf)).toEqual([WHOLE, "turn whole 200"]);
     // and an API that has lost them
     world.hasTurns = false;
     await world.decide("cgroups", later(50));
-    expect(world.take().map(told)).toEqual(["turn changes holding 404", WHOLE]);
+    expect(world.take().map(reportOf)).toEqual(["turn changes holding 404", WHOLE]);
   });
 
   test("keeps the snapshot of the whole node while one tells a part of it", async () => {
@@ -195,7 +195,7 @@ describe("the daemon's client", () => {
     await world.decide("probe-guard", { node, observedAt }, { window: {}, pods: [] }).catch(() => {});
     world.take();
     await world.decide("cgroups", later(10));
-    expect(world.take().map(told)).toEqual(["turn changes holding 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn changes holding 200"]);
   });
 
   test("tells a refusal as it is told of a whole post", async () => {
@@ -210,11 +210,11 @@ describe("the daemon's client", () => {
     other.hasTurns = false;
     const [own, whole] = [await fault(world, bare), await fault(other, bare)];
     expect(own?.from).toBe("decision");
-    expect(world.take().map(told)).toEqual(["turn whole 200", "turn changes holding 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn whole 200", "turn changes holding 200"]);
     expect(own?.message.replace(/\S+ answered/, "answered")).toBe(whole?.message.replace(/\S+ answered/, "answered"));
     // without a node there are no turns
     await world.client.decide("cgroups", nodeless);
-    expect(world.take().map(told)).toEqual(["/v1/decisions/cgroups whole 200"]);
+    expect(world.take().map(reportOf)).toEqual(["/v1/decisions/cgroups whole 200"]);
   });
 
   test("tells the whole where its changes are refused, and then what is wrong with it", async () => {
@@ -222,9 +222,9 @@ describe("the daemon's client", () => {
     const faulty = later(10, { pods: [{ ...captured.pods[0], spec: { containers: [] } }, ...captured.pods.slice(1)] });
     const refused = await world.client.decide("cgroups", faulty);
     expect(refused.ok ? "" : refused.error.message).toMatch(/answered 400 invalid_input .*pods\[0\].spec.containers/);
-    expect(world.take().map(told)).toEqual(["turn whole 200", "turn changes holding 400", "turn whole 400"]);
+    expect(world.take().map(reportOf)).toEqual(["turn whole 200", "turn changes holding 400", "turn whole 400"]);
     await world.decide("cgroups", later(20));
-    expect(world.take().map(told)).toEqual(["turn whole 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn whole 200"]);
   });
 
   const replace = (place: string, replacement: unknown) => ({
@@ -250,12 +250,12 @@ describe("the daemon's client", () => {
       return { ...answer, decisions: [{ ...entry, ...over }] };
     };
     const answer = await world.decide("cgroups", withImage(10, "a"));
-    expect(world.take().map(told)).toEqual(["turn changes holding 200", "turn whole 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn changes holding 200", "turn whole 200"]);
     expect([times, answer.decidedBy]).toEqual([1, "api"]);
     expect(contentOf(answer)).toEqual(await asWhole("cgroups", withImage(10, "a")));
     world.tamper = (one) => one;
     await world.decide("cgroups", later(20));
-    expect(world.take().map(told)).toEqual(["turn changes holding 200"]);
+    expect(world.take().map(reportOf)).toEqual(["turn changes holding 200"]);
   });
 
   test("does not carry out a whole answer of a turn that is no decision of the node", async () => {
@@ -276,7 +276,7 @@ describe("the daemon's client", () => {
     expect((await world.decide("cgroups", later(0))).decidedBy).toBe("api");
     expect((await world.decide("cgroups", later(10))).decidedBy).toBe("api");
     const WHOLE = "/v1/decisions/cgroups whole 200";
-    expect(world.take().map(told)).toEqual(["turn whole 200", WHOLE, WHOLE]);
+    expect(world.take().map(reportOf)).toEqual(["turn whole 200", WHOLE, WHOLE]);
   });
 });
 
@@ -344,7 +344,7 @@ test("over random nodes, restarts and lost answers, turns answer and record what
         met.note("decided here", own.decidedBy === "here");
         met.note("evicts", own.verdict === "evicts");
         for (const exchange of turns.take()) {
-          met.note(told(exchange));
+          met.note(reportOf(exchange));
           const [{ patch } = {}] = (exchange.answer["decisions"] ?? []) as { patch?: readonly unknown[] }[];
           if (patch !== undefined) met.note(patch.length === 0 ? "same" : "patched");
         }

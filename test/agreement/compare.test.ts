@@ -46,7 +46,7 @@ function compared(on: Json, outcomes: readonly Json[], facts = {}): readonly Com
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
   return comparedOn(on, decoded.value, facts);
 }
-const told = (on: Json, outcome: Json, facts = {}) => {
+const reportOf = (on: Json, outcome: Json, facts = {}) => {
   const [one] = compared(on, [outcome], facts);
   return [one?.verdict, one?.why?.code ?? one?.difference ?? null];
 };
@@ -69,19 +69,21 @@ describe("admissions", () => {
   });
   test("a pod for the managers needs their state files, another does not", () => {
     const on = snapshot({}, {}, { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } });
-    expect(told(on, of("admission", requesting("a", { cpu: "1" }), admitted))).toEqual(AGREES);
-    expect(told(on, of("admission", guaranteed("g", "1", "1Gi"), admitted))).toEqual(notComparable("state_files"));
+    expect(reportOf(on, of("admission", requesting("a", { cpu: "1" }), admitted))).toEqual(AGREES);
+    expect(reportOf(on, of("admission", guaranteed("g", "1", "1Gi"), admitted))).toEqual(notComparable("state_files"));
   });
   test("a pod of a device that the node has is for the managers, one of an unknown resource is nobody's", () => {
     const asking = requesting("a", { "example.com/gpu": "1" });
-    expect(told(snapshot(), of("admission", asking, admitted))).toEqual(AGREES);
+    expect(reportOf(snapshot(), of("admission", asking, admitted))).toEqual(AGREES);
     const on = snapshot({}, { allocatable: { cpu: "4", memory: "8Gi", pods: "10", "example.com/gpu": "2" } });
-    expect(told(on, of("admission", asking, admitted))).toEqual(notComparable("state_files"));
+    expect(reportOf(on, of("admission", asking, admitted))).toEqual(notComparable("state_files"));
   });
   test("a shutdown is told to the kubelet and not to the API", () => {
     const shutdown = refused("NodeShutdown", "Pod was rejected as the node is shutting down.");
-    expect(told(snapshot(), of("admission", pod("a"), shutdown))).toEqual(notComparable("input_not_known"));
-    expect(told(snapshot({ kubelet: { shuttingDown: true } }), of("admission", pod("a"), shutdown))).toEqual(AGREES);
+    expect(reportOf(snapshot(), of("admission", pod("a"), shutdown))).toEqual(notComparable("input_not_known"));
+    expect(reportOf(snapshot({ kubelet: { shuttingDown: true } }), of("admission", pod("a"), shutdown))).toEqual(
+      AGREES,
+    );
   });
   test("a snapshot that shows the outcome already is not of before it", () => {
     const on = snapshot({
@@ -90,10 +92,12 @@ describe("admissions", () => {
         { ...pod("b"), status: { phase: "Failed" } },
       ],
     });
-    expect(told(on, of("admission", pod("a"), admitted))).toEqual(notComparable("already_in_snapshot"));
-    expect(told(on, of("admission", pod("b"), refused("OutOfcpu", "x")))).toEqual(notComparable("already_in_snapshot"));
+    expect(reportOf(on, of("admission", pod("a"), admitted))).toEqual(notComparable("already_in_snapshot"));
+    expect(reportOf(on, of("admission", pod("b"), refused("OutOfcpu", "x")))).toEqual(
+      notComparable("already_in_snapshot"),
+    );
     const evicted = { message: "The node was low on resource: memory. " };
-    expect(told(on, of("eviction", pod("b"), evicted))).toEqual(notComparable("already_in_snapshot"));
+    expect(reportOf(on, of("eviction", pod("b"), evicted))).toEqual(notComparable("already_in_snapshot"));
   });
   const turned = (status: "True" | "False", seconds: number): Json => ({
     ...{ kind: "conditions", at: at(seconds), seenIn: ["node-status"] },
@@ -129,7 +133,7 @@ describe("admissions", () => {
     expect(compared(snapshot(), [refusal])[0]).toMatchObject({ verdict: "differs", difference: { field: "admitted" } });
     const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] };
     const on = snapshot({ machine }, {}, { cpuManagerPolicy: "static" });
-    expect(told(on, of("admission", pod("a"), admitted))).toEqual([
+    expect(reportOf(on, of("admission", pod("a"), admitted))).toEqual([
       "differs",
       { field: "starts", kubelet: true, nodewise: false },
     ]);
@@ -154,8 +158,8 @@ describe("resizes", () => {
     of("resize", guaranteed("a", cpu, "1Gi"), { reason, message });
   test("one that can never be, in the kubelet's words", () => {
     const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
-    expect(told(on({ cpuManagerPolicy: "static" }), resize("2", "Infeasible", message))).toEqual(AGREES);
-    expect(told(on(), resize("2", "Infeasible", message))).toEqual([
+    expect(reportOf(on({ cpuManagerPolicy: "static" }), resize("2", "Infeasible", message))).toEqual(AGREES);
+    expect(reportOf(on(), resize("2", "Infeasible", message))).toEqual([
       "differs",
       { field: "reason", kubelet: "Infeasible", nodewise: "" },
     ]);
@@ -163,8 +167,8 @@ describe("resizes", () => {
   test("one that waits for room, with its amounts", () => {
     const message = (used: number) =>
       `Node didn't have enough resource: cpu, requested: 3000, used: ${used}, capacity: 4000`;
-    expect(told(on(), resize("3", "Deferred", message(2000)))).toEqual(AGREES);
-    expect(told(on(), resize("3", "Deferred", message(2500)))).toEqual([
+    expect(reportOf(on(), resize("3", "Deferred", message(2000)))).toEqual(AGREES);
+    expect(reportOf(on(), resize("3", "Deferred", message(2500)))).toEqual([
       "differs",
       { field: "used", kubelet: 2500, nodewise: 2000 },
     ]);
@@ -175,26 +179,26 @@ describe("resizes", () => {
     const state = snapshot({ pods: [{ ...asking("1Gi"), status: RUNNING }] }, {}, swaps);
     const message = "In-place resize of containers with swap is not supported.";
     const outcome = of("resize", asking("2Gi"), { reason: "Infeasible", message });
-    expect(told({ ...state, cgroup: { version: 2 } }, outcome)).toEqual(AGREES);
-    expect(told({ ...state, cgroup: { version: 1 } }, outcome)[0]).toBe("differs");
+    expect(reportOf({ ...state, cgroup: { version: 2 } }, outcome)).toEqual(AGREES);
+    expect(reportOf({ ...state, cgroup: { version: 1 } }, outcome)[0]).toBe("differs");
   });
   test("what was allocated to the pod is not what it asks for", () => {
     const resources = { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1", memory: "1Gi" } };
     const entries = { a: { ContainerResources: { c: resources } } };
     const assignments = { allocated_pods_state: { entries } };
     const message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000";
-    expect(told(on({}, { assignments }), resize("3", "Deferred", message))).toEqual(AGREES);
+    expect(reportOf(on({}, { assignments }), resize("3", "Deferred", message))).toEqual(AGREES);
   });
   test("what is not known: the pod as it was, and what older kubelets looked at", () => {
     const deferred = resize("3", "Deferred", "x");
-    expect(told(snapshot(), deferred)).toEqual(notComparable("pod_not_known"));
-    expect(told(on(), { ...deferred, object: null })).toEqual(notComparable("pod_not_known"));
+    expect(reportOf(snapshot(), deferred)).toEqual(notComparable("pod_not_known"));
+    expect(reportOf(on(), { ...deferred, object: null })).toEqual(notComparable("pod_not_known"));
     const capacity = resize(
       "8",
       "Infeasible",
       "Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000",
     );
-    expect(told(on(), capacity)).toEqual(notComparable("not_decided_here"));
+    expect(reportOf(on(), capacity)).toEqual(notComparable("not_decided_here"));
   });
 });
 
@@ -213,9 +217,9 @@ describe("containers that a probe ended", () => {
     });
   const usual = probed({ periodSeconds: 10, failureThreshold: 3 });
   test("with the kubelet's words and as many failures as it takes", () => {
-    expect(told(snapshot(), kill(usual))).toEqual(AGREES);
-    expect(told(snapshot(), kill(usual, { failures: 9 }))).toEqual(AGREES);
-    expect(told(snapshot(), kill(usual, { message: "Container c failed liveness probe" }))).toEqual([
+    expect(reportOf(snapshot(), kill(usual))).toEqual(AGREES);
+    expect(reportOf(snapshot(), kill(usual, { failures: 9 }))).toEqual(AGREES);
+    expect(reportOf(snapshot(), kill(usual, { message: "Container c failed liveness probe" }))).toEqual([
       "differs",
       {
         field: "message",
@@ -226,13 +230,19 @@ describe("containers that a probe ended", () => {
   });
   test("fewer failures than it takes were not all that there were; sooner than they can be is a difference", () => {
     for (const failures of [2, null]) {
-      expect(told(snapshot(), kill(usual, { failures }))).toEqual(notComparable("probe_results"));
+      expect(reportOf(snapshot(), kill(usual, { failures }))).toEqual(notComparable("probe_results"));
     }
     const slow = probed({ periodSeconds: 20, failureThreshold: 5, initialDelaySeconds: 30 });
-    expect(told(snapshot(), kill(slow, { failures: 5 }))).toMatchObject(["differs", { field: "seconds", kubelet: 60 }]);
+    expect(reportOf(snapshot(), kill(slow, { failures: 5 }))).toMatchObject([
+      "differs",
+      { field: "seconds", kubelet: 60 },
+    ]);
   });
   test("a container without such a probe is not ended by it", () => {
-    expect(told(snapshot(), kill(probed(undefined)))).toMatchObject(["differs", { field: "probe", nodewise: null }]);
+    expect(reportOf(snapshot(), kill(probed(undefined)))).toMatchObject([
+      "differs",
+      { field: "probe", nodewise: null },
+    ]);
   });
 });
 
@@ -254,7 +264,7 @@ describe("evictions", () => {
       {},
       hard,
     );
-    const both = ["a", "b"].map((name) => told(on, of("eviction", pod(name), low)));
+    const both = ["a", "b"].map((name) => reportOf(on, of("eviction", pod(name), low)));
     expect(both.toSorted()).toEqual([AGREES, notComparable("order_is_chance")]);
   });
   test("a soft threshold needs the passes before, stats the time of the outcome", () => {
@@ -264,9 +274,11 @@ describe("evictions", () => {
       evictionSoftGracePeriod: { "memory.available": "10s" },
       evictionHard: {},
     };
-    expect(told(snapshot(parts, {}, soft), of("eviction", pod("a"), low))).toEqual(notComparable("observation_times"));
+    expect(reportOf(snapshot(parts, {}, soft), of("eviction", pod("a"), low))).toEqual(
+      notComparable("observation_times"),
+    );
     const old = { ...parts, observedAt: at(19) };
-    expect(told(snapshot(old, {}, hard), of("eviction", pod("a"), { ...low, at: at(25) }))).toEqual(
+    expect(reportOf(snapshot(old, {}, hard), of("eviction", pod("a"), { ...low, at: at(25) }))).toEqual(
       notComparable("snapshot_too_old"),
     );
   });
@@ -275,10 +287,13 @@ describe("evictions", () => {
     const message = 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". ';
     const full = (used: number) => ({ a: { volume: [{ name: "scratch", usedBytes: used * MiB }] } });
     const on = (used: number) => snapshot({ pods: [running("a", limited)], stats: stats(5000, full(used)) }, {}, hard);
-    expect(told(on(11), of("eviction", pod("a"), { message }))).toEqual(AGREES);
-    expect(told(on(9), of("eviction", pod("a"), { message }))).toEqual(notComparable("signal_moved"));
+    expect(reportOf(on(11), of("eviction", pod("a"), { message }))).toEqual(AGREES);
+    expect(reportOf(on(9), of("eviction", pod("a"), { message }))).toEqual(notComparable("signal_moved"));
     const other = message.replace("10Mi", "20Mi");
-    expect(told(on(11), of("eviction", pod("a"), { message: other }))).toMatchObject(["differs", { field: "message" }]);
+    expect(reportOf(on(11), of("eviction", pod("a"), { message: other }))).toMatchObject([
+      "differs",
+      { field: "message" },
+    ]);
   });
 });
 
@@ -294,22 +309,22 @@ describe("claims", () => {
 
   test("are refused in the kubelet's words, by what it read and not by an older snapshot", () => {
     const on = snapshot({ pods: [asking], dra: { resourceClaims: [reserved] } });
-    expect(told(on, failed(NOT_ALLOWED, [others]))).toEqual(AGREES);
-    expect(told(on, failed(NOT_ALLOWED, [reserved]))).toEqual([
+    expect(reportOf(on, failed(NOT_ALLOWED, [others]))).toEqual(AGREES);
+    expect(reportOf(on, failed(NOT_ALLOWED, [reserved]))).toEqual([
       "differs",
       { field: "prepared", kubelet: false, nodewise: true },
     ]);
     const missing = 'fetch ResourceClaim gpu: resourceclaims.resource.k8s.io "gpu" not found';
-    expect(told(on, failed(missing, []))).toEqual(AGREES);
-    expect(told(on, failed(missing, [others]))).toMatchObject(["differs", { field: "message" }]);
+    expect(reportOf(on, failed(missing, []))).toEqual(AGREES);
+    expect(reportOf(on, failed(missing, [others]))).toMatchObject(["differs", { field: "message" }]);
     const unknown = { ...failed(NOT_ALLOWED), claims: undefined };
-    expect(told(on, unknown)).toEqual(notComparable("claims_not_known"));
+    expect(reportOf(on, unknown)).toEqual(notComparable("claims_not_known"));
   });
   test("that are prepared pass each check, whichever drivers there are", () => {
-    expect(told(snapshot(), prepared([reserved]))).toEqual(AGREES);
-    expect(told(snapshot(), prepared([others]))).toMatchObject(["differs", { field: "prepared", kubelet: true }]);
+    expect(reportOf(snapshot(), prepared([reserved]))).toEqual(AGREES);
+    expect(reportOf(snapshot(), prepared([others]))).toMatchObject(["differs", { field: "prepared", kubelet: true }]);
     const answers = [{ claim: "claim-gpu", error: "no" }];
-    expect(told(snapshot({ dra: { drivers: [{ name: DRIVER, answers }] } }), prepared([reserved]))).toEqual(AGREES);
+    expect(reportOf(snapshot({ dra: { drivers: [{ name: DRIVER, answers }] } }), prepared([reserved]))).toEqual(AGREES);
   });
   test("whose driver fails agree where it is called, and its words are told beside", () => {
     const own = `${PREFIX}NodePrepareResources failed for ResourceClaim gpu`;
@@ -320,30 +335,30 @@ describe("claims", () => {
       measured: [{ field: "driver", kubelet: "no such device: 7", nodewise: null }],
     });
     const differs = ["differs", { field: "message", nodewise: PREFIX + NOT_ALLOWED }];
-    expect(told(snapshot(), { ...outcome, claims: [others] })).toMatchObject(differs);
+    expect(reportOf(snapshot(), { ...outcome, claims: [others] })).toMatchObject(differs);
     const words = "NodePrepareResources failed for ResourceClaim another: no";
-    expect(told(snapshot(), failed(words))).toMatchObject(["differs", { field: "prepared" }]);
+    expect(reportOf(snapshot(), failed(words))).toMatchObject(["differs", { field: "prepared" }]);
     for (const words of ["NodePrepareResources: rpc error", "NodePrepareResources skipped 1 ResourceClaims"])
-      expect(told(snapshot(), failed(words))).toEqual(AGREES);
+      expect(reportOf(snapshot(), failed(words))).toEqual(AGREES);
     const [skips, gate] = [{ skipNodeOperations: ["*"] }, { featureGates: { DRAOptionalNodeOperations: true } }];
     const skipping = failed("NodePrepareResources: rpc error", [claim("gpu", [result("0", skips)], ["p"])]);
     const status = { nodeInfo: { kubeletVersion: "v1.37.2" } };
-    expect(told(snapshot({}, status, gate), skipping)).toMatchObject(["differs", { field: "prepared" }]);
+    expect(reportOf(snapshot({}, status, gate), skipping)).toMatchObject(["differs", { field: "prepared" }]);
   });
   test("whether a driver is registered, and what the kubelet holds of older claims, only the node knows", () => {
     const absent = failed(`DRA driver ${DRIVER} is not registered`);
-    expect(told(snapshot(), absent)).toEqual(notComparable("input_not_known"));
-    expect(told(snapshot({ dra: { drivers: [] } }), absent)).toEqual(AGREES);
-    expect(told(snapshot({ dra: { drivers: [{ name: DRIVER }] } }), absent)).toMatchObject(["differs", {}]);
+    expect(reportOf(snapshot(), absent)).toEqual(notComparable("input_not_known"));
+    expect(reportOf(snapshot({ dra: { drivers: [] } }), absent)).toEqual(AGREES);
+    expect(reportOf(snapshot({ dra: { drivers: [{ name: DRIVER }] } }), absent)).toMatchObject(["differs", {}]);
     const old =
       "old ResourceClaim with same name gpu and different UID old still exists (previous pod force-deleted?!)";
-    expect(told(snapshot(), failed(old))).toEqual(notComparable("state_files"));
+    expect(reportOf(snapshot(), failed(old))).toEqual(notComparable("state_files"));
     const info = { namespace: "default", name: "gpu", uid: "old", podUids: new Set(["uid-q"]), drivers: new Map() };
     const cache = new ClaimInfoCache(NEWEST.behaviour.claims, [{ ...info, prepared: true, unpreparing: false }]);
     const known = { assignments: { dra_manager_state: writeClaims(cache) } };
-    expect(told(snapshot(known), failed(old))).toEqual(AGREES);
-    expect(told(snapshot(known), prepared([reserved]))).toMatchObject(["differs", { field: "prepared" }]);
-    expect(told(snapshot(), failed("fetch ResourceClaim gpu: context deadline exceeded"))).toEqual(
+    expect(reportOf(snapshot(known), failed(old))).toEqual(AGREES);
+    expect(reportOf(snapshot(known), prepared([reserved]))).toMatchObject(["differs", { field: "prepared" }]);
+    expect(reportOf(snapshot(), failed("fetch ResourceClaim gpu: context deadline exceeded"))).toEqual(
       notComparable("not_decided_here"),
     );
   });
@@ -384,20 +399,20 @@ describe("images that went", () => {
     images: ids.map((id) => ({ id, names: [`${id}:1`] })),
   });
   test("the same set agrees, whatever each side calls them by; another one differs", () => {
-    expect(told(on(100), went("a"), facts)).toEqual(AGREES);
+    expect(reportOf(on(100), went("a"), facts)).toEqual(AGREES);
     const byName = { ...went("a"), images: [{ names: ["a@sha256:9", "a:1"] }] };
-    expect(told(on(100), byName, facts)).toEqual(AGREES);
-    expect(told(on(100), went("b"), facts)).toEqual([
+    expect(reportOf(on(100), byName, facts)).toEqual(AGREES);
+    expect(reportOf(on(100), went("b"), facts)).toEqual([
       "differs",
       { field: "removed", kubelet: ["b:1"], nodewise: ["a:1"] },
     ]);
-    expect(told(on(100), went("a", "b"), facts)).toMatchObject(["differs", { kubelet: ["a:1", "b:1"] }]);
+    expect(reportOf(on(100), went("a", "b"), facts)).toMatchObject(["differs", { kubelet: ["a:1", "b:1"] }]);
   });
   test("without their ages, without a list, and with room enough nothing can be said", () => {
-    expect(told(on(100), went("a"))).toEqual(notComparable("image_ages"));
+    expect(reportOf(on(100), went("a"))).toEqual(notComparable("image_ages"));
     const later = { "image-gc": { ...facts["image-gc"], atMs: T + 1 } };
-    expect(told(on(100), went("a"), later)).toEqual(notComparable("image_ages"));
-    expect(told(snapshot({ stats: disk(100) }), went("a"), facts)).toEqual(notComparable("input_not_known"));
-    expect(told(on(500), went("a"), facts)).toEqual(notComparable("cause_not_known"));
+    expect(reportOf(on(100), went("a"), later)).toEqual(notComparable("image_ages"));
+    expect(reportOf(snapshot({ stats: disk(100) }), went("a"), facts)).toEqual(notComparable("input_not_known"));
+    expect(reportOf(on(500), went("a"), facts)).toEqual(notComparable("cause_not_known"));
   });
 });

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { Comparison } from "../../api/model/outcome.ts";
 import { collectedImages, endedByProbes, postedPods, type Run, underPressure } from "./real.ts";
 
-const told = ({ verdict, why, difference }: Comparison) => ({ verdict, why: why?.code ?? null, difference });
+const reported = ({ verdict, why, difference }: Comparison) => ({ verdict, why: why?.code ?? null, difference });
 const AGREES = { verdict: "agrees", why: null, difference: null };
-/** What cannot be compared, and why: the capture does not have it, or chance decided. */
+/** Outcomes that cannot be compared, and why: the capture does not have it, or chance decided. */
 const EXCEPT: Readonly<Record<string, string>> = {
   // the memory manager's state file was not captured
   "crit-integer-cpu-guaranteed admission crit": "state_files",
@@ -34,7 +34,9 @@ const all = RUNS.flatMap(({ name, outcomes, compared }) =>
 describe("what a real kubelet did, against what is decided on the snapshot before it", () => {
   test.each(all)("$name", ({ name, compared }) => {
     const why = EXCEPT[name];
-    expect(told(compared)).toEqual(why === undefined ? AGREES : { verdict: "not-comparable", why, difference: null });
+    expect(reported(compared)).toEqual(
+      why === undefined ? AGREES : { verdict: "not-comparable", why, difference: null },
+    );
   });
   test("there are outcomes of every kind that was captured, and how they come out", () => {
     const counts = new Map<string, number>();

@@ -9,8 +9,8 @@ import captured from "../data/real-outcomes/pods.json" with { type: "json" };
 import probed from "../data/real-outcomes/probes.json" with { type: "json" };
 import realProbes from "../data/real-probes.json" with { type: "json" };
 import { realCases } from "../decide/admission/real-cases.ts";
-import { answer as pass } from "../decide/eviction/asking.ts";
-import { answer as collected } from "../decide/image-gc/asking.ts";
+import { answer as pass } from "../decide/eviction/eviction-kit.ts";
+import { answer as collected } from "../decide/image-gc/image-gc-kit.ts";
 import { realSnapshots, run } from "../decide/image-gc/real-run.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { comparedOn, secondsBefore } from "./compared.ts";
@@ -49,7 +49,7 @@ const withVersion = (snapshot: Json): Json => {
   return { ...snapshot, node: { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: "v1.36.3" } } } };
 };
 
-/** What the API server wrote into a pod that was posted: its priority, and the ports of the host's network. */
+/** Fields that the API server wrote into a posted pod: its priority, and the ports of the host's network. */
 const PRIORITIES: Readonly<Record<string, number>> = {
   "system-node-critical": 2_000_001_000,
   "system-cluster-critical": 2_000_000_000,

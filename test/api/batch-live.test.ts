@@ -36,7 +36,7 @@ test("a caller that waits for each answer before it sends the next line gets the
 
 test("the log tells of a streamed answer when it is through, and so its whole time", async () => {
   const { api, log } = await serving();
-  const told = () => log.lines.filter(({ fields }) => fields["path"] === "/v1/batch");
+  const reportOf = () => log.lines.filter(({ fields }) => fields["path"] === "/v1/batch");
   const posting = request(`${api.url}/v1/batch`, {
     method: "POST",
     headers: { "content-type": "application/x-ndjson" },
@@ -46,7 +46,7 @@ test("the log tells of a streamed answer when it is through, and so its whole ti
     posting.on("error", reject);
     posting.on("response", (response) => {
       response.once("data", () => {
-        before.push(told().length);
+        before.push(reportOf().length);
         posting.end(line(2));
       });
       response.on("data", () => {}).on("end", resolve);
@@ -55,7 +55,7 @@ test("the log tells of a streamed answer when it is through, and so its whole ti
   posting.write(line(1));
   await ended;
   expect(before).toEqual([0]);
-  expect(told()).toMatchObject([{ fields: { status: 200, ms: expect.any(Number) }, message: "request" }]);
+  expect(reportOf()).toMatchObject([{ fields: { status: 200, ms: expect.any(Number) }, message: "request" }]);
 });
 
 test("others have their turn while a batch is answered whose lines are decided at once", async () => {

@@ -81,9 +81,9 @@ test("bodies that stop halfway hold no more than their room; what is beyond is t
   const halves = await Promise.all(Array.from({ length: 12 }, () => stopped(api.port, MIB / 2)));
   const refused = () => halves.filter(({ answer }) => answer().includes("HTTP/1.1 503"));
   await expect.poll(() => refused().length).toBe(8);
-  const told = refused()[0]?.answer() ?? "";
-  expect(told.toLowerCase()).toContain("retry-after: 2");
-  expect(told).toContain('"code":"overloaded"');
+  const message = refused()[0]?.answer() ?? "";
+  expect(message.toLowerCase()).toContain("retry-after: 2");
+  expect(message).toContain('"code":"overloaded"');
   // a small one finds no room either, until those that hold it are gone
   const post = () => fetch(`${api.url}/v1/decisions/cgroups`, { method: "POST", headers, body: decision });
   await problemOf(await post(), "overloaded");

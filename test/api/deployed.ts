@@ -35,7 +35,7 @@ function built(folder: string): readonly Any[] {
   return objectsIn(stdout);
 }
 
-/** What `kubectl apply -k` sends; without kubectl the objects of the files, in their namespace. */
+/** The objects that `kubectl apply -k` sends; without kubectl those of the files, in their namespace. */
 export const deployed = (): readonly Any[] =>
   KUBECTL
     ? built(join(DEPLOY, "kubernetes"))

@@ -19,7 +19,7 @@ export const textOf = (file: string): string => readFileSync(join(DEPLOY, file),
 // biome-ignore lint/suspicious/noExplicitAny: files of Prometheus and Grafana, read by what the test wants of them
 export type Any = any;
 
-/** What ends when the test has ended. */
+/** Registers a clean-up for the end of the test. */
 export type Ending = (end: () => unknown) => void;
 /** Where one of the three programs serves its metrics. */
 export interface Served {
@@ -68,7 +68,7 @@ export async function servedApi(onEnd: Ending): Promise<Served & { readonly toke
   return { host: "127.0.0.1", port: Number(port), token: made.stdout.trim() };
 }
 
-/** What a collector that follows three nodes serves. */
+/** Serves the metrics of a collector that follows three nodes. */
 export async function servedCollector(onEnd: Ending): Promise<Served> {
   const counts = {
     nodes: 3,
@@ -82,7 +82,7 @@ export async function servedCollector(onEnd: Ending): Promise<Served> {
   return served(statusApp({ counts, isReady: true }), onEnd);
 }
 
-/** What a daemon that runs pods serves, at the port that daemons have, and an address of loopback that nobody else has. */
+/** Serves the metrics of a daemon that runs pods, at the port that daemons have, and an address of loopback that nobody else has. */
 export async function servedDaemon(onEnd: Ending): Promise<Served> {
   const metrics = daemonMetrics();
   const { counters } = metrics;

@@ -129,8 +129,8 @@ test("what /metrics answers is told over OTLP: the same names, labels, values, w
     const requests = exports.at(-1)?.find(({ name }) => name === "nodewise_http_requests_total");
     expect(requests?.points.some(({ attributes }) => attributes["route"] === "/v1/decisions/:decision")).toBe(true);
   });
-  const told = exports.at(-1) ?? [];
-  const named = (name: string) => told.find((one) => one.name === name);
+  const reported = exports.at(-1) ?? [];
+  const named = (name: string) => reported.find((one) => one.name === name);
   expect(named("nodewise_http_requests_total")).toMatchObject({
     type: "sum",
     isMonotonic: true,
@@ -159,7 +159,7 @@ test("what /metrics answers is told over OTLP: the same names, labels, values, w
   expect(named("process_resident_memory_bytes")).toMatchObject({ type: "gauge", unit: "By" });
   const text = await (await fetch(`${api.url}/metrics`)).text();
   const names = [...text.matchAll(/^# TYPE (\S+) \S+$/gm)].map(([, name]) => name);
-  expect(told.map(({ name }) => name).sort()).toEqual(names.sort());
+  expect(reported.map(({ name }) => name).sort()).toEqual(names.sort());
 });
 
 test("a collector that is away or refuses holds up nobody; what is dropped is counted and said", {

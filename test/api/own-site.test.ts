@@ -64,15 +64,17 @@ test("X-Forwarded-Host counts only where the API is told of a proxy that sets it
   const proxied = (port: number, ...headers: string[]) =>
     ask(port, "POST", "/lint", [`Host: 127.0.0.1:${port}`, ...headers], "application/x-www-form-urlencoded");
   const origin = "Origin: https://nodes.example";
-  const told = await serving({ trustForwardedHost: true, allowedHosts: ["nodes.example"] });
-  expect(isRefused(await proxied(told.api.port, origin, "X-Forwarded-Host: nodes.example"))).toBe(false);
-  expect(isRefused(await proxied(told.api.port, origin, "X-Forwarded-Host: nodes.example:443, 10.0.0.7"))).toBe(false);
-  expect(isRefused(await proxied(told.api.port, origin, "X-Forwarded-Host: evil.example"))).toBe(true);
-  expect(isRefused(await proxied(told.api.port, origin))).toBe(true);
-  expect(isRefused(await proxied(told.api.port, `Origin: http://127.0.0.1:${told.api.port}`))).toBe(false);
+  const reported = await serving({ trustForwardedHost: true, allowedHosts: ["nodes.example"] });
+  expect(isRefused(await proxied(reported.api.port, origin, "X-Forwarded-Host: nodes.example"))).toBe(false);
+  expect(isRefused(await proxied(reported.api.port, origin, "X-Forwarded-Host: nodes.example:443, 10.0.0.7"))).toBe(
+    false,
+  );
+  expect(isRefused(await proxied(reported.api.port, origin, "X-Forwarded-Host: evil.example"))).toBe(true);
+  expect(isRefused(await proxied(reported.api.port, origin))).toBe(true);
+  expect(isRefused(await proxied(reported.api.port, `Origin: http://127.0.0.1:${reported.api.port}`))).toBe(false);
   const rebound = ["Origin: http://evil.example", "X-Forwarded-Host: evil.example"];
-  expect(await proxied(told.api.port, ...rebound)).toContain('"code":"forbidden_host"');
-  const pretended = await ask(told.api.port, "GET", "/", ["Host: evil.example", "X-Forwarded-Host: nodes.example"]);
+  expect(await proxied(reported.api.port, ...rebound)).toContain('"code":"forbidden_host"');
+  const pretended = await ask(reported.api.port, "GET", "/", ["Host: evil.example", "X-Forwarded-Host: nodes.example"]);
   expect(pretended).toContain('"code":"forbidden_host"');
   const untold = await serving({ allowedHosts: ["nodes.example"] });
   expect(isRefused(await proxied(untold.api.port, origin, "X-Forwarded-Host: nodes.example"))).toBe(true);

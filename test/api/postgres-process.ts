@@ -17,7 +17,7 @@ export const HEADERS = { "content-type": "application/json", authorization: `Bea
 export interface Process {
   readonly url: string;
   readonly child: ChildProcess;
-  /** What it has logged. */
+  /** The lines that it has logged. */
   readonly log: () => string;
 }
 /** Starts `nodewise api` over a database, in a process of its own that ends with the test. `ready`: it serves, or has ended. */

@@ -90,18 +90,18 @@ else
       const accept = { ...headers, accept: "text/event-stream" };
       const stream = await fetch(`${other.url}/live`, { headers: accept, signal: gone.signal });
       expect(stream.headers.get("content-type")).toBe("text/event-stream");
-      let told = "";
+      let message = "";
       const reading = (async () => {
-        for await (const chunk of stream.body as ReadableStream<Uint8Array>) told += new TextDecoder().decode(chunk);
+        for await (const chunk of stream.body as ReadableStream<Uint8Array>) message += new TextDecoder().decode(chunk);
       })().catch(() => {});
-      await expect.poll(() => told).toContain('data: {"id":null');
+      await expect.poll(() => message).toContain('data: {"id":null');
       const ids: string[] = [];
       for (const node of ["n1", "n2"]) {
         const { id } = await json<{ id: string }>(`${one.url}/v1/decisions/cgroups`, {
           snapshot: exampleSnapshot(node),
         });
         ids.push(id);
-        await expect.poll(() => told, { timeout: 5000 }).toContain(`"id":"${id}"`);
+        await expect.poll(() => message, { timeout: 5000 }).toContain(`"id":"${id}"`);
       }
       const answered = async (url: string, path: string) => (await fetch(url + path, { headers })).text();
       for (const path of ["/v1/nodes", "/v1/decisions", "/v1/nodes/n1", `/v1/decisions/${ids[0]}`])

@@ -268,15 +268,15 @@ test("pages, and what reads the history at length, are answered by threads as he
         const response = await (body === undefined
           ? fetch(api.url + path, { headers: { accept: "text/html", "x-request-id": "r1" } })
           : post(api, path, body));
-        const told = ["content-type", "content-encoding", "vary", "etag", "cache-control"].map((name) =>
+        const reported = ["content-type", "content-encoding", "vary", "etag", "cache-control"].map((name) =>
           response.headers.get(name),
         );
         const text = await response.text();
         const tag = response.headers.get("etag");
-        if (tag === null) return [response.status, told, text];
+        if (tag === null) return [response.status, reported, text];
         const again = await fetch(api.url + path, { headers: { accept: "text/html", "if-none-match": tag } });
         expect([again.status, again.headers.get("content-type"), await again.text()], path).toEqual([304, null, ""]);
-        return [response.status, told, text];
+        return [response.status, reported, text];
       }),
     );
     expect(answers[1], path).toEqual(answers[0]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { warm } from "../../api/server/threads.ts";
+import { warmUp } from "../../api/server/threads.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { appOver, decisionRequest, serving } from "./serving.ts";
 
@@ -21,7 +21,7 @@ test("every kind of page is rendered once, those of one thing for the first that
     expect(posted.status).toBe(200);
   }
   const seen = watched(app);
-  await warm(seen.app, new AbortController().signal);
+  await warmUp(seen.app, new AbortController().signal);
   const shapes = seen.pages.map(([path, status]) => [path.replace(/node-[ab]|[0-9a-f]{16,}/, ":"), status]);
   expect(shapes.sort()).toEqual(
     ["/", "/decisions/:", "/docs", "/lint", "/nodes/:", "/nodes/:/decisions", "/replay", "/upgrade", "/what-if"].map(
@@ -33,10 +33,10 @@ test("every kind of page is rendered once, those of one thing for the first that
 test("an empty history has the pages of none, and a closing server renders no more", async () => {
   const { app } = appOver();
   const seen = watched(app);
-  await warm(seen.app, new AbortController().signal);
+  await warmUp(seen.app, new AbortController().signal);
   expect(seen.pages.map(([path]) => path)).toEqual(["/", "/what-if", "/replay", "/lint", "/upgrade", "/docs"]);
   const closed = watched(app);
-  await warm(closed.app, AbortSignal.abort());
+  await warmUp(closed.app, AbortSignal.abort());
   expect(closed.pages).toEqual([]);
 });
 

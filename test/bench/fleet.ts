@@ -11,9 +11,9 @@ import { usedBy } from "./used.ts";
 
 export interface FleetOptions {
   readonly nodes: number;
-  /** Of each measured phase. */
+  /** The length of each measured phase. */
   readonly seconds: number;
-  /** Between two turns of a node. */
+  /** The time between two turns of a node. */
   readonly everyMs: number;
   readonly tell: (progress: string) => void;
 }
@@ -31,7 +31,7 @@ export interface FleetFigure {
   readonly bytesADay: number;
   /** The fleet page. */
   readonly pageMs: number;
-  /** Of the same fleet with no change of a pod: rows and bytes that a turn writes, as parts of what whole posts write. */
+  /** Rows and bytes that a turn writes for the same fleet without a change of a pod, as parts of what whole posts write. */
   readonly quietRows: number;
   readonly quietBytes: number;
 }
@@ -216,7 +216,7 @@ export async function benchFleet({ nodes: count, seconds, everyMs, tell }: Fleet
     await server.remove();
   }
 }
-/** Of a node in which nothing but stats change the API writes something each ten minutes. */
+/** The interval at which the API writes something about a node of which only stats change. */
 const HELD_MS = 10 * 60_000;
 
 /** The rows and bytes that a node's turn makes as whole posts: stats that change, and no pod. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_EXEC_LIMIT } from "../../actuator/core/config.ts";
-import { Compilers } from "../../actuator/pods/probing/open-probes.ts";
+import { OptimizingCompilers } from "../../actuator/pods/probing/open-probes.ts";
 import { attempt } from "../../actuator/probes/engine/attempt.ts";
 import { ProbeHistory } from "../../actuator/probes/engine/history.ts";
 import { ProbeManager } from "../../actuator/probes/engine/probe-manager.ts";
@@ -86,7 +86,7 @@ const probedPod = (i: number): ProbedPod => ({
 });
 /** Made anew at each look, as a daemon makes them. */
 const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => probedPod(i));
-const compilers = new Compilers();
+const compilers = new OptimizingCompilers();
 const look = (): void => {
   manager.sync(pods());
   compilers.observe(manager.perSecond);
@@ -100,9 +100,9 @@ process.on("message", () => {
   const { attempts, failures, atMs } = seen;
   const seconds = (performance.now() - atMs) / 1000;
   const rssBytes = process.memoryUsage.rss();
-  const told = { seconds, attempts, failures, cpuMicros: user + system, rssBytes, late: [...late] };
+  const reported = { seconds, attempts, failures, cpuMicros: user + system, rssBytes, late: [...late] };
   gc?.();
-  process.send?.({ ...told, heldBytes: process.memoryUsage().heapUsed } satisfies ProbesSeen);
+  process.send?.({ ...reported, heldBytes: process.memoryUsage().heapUsed } satisfies ProbesSeen);
   setTimeout(() => {
     late.fill(0);
     seen = seenNow();

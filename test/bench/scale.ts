@@ -16,7 +16,7 @@ interface PartsMs {
   readonly api: number;
   readonly postgres: number;
   readonly nginx: number;
-  /** Of this process, which plays the nodes. */
+  /** Processor time of this process, which plays the nodes. */
   readonly nodes: number;
 }
 export interface ScaleFigure {
@@ -26,16 +26,16 @@ export interface ScaleFigure {
   readonly answered: number | null;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of one turn. */
+  /** Processor time of one turn. */
   readonly cpu: PartsMs;
   /** All API processes together. */
   readonly rssBytes: number;
 }
-/** What the database holds after so many turns. */
+/** The sizes of the database after so many turns. */
 export interface ScaleHistory {
   readonly turns: number;
   readonly bytes: number;
-  /** Of the log that a standby or a backup reads. */
+  /** Bytes of the log that a standby or a backup reads. */
   readonly walBytes: number;
   readonly rows: number;
 }
@@ -90,7 +90,7 @@ function cpuMsOf(pid: number): number {
     return 0;
   }
 }
-/** Of a process, its children, and those of them that have ended. */
+/** Processor time of a process, its children, and those of them that have ended. */
 const cpuOfFamily = (pid: number): number => usedBy(pid).endedMs + cpuOf([pid, ...childrenOf(pid)]);
 
 /** Processes of the API over one Postgres behind one nginx, all on this machine. */

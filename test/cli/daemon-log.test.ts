@@ -45,8 +45,8 @@ test("a daemon logs as JSON on standard error alone, without the environment of 
   );
   expect(lines).toContainEqual(expect.objectContaining({ level: 20, about: "pass", msg: "pass" }));
   for (const kind of ["allocatable", "cgroups"]) {
-    const told = { level: 20, about: "decision", kind, decidedBy: "here" };
-    expect(lines).toContainEqual(expect.objectContaining(told));
+    const reported = { level: 20, about: "decision", kind, decidedBy: "here" };
+    expect(lines).toContainEqual(expect.objectContaining(reported));
   }
 });
 
@@ -62,19 +62,19 @@ test("what one pass answers is printed all the same, at every level", async () =
 });
 
 test("text for people is told by its level", () => {
-  const told: string[] = [];
-  const teller = (name: string) => () => void told.push(name);
+  const messages: string[] = [];
+  const teller = (name: string) => () => void messages.push(name);
   const names = ["onPass", "onProblem", "onRecovery", "onGcReport", "onRemoval", "onSettled", "onEvent", "onDecision"];
   const text = Object.fromEntries(names.map((name) => [name, teller(name)])) as unknown as ReportCallbacks;
   const tell = (logLevel: LogFlags["logLevel"], isAnswer = false): readonly string[] => {
-    told.length = 0;
+    messages.length = 0;
     const { callbacks } = callbacksOf({ logFormat: "text", logLevel }, text, isAnswer);
     callbacks.onPass({} as never);
     callbacks.onProblem({ from: "pods", message: "m" });
     callbacks.onEvent(seenEvent("Started", WEB));
     callbacks.onEvent(seenEvent("BackOff", WEB, { type: "Warning" }));
     callbacks.onDecision("eviction", { id: null, decidedBy: "here", verdict: "calm" } as never);
-    return [...told];
+    return [...messages];
   };
   expect(tell("silent")).toEqual([]);
   expect(tell("warn")).toEqual(["onProblem", "onEvent"]);

@@ -111,9 +111,9 @@ describe.concurrent("decide that cannot answer", () => {
         ":3:3: items[1]: is an object of kind `Pod`, and --resource-claims takes ResourceClaims",
       ],
     ])("say what they are, or it is told where they do not: %#", async (text, fault) => {
-      const told = await given("resource-claims", text);
-      expect(told).toMatchObject({ code: 2, stdout: "" });
-      expect(told.stderr).toContain(fault);
+      const ran = await given("resource-claims", text);
+      expect(ran).toMatchObject({ code: 2, stdout: "" });
+      expect(ran.stderr).toContain(fault);
     });
     test("of other kinds are told with the option that takes them", async () => {
       const pods = await given("resource-claims", "{kind: List, items: [{kind: Pod, spec: {containers: []}}]}");
@@ -167,12 +167,12 @@ describe.concurrent("decide that cannot answer", () => {
     const ran = await run([...node, config]);
     expect([ran.code, ran.stdout]).toEqual([right.code, right.stdout]);
     expect(right.stderr).toBe("");
-    const told = [
+    const reported = [
       /^nodewise: .*misspelt\.yaml:2:\d+: .*unknown field "systemReservd" \(systemReserved\?\): left out/,
       /^nodewise: .*misspelt\.yaml:3:\d+: .*unknown field "logging\.formatt" \(format\?\): left out/,
       /^$/,
     ];
-    expect(ran.stderr.split("\n")).toEqual(told.map((line) => expect.stringMatching(line)));
+    expect(ran.stderr.split("\n")).toEqual(reported.map((line) => expect.stringMatching(line)));
     const many = Array.from({ length: 30 }, (_, i) => `zzzz${i}: 1\n`).join("");
     expect((await run([...node, file("many.yaml", many)])).stderr).toMatch(/\nnodewise: and 10 more like these\n$/);
     const configz = await run([...node, file("of-kubelet.json", '{"kubeletconfig": {"ofANewerOne": 1}}')]);

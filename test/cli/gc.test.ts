@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { assumeSeen } from "../../api/cli/gc/preview.ts";
-import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/world.ts";
+import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/gc-kit.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
@@ -64,9 +64,9 @@ async function ground() {
 
 test("a preview shows what would go and changes nothing, not even what is remembered", async () => {
   const { runtime, gc, state } = await ground();
-  const told = await gc("images", "--preview", "--operation", "delete-unused");
-  expect(told.stderr).toContain("nothing is remembered");
-  expect(told.stderr).toContain("--seen 1h");
+  const ran = await gc("images", "--preview", "--operation", "delete-unused");
+  expect(ran.stderr).toContain("nothing is remembered");
+  expect(ran.stderr).toContain("--seen 1h");
   const assumed = await gc("images", "--dry-run", "--operation", "delete-unused", "--seen", "1h", "-o", "json");
   expect(assumed.code).toBe(0);
   await expectPublished("gc", assumed.stdout);
@@ -87,10 +87,10 @@ test("a pass removes what its guards let it, and says so line by line", async ()
   runtime.on = ({ call, id, phase }) =>
     call === "RemoveImage" && id === "sha256:b" && phase === "before" ? faultOf(call, "UNKNOWN", "busy") : undefined;
   put({ runtime } as Parameters<typeof put>[0], fakeImage("sha256:a"), fakeImage("sha256:b"));
-  const told = await gc("images", "--operation", "delete-unused");
-  expect(told.code).toBe(1);
-  expect(told.stdout).toContain("removed  image sha256:a:v1 (100 B), unused\n");
-  expect(told.stdout).toContain("failed   image sha256:b:v1 (100 B), unused: rpc error: code = Unknown desc = busy\n");
+  const ran = await gc("images", "--operation", "delete-unused");
+  expect(ran.code).toBe(1);
+  expect(ran.stdout).toContain("removed  image sha256:a:v1 (100 B), unused\n");
+  expect(ran.stdout).toContain("failed   image sha256:b:v1 (100 B), unused: rpc error: code = Unknown desc = busy\n");
   expect(runtime.wrongs).toEqual([]);
   expect([...runtime.images.keys()].sort()).toEqual(["sha256:b", "sha256:c"]);
 });
@@ -101,10 +101,10 @@ test("without pods no container counts as a removed pod's; with all of them it g
   expect(blind.code).toBe(0);
   expect(blind.stderr).toContain("no pods are given");
   expect(runtime.performed).toEqual([]);
-  const told = await gc("containers", "--pods", pods, "-o", "json");
-  expect(told.code).toBe(0);
-  await expectPublished("gc", told.stdout);
-  const { removals, complete } = JSON.parse(told.stdout);
+  const ran = await gc("containers", "--pods", pods, "-o", "json");
+  expect(ran.code).toBe(0);
+  await expectPublished("gc", ran.stdout);
+  const { removals, complete } = JSON.parse(ran.stdout);
   expect(removals.map(({ target, id }: { target: string; id: string }) => `${target} ${id}`)).toEqual([
     "container c1",
     "sandbox s1",
@@ -125,8 +125,8 @@ test.each([
 ])("by a list of pods that is %s no pod counts as gone, and a pass says so once", async (_, list, words) => {
   const { runtime, gc, pods, logs } = await ground();
   writeFileSync(pods, list);
-  const told = await gc("containers", "--pods", pods);
-  expect([told.code, timesIn(told.stderr, words)], told.stderr).toEqual([0, 1]);
+  const ran = await gc("containers", "--pods", pods);
+  expect([ran.code, timesIn(ran.stderr, words)], ran.stderr).toEqual([0, 1]);
   const preview = await gc("containers", "--preview", "--pods", pods);
   expect([preview.code, timesIn(preview.stderr, words)], preview.stderr).toEqual([0, 1]);
   expect(runtime.performed).toEqual([]);
@@ -152,8 +152,8 @@ test("a daemon's pass over cgroups and its collections, which both read the pods
 test("pods that a person wrote without their uids are all there are", async () => {
   const { gc, pods, logs } = await ground();
   writeFileSync(pods, listOf([{ metadata: { name: "mine" }, spec: { containers: [{ name: "app", image: "app" }] } }]));
-  const told = await gc("containers", "--pods", pods);
-  expect(told.code, told.stderr).toBe(0);
+  const ran = await gc("containers", "--pods", pods);
+  expect(ran.code, ran.stderr).toBe(0);
   expect(readdirSync(logs)).toEqual([]);
 });
 
@@ -167,8 +167,8 @@ test("what is wrong is said in one line", async () => {
     [["pods"], 2, "images, containers"],
   ];
   for (const [args, code, words] of cases) {
-    const told = await gc(...args);
-    expect([told.code, told.stderr.includes(words)], `${args.join(" ")}: ${told.stderr}`).toEqual([code, true]);
+    const ran = await gc(...args);
+    expect([ran.code, ran.stderr.includes(words)], `${args.join(" ")}: ${ran.stderr}`).toEqual([code, true]);
   }
 });
 

@@ -25,7 +25,7 @@ describe("history export and import", () => {
   let lived: string;
   let file: string;
   let ids: readonly string[];
-  /** What people see of `lived`, which nothing changes. */
+  /** The view that people have of `lived`, which nothing changes. */
   let before: Awaited<ReturnType<typeof seen>>;
   const at = (name: string): string => join(folder, name);
   const into = (dataDir: string): readonly string[] => ["--data-dir", dataDir];
@@ -52,7 +52,7 @@ describe("history export and import", () => {
     before = await seen(into(lived));
   });
 
-  /** What people see of a history. */
+  /** The view that people have of a history. */
   const seen = async (args: readonly string[]) => {
     const shown = [];
     for (const id of ids) shown.push((await run(["history", "show", id, "-o", "json", ...args])).stdout);
@@ -245,7 +245,7 @@ describe("history export and import", () => {
     );
     await store.close();
   }
-  /** What a store has, in counts and in the order of a stream. */
+  /** The contents of a store, in counts and in the order of a stream. */
   async function held(dataDir: string) {
     const store = value(openNode({ file: join(dataDir, "history.db") }));
     const rows: unknown[] = [];

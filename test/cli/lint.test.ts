@@ -93,10 +93,10 @@ describe("lint of files", () => {
     [["lint", "--config", "-", "--node-name", "n1"], /name it with --data-dir, --database or --api/],
     [["lint", "--config", "-", "--machine", "vm-small", "--node-name", "n1"], /without files of a node/],
     [["lint", "--config", realNode("node.json")], /is an object of kind `Node`.*--node/],
-  ])("%j is refused with what to do", async (args, told) => {
+  ])("%j is refused with what to do", async (args, pattern) => {
     const { code, stdout, stderr } = await run(args, { input: "maxPods: 1\n" });
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(told);
+    expect(stderr).toMatch(pattern);
   });
 });
 
@@ -140,9 +140,9 @@ describe("lint of a file and drop-ins", () => {
       ["--config", realNode("configz.json"), "--config-dir", "no-such-folder"],
       /--config-dir no-such-folder: no such dir/,
     ],
-  ])("%j is refused with what to do", async (args, told) => {
+  ])("%j is refused with what to do", async (args, pattern) => {
     const { code, stderr } = await run(["lint", ...args], { input: "maxPods: 1\n", cwd: folder("none.d", { a: "" }) });
-    expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(pattern)]);
   });
 });
 

@@ -7,8 +7,8 @@ import { scratchFolder } from "../kit/scratch.ts";
 import { run } from "./run.ts";
 import { statusServer } from "./status-server.ts";
 
-let told: Partial<NodeStatus> = {};
-const daemon = statusServer(() => nodeStatus(told));
+let reported: Partial<NodeStatus> = {};
+const daemon = statusServer(() => nodeStatus(reported));
 
 const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ["missing required argument 'pod'", ["logs"]],
@@ -58,7 +58,7 @@ test("which runtime is asked: that of the option, of the settings, of the daemon
   mkdirSync(state);
   writeFileSync(join(state, "status.json"), JSON.stringify(nodeStatus({ runtimeEndpoint: socket("file") })));
   const at = ["logs", "web", "--status-url", daemon.url];
-  told = { runtimeEndpoint: socket("status") };
+  reported = { runtimeEndpoint: socket("status") };
   const ran = async (...args: string[]) => {
     const { code, stderr } = await run(args);
     return [code, stderr];
@@ -70,7 +70,7 @@ test("which runtime is asked: that of the option, of the settings, of the daemon
   expect(await ran(...at, "--settings", settings, ...option)).toEqual([4, expect.stringContaining(asked("option"))]);
   expect(await ran("logs", "web", "--state-dir", state)).toEqual([4, expect.stringContaining(asked("file"))]);
   // an older daemon's
-  told = {};
+  reported = {};
   const usual = "asking the runtime at unix:///run/containerd/containerd.sock (name another with --runtime-endpoint";
   expect(await ran(...at)).toEqual([4, expect.stringContaining(usual)]);
 });
@@ -91,7 +91,7 @@ test("a daemon that is named and away, wrong settings, and another user's socket
   const socket = join(dir, "others.sock");
   writeFileSync(socket, "");
   chownSync(socket, 65534, 65534);
-  told = { runtimeEndpoint: `unix://${socket}` };
+  reported = { runtimeEndpoint: `unix://${socket}` };
   expect(await run(["logs", "web", "--status-url", daemon.url])).toMatchObject({
     code: 4,
     stdout: "",

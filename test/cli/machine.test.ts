@@ -143,9 +143,9 @@ describe("nodewise snapshot", () => {
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(/^nodewise: .*config\.yaml:1:10: kubeletConfiguration\.maxPods: /);
     // also in what a kubelet tells of its own
-    const told = file("configz.json", '{\n "kubeletconfig": {\n  "maxPods": "many"}}');
+    const message = file("configz.json", '{\n "kubeletconfig": {\n  "maxPods": "many"}}');
     for (const args of [["snapshot"], ["decide", "cgroups", "--node", manifest("node.yaml")]]) {
-      const { stderr } = await run([...args, "--config", told]);
+      const { stderr } = await run([...args, "--config", message]);
       expect(stderr).toMatch(/^nodewise: .*configz\.json:3:14: kubeletConfiguration\.maxPods: /);
     }
   });

@@ -10,7 +10,7 @@ import { colorPaint, plainPaint } from "../../api/text/style.ts";
 import { legendText } from "../../api/text/table.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { durationText, soonText, timeText } from "../../api/text/time-text.ts";
-import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
+import { boundPod, CRITICAL, readyNode } from "../decide/admission/admission-kit.ts";
 import { decoded, type Json } from "../kit/snapshots.ts";
 
 function shown(kind: Kind, snapshot: Json, pod: unknown, columns: number, paint = plainPaint): string {

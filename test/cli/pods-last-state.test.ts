@@ -85,8 +85,8 @@ test.each([
   ["ends", "terminating"],
   ["ended", "terminated"],
 ] as const)("the state `%s` of an earlier daemon's status is `%s`", (word, state) => {
-  for (const told of [word, state]) {
-    const status = JSON.stringify(nodeStatus({ pods: [{ ...podRow("a"), state: told as PodRow["state"] }] }));
+  for (const message of [word, state]) {
+    const status = JSON.stringify(nodeStatus({ pods: [{ ...podRow("a"), state: message as PodRow["state"] }] }));
     expect(decodeStatus(status)).toMatchObject({ ok: true, value: { pods: [{ state }] } });
   }
   const odd = JSON.stringify(nodeStatus({ pods: [{ ...podRow("a"), state: "asleep" as PodRow["state"] }] }));

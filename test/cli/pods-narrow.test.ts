@@ -48,8 +48,8 @@ test("what a pass over the cgroups did is told of that pass, and not of each tur
 
 test("where nothing was decided, or no file could be looked at, the header does not say that nothing drifted", () => {
   const pass = { sequence: 3, at: earlier(1), cpuMs: 5, tookMs: 6, wrote: 0, drift: 0 } as const;
-  const head = (told: Pick<NonNullable<NodeStatus["pass"]>, "decidedBy" | "compared">) =>
-    headText({ status: nodeStatus({ pass: { ...pass, ...told } }), file: null }, NARROW).split("\n")[0];
+  const head = (reported: Pick<NonNullable<NodeStatus["pass"]>, "decidedBy" | "compared">) =>
+    headText({ status: nodeStatus({ pass: { ...pass, ...reported } }), file: null }, NARROW).split("\n")[0];
   expect(head({ decidedBy: null })).toMatch(/ · pass 3 1s ago: 6 ms, nothing decided, nothing compared$/);
   expect(head({ decidedBy: "api", compared: false })).toMatch(/, 0 written, nothing compared, decided by the API$/);
   expect(head({ decidedBy: "here" })).toMatch(/, 0 written, 0 drifted, decided here$/);

@@ -9,13 +9,13 @@ import { containerRow, earlier, nodeStatus, podRow, seenEvent, WEB } from "../ki
 
 const WIDE = { columns: 200, paint: (_: string, text: string) => text } as unknown as Terminal;
 const listed = (...pods: readonly PodRow[]): string => podsText(nodeStatus({ pods }), WIDE);
-const waiting = (reason: string, message: string, tries: number, told = message): PodRow =>
+const waiting = (reason: string, message: string, tries: number, reported = message): PodRow =>
   podRow("web", {
     state: "pending",
     phase: "Pending",
     startedAt: null,
     reason,
-    message: told,
+    message: reported,
     refusal: { reason, message, tries, sinceMs: Date.parse(earlier(5)) },
   });
 
@@ -46,8 +46,8 @@ test("a list tells of ill devices, and a pod of the health of all", () => {
 
 test("a network that is not ready is a line of the node", () => {
   const runtime = { name: "containerd", version: "1.6", notReady: ["container runtime network not ready: no cni"] };
-  const told = headText({ status: nodeStatus({ runtime }), file: null }, WIDE);
-  expect(told).toMatch(/^n1 · enforce · containerd 1\.6 .*\n! container runtime network not ready: no cni\n/);
+  const message = headText({ status: nodeStatus({ runtime }), file: null }, WIDE);
+  expect(message).toMatch(/^n1 · enforce · containerd 1\.6 .*\n! container runtime network not ready: no cni\n/);
 });
 
 test("that another kubelet uses the runtime is the first of all faults", () => {

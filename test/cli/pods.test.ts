@@ -80,34 +80,34 @@ describe("nodewise pods", () => {
       pods: [],
       pass: { ...(STATUS.pass as NonNullable<NodeStatus["pass"]>), drift: 3, drifted: [row] },
     });
-    const told = (await lines("pods")).join("\n");
+    const message = (await lines("pods")).join("\n");
     now = STATUS;
-    expect(told).toMatch(
+    expect(message).toMatch(
       /\nCGROUP +FILE +FOUND +WANTED +CAUSE\n\/kubepods +cpu\.shares␛\[2J\\u202e +77 +2048 +never_written\n/,
     );
-    expect(told).toContain("\nand 2 files more\n");
+    expect(message).toContain("\nand 2 files more\n");
   });
 
   test("of a namespace, with the events", async () => {
-    const told = await lines("pods", "-n", "jobs", "--events");
-    expect(told.filter((line) => /^(?:jobs|shop|refused)/.test(line))).toHaveLength(2);
-    expect(told.at(-2)).toBe("no events");
+    const messages = await lines("pods", "-n", "jobs", "--events");
+    expect(messages.filter((line) => /^(?:jobs|shop|refused)/.test(line))).toHaveLength(2);
+    expect(messages.at(-2)).toBe("no events");
     const all = await lines("pods", "--events");
     expect(all.at(-2)).toBe("5s (x9 over 5s)  Warning  BackOff  shop/crashing             Back-off ␛[2J\\u202e");
   });
 
   test("everything of one pod: containers, cgroup values with drift, its events", async () => {
-    const told = (await lines("pods", "shop/web")).join("\n");
-    expect(told).toContain("shop/web  Running\nGuaranteed · priority 0 · 10.0.0.2 · uid uid-web · started 5m ago\n");
-    expect(told).toContain("cpu: uses 250m, request 500m, limit 1, throttled 31.2 %\n");
-    expect(told).toContain("memory: uses 240 MiB, request 256 MiB, limit 256 MiB\n");
-    expect(told).toMatch(/\nsetup +init +terminated \(Completed, exit 0\) +yes +7 /);
-    expect(told).toMatch(/\n\(pod\) +\/kubepods\/poduid-web +cpu\.shares +1024 +2 +drift\n/);
-    expect(told).toMatch(/\n +memory\.limit_in_bytes +268435456 +268435456\n/);
-    expect(told).toMatch(/\n +pids\.max +100 +– +not there\n/);
-    expect(told).toMatch(/\n +cpu\.weight +17 +4 +the runtime's formula\n/);
-    expect(told).toMatch(/Started +shop\/web +app +Started it/);
-    expect(told).not.toContain("BackOff");
+    const message = (await lines("pods", "shop/web")).join("\n");
+    expect(message).toContain("shop/web  Running\nGuaranteed · priority 0 · 10.0.0.2 · uid uid-web · started 5m ago\n");
+    expect(message).toContain("cpu: uses 250m, request 500m, limit 1, throttled 31.2 %\n");
+    expect(message).toContain("memory: uses 240 MiB, request 256 MiB, limit 256 MiB\n");
+    expect(message).toMatch(/\nsetup +init +terminated \(Completed, exit 0\) +yes +7 /);
+    expect(message).toMatch(/\n\(pod\) +\/kubepods\/poduid-web +cpu\.shares +1024 +2 +drift\n/);
+    expect(message).toMatch(/\n +memory\.limit_in_bytes +268435456 +268435456\n/);
+    expect(message).toMatch(/\n +pids\.max +100 +– +not there\n/);
+    expect(message).toMatch(/\n +cpu\.weight +17 +4 +the runtime's formula\n/);
+    expect(message).toMatch(/Started +shop\/web +app +Started it/);
+    expect(message).not.toContain("BackOff");
     expect((await lines("pods", "db")).join("\n")).toContain(
       "refused shop/db\n  /m/db.yaml:9:5: spec.containers[0].livenessProbe: ",
     );
@@ -141,12 +141,12 @@ describe("nodewise pods", () => {
     now = nodeStatus({
       pods: [podRow("a", { state: "terminating", reason: "Preempting", end }), podRow("b", { resize })],
     });
-    const told = (await lines("pods")).join("\n");
+    const message = (await lines("pods")).join("\n");
     now = STATUS;
-    expect(told).toMatch(
+    expect(message).toMatch(
       /a +Running, ends \(Preempting\) .*\n {2}preempted 20s ago: Preempted in order to admit critical pod \(decision d-7\)\n/,
     );
-    expect(told).toMatch(/\n {2}resize Deferred for 20s: Node didn't have enough resource: cpu\n/);
+    expect(message).toMatch(/\n {2}resize Deferred for 20s: Node didn't have enough resource: cpu\n/);
   });
 
   test("as data, whole", async () => {
@@ -208,8 +208,8 @@ describe("nodewise pods", () => {
 
 describe("nodewise top", () => {
   test("what pods use of what they may, most CPU first", async () => {
-    const told = await lines("top");
-    expect(told.slice(3)).toEqual([
+    const messages = await lines("top");
+    expect(messages.slice(3)).toEqual([
       "POD            PHASE                       QOS          CPU  OF                               MEMORY  OF                                THROTTLED  PRESSURE cpu/memory/io",
       "shop/crashing  Running (CrashLoopBackOff)  Burstable   900m  request 100m  ████████████████    8 MiB  request 64 MiB  ██··············",
       "shop/web       Running                     Guaranteed  250m  limit 1       ████····╎·······  240 MiB  limit 256 MiB   ███████████████·     31.2 %              3.1/0/12 %",
@@ -326,9 +326,9 @@ test("why the last start of the daemon was refused is told beside what it last w
   const refused = await run([...begin, "--manifests", manifests], { env });
   const why = /^nodewise: (.*)/.exec(refused.stderr.split("\n").filter(Boolean).at(-1) ?? "")?.[1] ?? "none";
   expect([refused.code, why]).toEqual([3, expect.stringContaining("no cgroup hierarchy")]);
-  const told = expect.stringMatching(/the last start of the daemon, at \S+, was refused: /);
+  const reported = expect.stringMatching(/the last start of the daemon, at \S+, was refused: /);
   const missing = await run(["pods", "--state-dir", dir]);
-  expect([missing.code, missing.stderr]).toEqual([4, told]);
+  expect([missing.code, missing.stderr]).toEqual([4, reported]);
   expect(missing.stderr).toContain(why);
   const gone = `http://127.0.0.1:${await freePort()}`;
   expect((await run(["pods", "--status-url", gone], { env })).stderr).toContain(why);

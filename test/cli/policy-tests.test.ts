@@ -279,7 +279,7 @@ cases:
     ["cases: [{name: a, expect: {verdict: refused}, given: {poods: []}}]", "case.yaml:3:62: cases[0].given.poods: "],
   ])(
     "a word that there is not is a fault of the case file, told with the one that may have been meant: %s",
-    async (text, told) => {
+    async (text, message) => {
       const base = text.startsWith("cases") ? "" : "name: x\n";
       const expected = text.includes("expect") ? "" : "\nexpect: {verdict: refused}";
       const file = join(
@@ -288,7 +288,7 @@ cases:
       );
       const { code, stdout, stderr } = await run(["test", file]);
       expect([code, stdout]).toEqual([2, expect.stringMatching(/^0 passed, 0 failed, \d faults? in case files\n$/)]);
-      expect(stderr).toContain(told);
+      expect(stderr).toContain(message);
       expect(stderr.match(/case\.yaml:\d+:\d+: /g)).toHaveLength(Number(/(\d) fault/.exec(stdout)?.[1]));
     },
   );
@@ -298,14 +298,14 @@ cases:
       "nam: x\nkind: admission\ngiven: {nod: x}\nexpect: {verdict: refusd, reasons: [resorce_short]}\nkubelet: 1.73\n";
     const { stderr } = await run(["test", folderWith({ "case.yaml": text })]);
     const lines = stderr.trimEnd().split("\n");
-    for (const told of [
+    for (const message of [
       "nam: is no member that a case has: did you mean `name`?",
       "expect.verdict: must be one of",
       "given.nod: is no option of `nodewise decide admission`: did you mean `node`?",
       "expect.reasons[0]: is no code of a reason of admission: did you mean `resource_short`?",
       "kubelet: kubelet 1.73 is not known here",
     ])
-      expect(lines.filter((line) => line.includes(told))).toHaveLength(1);
+      expect(lines.filter((line) => line.includes(message))).toHaveLength(1);
     expect(lines).toHaveLength(5);
     const nameless = folderWith({ "case.yaml": "kind: admission\nexpect: {verdict: refused}\n" });
     expect((await run(["test", nameless])).stderr).toMatch(/case\.yaml:1:1: name: is missing\n$/);

@@ -184,7 +184,7 @@ else
       expect(await tablesOf("taken")).toEqual(["nodewise.mine"]);
       const alike = await server.database("alike");
       await server.query("alike", "CREATE SCHEMA nodewise");
-      for (const [make, told, drop] of [
+      for (const [make, pattern, drop] of [
         [
           "TABLE nodewise.migrations (name text, applied_at date)",
           /`nodewise.migrations`/,
@@ -200,7 +200,7 @@ else
         ],
       ] as const) {
         await server.query("alike", `CREATE ${make}`);
-        await failure(alike, new RegExp(`another program, which has ${told.source}`));
+        await failure(alike, new RegExp(`another program, which has ${pattern.source}`));
         await server.query("alike", `DROP ${drop}`);
       }
       expect(await tablesOf("alike")).toEqual([]);

@@ -62,10 +62,10 @@ test("SIGHUP takes over what may change at once, names what waits, and keeps the
 
     write(`intervalSeconds: 1800\nmanifests: ${dir}/b.yaml\ncgroupRoot: /other\n`);
     hangUp();
-    const told = await said(/settings read again: .*\n/);
-    expect(told).toContain(`manifests ${dir}/a.yaml -> ${dir}/b.yaml`);
-    expect(told).toContain("intervalSeconds 3600 -> 1800");
-    expect(told).toContain("; waits for a restart: cgroupRoot /nodewise -> /other");
+    const message = await said(/settings read again: .*\n/);
+    expect(message).toContain(`manifests ${dir}/a.yaml -> ${dir}/b.yaml`);
+    expect(message).toContain("intervalSeconds 3600 -> 1800");
+    expect(message).toContain("; waits for a restart: cgroupRoot /nodewise -> /other");
     // at once, not in an hour
     await said(/"namespace":"default","name":"b-n1"/);
 

@@ -9,14 +9,14 @@ import { NEWEST } from "../../api/profiles/index.ts";
 const path = (relative: string): string => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
 const BUNDLED = path("node_modules/.bin/node");
 
-/** What is assumed of a node that tells no kubelet version. */
+/** The assumption for a node that reports no kubelet version. */
 export const NO_VERSION = `no kubelet version is given: ${NEWEST.version}, the newest that is known here, answers; --kubelet takes another`;
 
 /** Where test/cli/build-once.ts has built the package for this run. */
 export const BUILT = process.env["BUILT_PACKAGE"];
 /** It runs the sources. */
 export const CHECKOUT = path("api/cli/nodewise.js");
-/** Of the package, where it is built: from sources a command takes up to four times the processor time. */
+/** The launcher of the package, where it is built: from sources a command takes up to four times the processor time. */
 export const LAUNCHER = BUILT === undefined ? CHECKOUT : join(BUILT, "api/cli/nodewise.js");
 /** The Node that the launcher needs; whoever has a newer one runs the tests with it. */
 export const NODE = existsSync(BUNDLED) ? BUNDLED : process.execPath;
@@ -33,7 +33,7 @@ export interface RunOptions {
   readonly input?: string | Buffer;
   readonly env?: Readonly<Record<string, string>>;
   readonly node?: string;
-  /** Of Node's own. */
+  /** Flags of Node itself. */
   readonly flags?: readonly string[];
   readonly launcher?: string;
   readonly cwd?: string;
@@ -77,7 +77,7 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
 }
 /** They go on until a signal. */
 const NEEDS_PROCESS = new Set(["up", "api", "collect", "actuator", "takeover"]);
-/** Of `exec` and `logs`: they are at the terminal, or follow. */
+/** Whether a command needs a process: `exec` and `logs` do at the terminal, or if they follow. */
 const needsProcess = ([command = "", ...args]: readonly string[]): boolean =>
   NEEDS_PROCESS.has(command) || (["exec", "logs"].includes(command) && args.some((arg) => /^-[itf]+$/.test(arg)));
 
@@ -94,7 +94,7 @@ interface Streams {
   readonly stdout: Collected;
   readonly stderr: Collected;
 }
-/** What a run of this process finds as its standard streams. */
+/** The standard streams of a run in this process. */
 const piped = new AsyncLocalStorage<Streams>();
 for (const name of ["stdin", "stdout", "stderr"] as const) {
   const own = process[name];

@@ -172,8 +172,8 @@ describe("nodewise schema, of what is recorded", () => {
       .split("\n")
       .map((line) => JSON.parse(line) as Json);
     for (const line of lines) expect(faultsOf(schema, line)).toEqual([]);
-    const told = JSON.stringify(lines);
-    for (const part of ["differences", "unreadable", "summary"]) expect(told).toContain(`"${part}":`);
+    const message = JSON.stringify(lines);
+    for (const part of ["differences", "unreadable", "summary"]) expect(message).toContain(`"${part}":`);
     expect(faultsOf(schema, { summary: {} })).not.toEqual([]);
   });
 });

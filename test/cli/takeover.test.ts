@@ -113,8 +113,8 @@ const NOBODYS = { ips: [], containers: [], otherOwner: null, configSource: "file
 const NO_TRACES: Parameters<typeof refusalOf>[0] = { processes: [], listeners: [] };
 
 test("a daemon is known by its answer at the settings' address as well, where it runs this node's pods", async () => {
-  let told: object = {};
-  const server = createServer((_, answer) => answer.end(JSON.stringify(told))).listen(0, "127.0.0.1");
+  let reported: object = {};
+  const server = createServer((_, answer) => answer.end(JSON.stringify(reported))).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await new Promise((resolve) => server.once("listening", resolve));
   const statusListen = `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -129,7 +129,7 @@ test("a daemon is known by its answer at the settings' address as well, where it
     [{ ...status, runsPods: false }, none],
     [{}, none],
   ] as const) {
-    told = answered;
+    reported = answered;
     expect(await against({ statusListen }, {})).toEqual(wanted);
   }
   expect(await against({}, {})).toEqual(none);

@@ -107,12 +107,12 @@ describe("nodewise api --decision-log", () => {
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
-    const told = (text: string) => lines.filter(({ msg }) => msg === text);
-    expect(told("the API ends before the decision log is delivered: it waits in the history")).toMatchObject([
+    const reportOf = (text: string) => lines.filter(({ msg }) => msg === text);
+    expect(reportOf("the API ends before the decision log is delivered: it waits in the history")).toMatchObject([
       { receiver: `${to}/logs`, waiting: 2 },
     ]);
     // three a decision: the request, the decision, the history
-    expect(told("the API ends before its last telemetry is delivered: it is dropped")).toMatchObject([
+    expect(reportOf("the API ends before its last telemetry is delivered: it is dropped")).toMatchObject([
       { spans: 6, metrics: "not delivered" },
     ]);
     const { url: there, taken } = await receiver();

@@ -64,8 +64,8 @@ describe("nodewise upgrade of files", () => {
     expect(stdout).toMatch(/^What to do before, in order\n1\. failCgroupV1: boot the node with cgroup v2/m);
     const [title, ...rest] = stdout.split("\n");
     const named = await upgrade("--from", "1.36", ...args);
-    const told = "the node tells kubelet v1.34.4, which counts before 1.36";
-    expect([named.code, named.stdout]).toEqual([5, [title, told, ...rest].join("\n")]);
+    const message = "the node tells kubelet v1.34.4, which counts before 1.36";
+    expect([named.code, named.stdout]).toEqual([5, [title, message, ...rest].join("\n")]);
   });
 
   test.each<[string, readonly string[], string, number]>([
@@ -85,17 +85,17 @@ describe("nodewise upgrade of files", () => {
   });
 
   test("bad usage is told with what to give", async () => {
-    const told = async (...args: string[]) => (await upgrade(...args)).stderr;
-    expect(await told("--config", "x")).toContain("required option '--to <version>'");
-    expect(await told("--to", "1.37")).toContain("nothing to look at: give --config FILE");
-    expect(await told("--to", "1.99", "--config", "x")).toContain(
+    const reportOf = async (...args: string[]) => (await upgrade(...args)).stderr;
+    expect(await reportOf("--config", "x")).toContain("required option '--to <version>'");
+    expect(await reportOf("--to", "1.37")).toContain("nothing to look at: give --config FILE");
+    expect(await reportOf("--to", "1.99", "--config", "x")).toContain(
       "--to: kubelet 1.99 is not known here: the versions are 1.34,",
     );
     const config = written("kubelet.yaml", "maxPods: 100\n");
-    expect(await told("--to", "1.37", "--config", config)).toContain("--from is needed");
+    expect(await reportOf("--to", "1.37", "--config", config)).toContain("--from is needed");
     const snapshot = realNode("snapshot.json");
-    expect(await told("--to", "1.37", "--snapshot", snapshot, "--node", "n1")).toContain("--node takes");
-    expect(await told("--to", "1.37", "--since", "soon")).toContain("--since: `soon` is neither a time");
+    expect(await reportOf("--to", "1.37", "--snapshot", snapshot, "--node", "n1")).toContain("--node takes");
+    expect(await reportOf("--to", "1.37", "--since", "soon")).toContain("--since: `soon` is neither a time");
   });
 
   test("findings with their lines, of the file and of the command line, and why a gate cannot be kept", async () => {

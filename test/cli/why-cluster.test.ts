@@ -97,11 +97,11 @@ describe("why on a live cluster", () => {
       reason: "FailedPrepareDynamicResources",
       message: words,
     });
-    const told = await why(cluster, "default/trainer");
-    expect([told.code, told.stderr]).toEqual([1, ""]);
-    expect(told.stdout).toContain("CLAIMS NOT PREPARED  its ResourceClaim gpu is not prepared: it is not reserved for");
-    expect(told.stdout).toMatch(/\nDECISION claims: refused, .* · agrees with the kubelet\n/);
-    expect(told.stdout).not.toContain("NOT KNOWN");
+    const ran = await why(cluster, "default/trainer");
+    expect([ran.code, ran.stderr]).toEqual([1, ""]);
+    expect(ran.stdout).toContain("CLAIMS NOT PREPARED  its ResourceClaim gpu is not prepared: it is not reserved for");
+    expect(ran.stdout).toMatch(/\nDECISION claims: refused, .* · agrees with the kubelet\n/);
+    expect(ran.stdout).not.toContain("NOT KNOWN");
     const may = ["get nodes", "get pods", "list pods", "list events", "get nodes/stats", "get nodes/configz"];
     cluster.users["reader-token"] = { name: "jane", may };
     const poor = await why(cluster, "default/trainer");
@@ -294,15 +294,15 @@ describe("why on a live cluster", () => {
     const cluster = await shop();
     const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
     const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
-    const told = await run(["why", "burst-lim", "-f", "-"], { ...plugin, input: stat });
-    expect(told.stdout).toContain("THROTTLED  container c was stopped at its limit of 300m CPU in 400 of 1000 periods");
+    const ran = await run(["why", "burst-lim", "-f", "-"], { ...plugin, input: stat });
+    expect(ran.stdout).toContain("THROTTLED  container c was stopped at its limit of 300m CPU in 400 of 1000 periods");
   });
   test("is what kubectl's plugin reads, unless files are given", async () => {
     const cluster = await shop();
     const launcher = pluginIn(cluster.folder);
     const env = { KUBECONFIG: cluster.kubeconfig() };
-    const told = await run(["why", "web", "-n", "shop"], { launcher, env });
-    expectAsShown("docs/guide/why.md", "kubectl nodewise why web -n shop", told.stdout);
+    const ran = await run(["why", "web", "-n", "shop"], { launcher, env });
+    expectAsShown("docs/guide/why.md", "kubectl nodewise why web -n shop", ran.stdout);
     expect((await run(["why", "-A"], { launcher, env })).stdout).toContain("REFUSED  shop/web");
     const file = join(cluster.folder, "pod.json");
     writeFileSync(file, JSON.stringify({ kind: "Pod", ...refused }));

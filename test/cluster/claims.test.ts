@@ -131,10 +131,10 @@ describe("claims of a node's pods", () => {
     });
     const status = secretive["status"] as { allocation: { devices: object } };
     const devices = { ...status.allocation.devices, config };
-    const told = [{ driver: DRIVER, pool: "n1", device: "gpu-0", data: { key: "s3cr3t" } }];
+    const reported = [{ driver: DRIVER, pool: "n1", device: "gpu-0", data: { key: "s3cr3t" } }];
     cluster.api.put("resourceclaims", {
       ...(secretive as unknown as ApiObject),
-      status: { ...status, allocation: { devices }, devices: told },
+      status: { ...status, allocation: { devices }, devices: reported },
     });
     cluster.api.put("deviceclasses", { metadata: { name: "gpu" }, spec: { config, extendedResourceName: "a.b/gpu" } });
     const read = okOf(await readNode(await opened(cluster.kubeconfig()), "n1"));

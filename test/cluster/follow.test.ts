@@ -81,14 +81,14 @@ test("everything that is there is told first, and then each change, once", async
     () => snapshots.find(({ name }) => name === "n2") ?? expect.fail("no n2"),
     PATIENCE_MS,
   );
-  const told = [
+  const messages = [
     "events added shop/e",
     "nodes added n2",
     "pods added shop/web",
     "pods deleted shop/web",
     "pods modified shop/web",
   ];
-  expect([...news()].sort()).toEqual(told);
+  expect([...news()].sort()).toEqual(messages);
   expect(second).toMatchObject({ pods: { items: [] }, missing: [{ code: "unreachable" }, {}] });
   await stop();
   expect(faults).toEqual([]);
@@ -284,16 +284,16 @@ test("a follower that throws is a mistake of its own, and not taken for a fault 
 test("nothing secret is told", async () => {
   const cluster = await testCluster();
   cluster.api.put("pods", pod("web"));
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const controller = new AbortController();
   const following = followCluster(
     await opened(cluster.kubeconfig()),
     { signal: controller.signal, intervalMs: 1000 },
-    { onChange: (one) => void told.push(one), onSnapshot: (one) => void told.push(one), onFault: () => {} },
+    { onChange: (one) => void reported.push(one), onSnapshot: (one) => void reported.push(one), onFault: () => {} },
   );
-  await vi.waitFor(() => expect(JSON.stringify(told)).toContain("kubeletconfig"), PATIENCE_MS);
+  await vi.waitFor(() => expect(JSON.stringify(reported)).toContain("kubeletconfig"), PATIENCE_MS);
   controller.abort();
   await following;
-  expect(JSON.stringify(told)).toContain('"web"');
-  expect(JSON.stringify(told)).not.toContain("s3cr3t");
+  expect(JSON.stringify(reported)).toContain('"web"');
+  expect(JSON.stringify(reported)).not.toContain("s3cr3t");
 });

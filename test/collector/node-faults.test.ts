@@ -4,13 +4,13 @@ import { type NodeFault, NodeFaults } from "../../api/collector/node-faults.ts";
 const PARTS = ["pods", "configz", "stats", "snapshot"] as const;
 const fault = (part: NodeFault["part"], code = "timed-out"): NodeFault => ({ part, code, text: `${part} ${code}` });
 const [configz, stats] = [fault("configz"), fault("stats")];
-/** What is told of each look at a node. */
-const told = (faults: NodeFaults, ...looks: readonly (readonly NodeFault[])[]) =>
+/** The faults reported of each read of a node. */
+const reportOf = (faults: NodeFaults, ...looks: readonly (readonly NodeFault[])[]) =>
   looks.map((look) => faults.looked("n1", PARTS, look));
 
 test("a fault is told when it begins and when it ends, whatever its text is", () => {
   const other = { ...configz, text: "the same, of another address" };
-  expect(told(new NodeFaults(), [configz], [other], [configz], [], [], [configz])).toEqual([
+  expect(reportOf(new NodeFaults(), [configz], [other], [configz], [], [], [configz])).toEqual([
     ...["configz: configz timed-out", undefined, undefined, null, undefined],
     "configz: configz timed-out",
   ]);
@@ -18,28 +18,28 @@ test("a fault is told when it begins and when it ends, whatever its text is", ()
 
 test("parts that take turns are told once each", () => {
   const faults = new NodeFaults();
-  expect(told(faults, [configz], [stats], [configz], [stats], [configz], [stats], [])).toEqual([
+  expect(reportOf(faults, [configz], [stats], [configz], [stats], [configz], [stats], [])).toEqual([
     ...["configz: configz timed-out", "stats: stats timed-out", undefined, undefined, undefined, undefined, null],
   ]);
 });
 
 test("what is missing more, for another reason, or no longer, is told", () => {
   const faults = new NodeFaults();
-  expect(told(faults, [configz], [configz, stats], [configz, fault("stats", "forbidden")])).toEqual([
+  expect(reportOf(faults, [configz], [configz, stats], [configz, fault("stats", "forbidden")])).toEqual([
     "configz: configz timed-out",
     "configz: configz timed-out; stats: stats timed-out",
     "configz: configz timed-out; stats: stats forbidden",
   ]);
-  const alone = told(faults, ...Array.from({ length: 8 }, () => [configz]));
+  const alone = reportOf(faults, ...Array.from({ length: 8 }, () => [configz]));
   expect(alone.filter((line) => line !== undefined)).toEqual(["configz: configz timed-out"]);
-  expect(told(faults, [stats])).toEqual(["stats: stats timed-out"]);
+  expect(reportOf(faults, [stats])).toEqual(["stats: stats timed-out"]);
 });
 
 test("what one look did not look at stays, and nothing is over before all is", () => {
   const faults = new NodeFaults();
   const refused = fault("outcomes", "refused");
   expect(faults.looked("n1", ["outcomes"], [refused])).toBe("outcomes: outcomes refused");
-  expect(told(faults, [], [configz], [])).toEqual([undefined, "configz: configz timed-out", undefined]);
+  expect(reportOf(faults, [], [configz], [])).toEqual([undefined, "configz: configz timed-out", undefined]);
   expect(faults.looked("n1", ["outcomes"], [])).toBe(null);
   expect(faults.looked("n1", ["outcomes"], [])).toBe(undefined);
 });

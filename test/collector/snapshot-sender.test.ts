@@ -152,8 +152,8 @@ test("of a kubelet's stats it sends what decisions read, and wrong ones as they 
     [{ ...stats, pods: 5 }, "stats.pods"],
     [{ node: null, pods: [{}] }, "stats.pods"],
   ] as const) {
-    const told = await world.send("n1", nodeNamed("n1", 120, { stats: wrong }));
-    expect(told).toContain(at);
+    const reported = await world.send("n1", nodeNamed("n1", 120, { stats: wrong }));
+    expect(reported).toContain(at);
   }
 });
 

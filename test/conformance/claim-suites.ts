@@ -116,13 +116,13 @@ class Node {
         step = steps.next();
         continue;
       }
-      const told = value.claims.map(({ namespace, name, uid }) => `${namespace}/${name}/${uid}`);
+      const messages = value.claims.map(({ namespace, name, uid }) => `${namespace}/${name}/${uid}`);
       calls.push({
         driver: value.driver,
         service: chosen(this.drivers.get(value.driver)),
         method: value.operation,
         // the claims that a pod leaves come out of a Go map
-        claims: op === "prepare" ? told : told.sort(),
+        claims: op === "prepare" ? messages : messages.sort(),
       });
       step = steps.next(answerOf(value, answers[value.driver], chosen(this.drivers.get(value.driver))));
     }
@@ -137,12 +137,12 @@ const chosen = (services: readonly string[] = []): string => {
 function answerOf({ claims, operation }: DriverCall, answer: AnswerInput = {}, service: string): DriverAnswer {
   if (answer.fails !== undefined) return { failed: `rpc error: code = Unknown desc = ${answer.fails}` };
   const uids = [...(answer.unasked ?? []), ...claims.map(({ uid }) => uid)].filter((uid) => answer.claims?.[uid]);
-  const told = uids.map((uid) => {
+  const reported = uids.map((uid) => {
     const { error, devices = [] } = answer.claims?.[uid] ?? {};
     const list = operation === "NodePrepareResources" ? devices.map((device) => deviceOf(device, service)) : [];
     return [uid, { ...(error === undefined ? {} : { error }), devices: list }] as const;
   });
-  return { claims: new Map(told) };
+  return { claims: new Map(reported) };
 }
 const deviceOf = ({ requests = [], pool, device, cdi = [], share }: DeviceInput, service: string): PreparedDevice => ({
   poolName: pool,
@@ -200,7 +200,7 @@ function done(node: Node, op: OpInput): Json {
   return withState({ ...out, mightNeedToUnprepare: { [uid]: cache.ofPod(uid).length > 0 } });
 }
 
-/** What goes wrong is logged, and not told. */
+/** Runs the steps; a failure is logged, and not returned. */
 function* quiet(steps: ClaimSteps): ClaimSteps {
   yield* steps;
   return undefined;
@@ -234,11 +234,11 @@ function statusOf(node: Node, pod: Pod, cache: ClaimInfoCache): Json {
   });
   const health = healthAt(readHealth(JSON.stringify(Object.fromEntries(file)), cache.behaviour), NOW);
   const messages = node.gate("ResourceHealthStatusMessage");
-  const told = pod.spec.containers.map((container) => {
+  const reported = pod.spec.containers.map((container) => {
     const status = claimHealth(cache, pod, container, health, messages);
     return [container.name, status.length === 0 ? null : status];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(reported);
 }
 
 const claims = suite({

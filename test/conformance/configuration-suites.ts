@@ -9,7 +9,7 @@ interface Asked {
   /** The names of its feature gates in the order in which the kubelet comes to them, which Go leaves to chance. */
   readonly gates: readonly string[];
 }
-interface Told extends Asked {
+interface AnsweredCase extends Asked {
   readonly findings: readonly LintFinding[];
 }
 
@@ -20,7 +20,7 @@ const VALIDATION = /^(?:invalid (?:configuration|taint): |invalid showHidden|--s
 const PANIC = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
 const UNKNOWN = "strict decoding error: ";
 
-function decide({ configuration, gates }: Asked, profile: Parameters<typeof lintConfiguration>[2]): Told {
+function decide({ configuration, gates }: Asked, profile: Parameters<typeof lintConfiguration>[2]): AnsweredCase {
   const snapshot = decodeSnapshot(MACHINE);
   if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
   // an object was decoded: there is no file from whose folder a relative path could begin
@@ -29,24 +29,24 @@ function decide({ configuration, gates }: Asked, profile: Parameters<typeof lint
 }
 
 /** Defaults are set before the answer of strict decoding is looked at. */
-function show(told: Told): unknown {
-  const gates = gateFaults(told);
+function show(reported: AnsweredCase): unknown {
+  const gates = gateFaults(reported);
   if (gates.length > 0) {
     const [one = ""] = gates;
     return { decodeError: `panic: ${PANIC}${gates.length === 1 ? one : `[${gates.join(", ")}]`}` };
   }
-  const names = Object.keys(told.configuration);
-  const unknown = told.findings
+  const names = Object.keys(reported.configuration);
+  const unknown = reported.findings
     .filter(({ code }) => code === "unknown-field")
     .sort((a, b) => names.indexOf(a.field) - names.indexOf(b.field))
     .map(({ message }) => message.slice(UNKNOWN.length));
   if (unknown.length > 0) return { decodeError: `${UNKNOWN}${unknown.join(", ")}` };
-  const errors = told.findings.map(({ message }) => message).filter((text) => VALIDATION.test(text));
+  const errors = reported.findings.map(({ message }) => message).filter((text) => VALIDATION.test(text));
   return errors.length === 0 ? { ok: true } : { errors: errors.sort() };
 }
 
 /** The kubelet stops at the first gate that it does not know. */
-function gateFaults({ findings, gates }: Told): readonly string[] {
+function gateFaults({ findings, gates }: AnsweredCase): readonly string[] {
   const place = ({ field }: LintFinding): number => gates.findIndex((name) => field === `featureGates["${name}"]`);
   const faults = findings
     .filter(({ message }) => message.startsWith(PANIC))

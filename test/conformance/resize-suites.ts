@@ -150,19 +150,19 @@ const actuation = suite({
     // the program takes down no weight, and knows of a controller of swap only where some may be used
     const written = writes.map(({ container, values, volume }) => {
       if (volume !== undefined) return { volume: volume.name, bytes: volume.sizeBytes };
-      const { cpuWeight: _weight, memorySwap, memoryOomGroup, hugePageLimit, ...told } = values;
+      const { cpuWeight: _weight, memorySwap, memoryOomGroup, hugePageLimit, ...reported } = values;
       const isReported = unified && swaps && memorySwap !== undefined;
       const more = { ...(isReported && { memorySwap }), ...(memoryOomGroup && { memoryOomGroup: 1 }) };
       const sizes = Object.entries(hugePageLimit ?? {}).map(([size, limit]) => [pageSizeUnit(Number(size)), limit]);
       const pages = sizes.length > 0 && { hugePages: Object.fromEntries(sizes) };
-      return { of: container ?? "", values: { ...told, ...more }, ...pages };
+      return { of: container ?? "", values: { ...reported, ...more }, ...pages };
     });
     return inOrder({ steps: [...stops, ...written, ...starts], error: error ?? "" });
   },
   expected: (out: { steps: Step[]; error: string }) => inOrder(out),
 });
 const CPUS = Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
-/** What is left is 14 GiB. */
+/** Reservations that leave 14 GiB. */
 const RESERVED = { kubeReserved: { cpu: "1", memory: "2Gi" }, evictionHard: {} };
 /** The program knows which containers have CPUs of their own, and no policy that refuses their resize. */
 const resizesExclusive = ({ featureGates }: Json): Json => ({
@@ -170,7 +170,7 @@ const resizesExclusive = ({ featureGates }: Json): Json => ({
   featureGates: { ...(featureGates as Json), InPlacePodVerticalScalingExclusiveCPUs: true },
 });
 const LARGE = { cpu: "1000", memory: "1000Gi", pods: "110" };
-/** What stops before and what starts after the writes, by name: a map of Go's chooses which stops first. */
+/** The containers that stop before and start after the writes, by name: a map of Go's chooses which stops first. */
 function inOrder({ steps, error }: { readonly steps: readonly Step[]; readonly error: string }): unknown {
   const names = (of: "stop" | "start") => steps.flatMap((step) => step[of] ?? []).sort();
   const writes = steps.filter(({ of, volume }) => of !== undefined || volume !== undefined);

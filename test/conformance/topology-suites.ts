@@ -111,9 +111,9 @@ function decideAdmit({ topology, cpus: cpuPolicy, machine, behaviour, ops }: Ret
     const refusal = admission?.value.refusal ?? null;
     if (admission === null || (refusal !== null && clean)) remove(pod);
     const { assignments, defaultCPUSet } = shownCpus(cpus.state());
-    const told = { admit: refusal === null, reason: refusal?.reason ?? "", message: refusal?.message ?? "" };
+    const reported = { admit: refusal === null, reason: refusal?.reason ?? "", message: refusal?.message ?? "" };
     return {
-      ...(admission === null ? {} : told),
+      ...(admission === null ? {} : reported),
       cpus: assignments,
       default: defaultCPUSet,
       memory: shownBlocks(memory.state),

@@ -32,7 +32,7 @@ async function measuredNode(api: ApiSubject, node: string, count: number): Promi
   }
 }
 
-/** What to reserve on a node, from its recorded snapshots. */
+/** The advice on reservations of a node, from its recorded snapshots. */
 export function advice(of: Of): void {
   test("is what was measured in the snapshots of its decisions, each once", async () => {
     const node = fresh("node");

@@ -238,11 +238,11 @@ export function otherNodesIds(of: Of): void {
       for (const ask of asks) {
         const [there, absent] = [await ask(theirId), await ask(nothing)];
         expect([there.status, absent.status], ask.toString()).toEqual([404, 404]);
-        const told = (await there.text()).replaceAll(theirId, nothing);
-        const { requestId: _, ...problem } = JSON.parse(told) as Record<string, unknown>;
+        const message = (await there.text()).replaceAll(theirId, nothing);
+        const { requestId: _, ...problem } = JSON.parse(message) as Record<string, unknown>;
         const { requestId: __, ...same } = JSON.parse(await absent.text()) as Record<string, unknown>;
         expect(problem).toEqual(same);
-        expect(told).not.toContain(theirs);
+        expect(message).not.toContain(theirs);
       }
     }
   });

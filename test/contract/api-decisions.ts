@@ -151,7 +151,7 @@ function namelessNodes(of: Of): void {
 }
 
 /** Values that count otherwise than the caller posted them. */
-export function told(of: Of): void {
+export function reportOf(of: Of): void {
   namelessNodes(of);
   test("requests that were filled in from limits are told as assumed, and nothing where all was posted", async () => {
     const resources = { requests: { cpu: "10m" }, limits: { cpu: "20m", memory: "64Mi" } };
@@ -191,8 +191,8 @@ export function told(of: Of): void {
       ]);
     }
     const many = configured(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field${i}`, i])));
-    const told = await answer(await post(of(), "/v1/decisions/allocatable", many), decisionAnswer);
-    expect(told.leftOut).toHaveLength(20);
+    const reported = await answer(await post(of(), "/v1/decisions/allocatable", many), decisionAnswer);
+    expect(reported.leftOut).toHaveLength(20);
     // fields that a kubelet of another version tells of itself
     const printed = { ...printedConfiguration.kubeletconfig, ofAnotherVersion: true };
     for (const one of [{ maxPods: 60 }, { kubeletconfig: printed }]) {

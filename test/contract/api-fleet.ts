@@ -23,7 +23,7 @@ const large = {
 const names = async (response: Response): Promise<string[]> =>
   (await answer(response, nodeList)).nodes.map(({ name }) => name);
 
-/** What clusters say of their nodes. */
+/** Nodes that their clusters deleted. */
 function deletions(of: Of): void {
   test("a node that its cluster deleted is told as gone until something is heard of it again", async () => {
     const [name, other] = [fresh("deleted"), fresh("deleted")];
@@ -144,8 +144,8 @@ function fleetPressure(of: Of): void {
     const distances = (decided.decision as { forecast: { threshold: { signal: string }; distance: number }[] })
       .forecast;
     for (const { threshold, distance } of distances) {
-      const told = thresholds.find(({ signal }) => signal === threshold.signal);
-      expect(told).toMatchObject({ distance, type: "hard" });
+      const reported = thresholds.find(({ signal }) => signal === threshold.signal);
+      expect(reported).toMatchObject({ distance, type: "hard" });
     }
     expect(await names(await get(of(), `/v1/nodes?name=${node}&pressure=MemoryPressure`))).toEqual([node]);
     const text = await (await get(of(), "/metrics")).text();

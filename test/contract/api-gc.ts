@@ -181,12 +181,12 @@ export function imagesToldAnew(of: Of): void {
     const records = facts.records.map(([id, , used]) => [id, START - 3_600_000, used]);
     expect(seenAt(await images(at(10)))).toBe(START);
     expect(seenAt(await images(at(10), { facts: { ...facts, records } }))).toBe(START - 3_600_000);
-    const { next: told } = await images(at(20));
-    expect(seenAt({ next: told })).toBe(START - 3_600_000);
+    const { next: reported } = await images(at(20));
+    expect(seenAt({ next: reported })).toBe(START - 3_600_000);
     // so it is with how the same pass ended
     const done = [{ id: idOf("old"), end: "removed" }];
-    await images(at(60), { facts: told });
-    await images(at(60), { facts: told, done });
+    await images(at(60), { facts: reported });
+    await images(at(60), { facts: reported, done });
     const back = await images(at(80));
     expect(back.decision.pulledAgain).toMatchObject([{ id: idOf("old"), times: 1, again: 1 }]);
     expect(seenAt(back)).toBe(START + 80_000);

@@ -5,7 +5,7 @@ import type { Json } from "../kit/snapshots.ts";
 import { admission, agreement, bound, put, refOf, report, short, snapshot, there } from "./api-outcomes.ts";
 import { type ApiSubject, answer, exampleSnapshot, fresh, get, type Of, problemOf } from "./api-subject.ts";
 
-/** What a kubelet did just now. */
+/** The time so many seconds ago. */
 const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
 const refused = (uid: string, reason = "OutOfcpu", seconds = 0): Json => ({
   ...admission(bound(uid, "2"), 0, { ...short(2000, 3000), reason }),
@@ -21,7 +21,7 @@ const evicted = (uid: string, seconds = 0): Json => ({
 const listed = async (api: ApiSubject, query: string) =>
   (await answer(await get(api, `/v1/nodes?${query}`), nodeList)).nodes;
 
-/** What kubelets did, in all that tells of nodes. */
+/** Outcomes of kubelets, in all answers about nodes. */
 export function kubeletsInFleet(of: Of): void {
   test("pods that kubelets refused and evicted are in the fleet, its filters and its file, beside the decisions", async () => {
     const prefix = fresh("collected");

@@ -55,7 +55,7 @@ export const report = async (api: ApiSubject, name: string, outcomes: readonly J
 export const agreement = async (api: ApiSubject, query: string) =>
   answer(await get(api, `/v1/agreement?${query}`), agreementAnswer);
 type Listed = z.output<typeof agreementAnswer>["outcomes"][number];
-const told = (one: Pick<Listed, "comparison"> | undefined) => [
+const reported = (one: Pick<Listed, "comparison"> | undefined) => [
   one?.comparison?.verdict,
   one?.comparison?.why?.code ?? one?.comparison?.difference ?? null,
 ];
@@ -84,7 +84,7 @@ export function outcomes(of: Of): void {
       nodewise: { admitted: false, reason: "OutOfcpu", requested: 2000, used: 3000 },
       policyVersion: expect.stringMatching(/^kubelet-1[.]36/),
     });
-    expect(told(admitted)).toEqual(["differs", { field: "admitted", kubelet: true, nodewise: false }]);
+    expect(reported(admitted)).toEqual(["differs", { field: "admitted", kubelet: true, nodewise: false }]);
   });
 
   test("a pod that came since the snapshot counts, one that was refused does not, and the same second must not matter", async () => {
@@ -98,7 +98,7 @@ export function outcomes(of: Of): void {
       admission(bound("twin", "1"), 9),
       admission(bound("unlucky", "1"), 9, short(1000, 4000)),
     ]);
-    expect(all.map((one) => told(one))).toEqual([
+    expect(all.map((one) => reported(one))).toEqual([
       ["agrees", null],
       ["agrees", null],
       ["agrees", null],
@@ -111,7 +111,7 @@ export function outcomes(of: Of): void {
 
   test("what is not known is told with a code, and nothing is held against either side", async () => {
     const name = fresh("shadow");
-    const code = async (outcome: Json) => told((await report(of(), name, [outcome]))[0])[1];
+    const code = async (outcome: Json) => reported((await report(of(), name, [outcome]))[0])[1];
     const refused = (uid: string, seconds: number) => admission(bound(uid, "2"), seconds, short(2000, 3000));
     expect(await code(refused("a", 1))).toBe("no_snapshot");
     await put(of(), name, snapshot(name, 10, [there("web", "3")]));
@@ -131,7 +131,7 @@ export function outcomes(of: Of): void {
   test("a snapshot that is stored after an outcome is not used for it", async () => {
     const name = fresh("shadow");
     const outcome = admission(bound("batch", "2"), 20, short(2000, 3000));
-    expect(told((await report(of(), name, [outcome]))[0])[1]).toBe("no_snapshot");
+    expect(reported((await report(of(), name, [outcome]))[0])[1]).toBe("no_snapshot");
     await put(of(), name, snapshot(name, 10, [there("web", "3")]));
     const [again] = await report(of(), name, [outcome], 200);
     expect(again).toMatchObject({ state: "same", comparison: { verdict: "not-comparable", snapshotId: null } });
@@ -158,18 +158,18 @@ export function preemptions(of: Of): void {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 0, [there("small", "1"), there("large", "2")]));
     const first = await report(of(), name, [victim("small", 5)]);
-    expect(told(first[0])).toEqual(["not-comparable", "preemptor_not_known"]);
+    expect(reported(first[0])).toEqual(["not-comparable", "preemptor_not_known"]);
     const second = await report(of(), name, [admission(critical, 7)]);
     expect(second.map(({ outcome, state }) => [outcome.kind, state])).toEqual([
       ["admission", "new"],
       ["preemption", "changed"],
     ]);
     const victims = { kubelet: ["default/small"], nodewise: ["default/large"] };
-    expect(told(second[1])).toEqual(["differs", { field: "victims", ...victims }]);
+    expect(reported(second[1])).toEqual(["differs", { field: "victims", ...victims }]);
     const other = fresh("shadow");
     await put(of(), other, snapshot(other, 0, [there("small", "1"), there("large", "2")]));
     await report(of(), other, [admission(critical, 7)]);
-    expect(told((await report(of(), other, [victim("large", 5)]))[0])).toEqual(["agrees", null]);
+    expect(reported((await report(of(), other, [victim("large", 5)]))[0])).toEqual(["agrees", null]);
   });
 }
 
@@ -212,24 +212,24 @@ export function evictions(of: Of): void {
       ],
     });
     // with greedy gone modest is the next, as the kubelet found too
-    expect(told((await report(of(), name, [evicted("modest", 8)]))[0])).toEqual(["agrees", null]);
+    expect(reported((await report(of(), name, [evicted("modest", 8)]))[0])).toEqual(["agrees", null]);
   });
   test("another pod, another threshold, and a signal that was not yet below are three different answers", async () => {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 0, pods, memory(0, `${800 * MiB}`, used)));
     const others = { kubelet: "default/modest", nodewise: "default/greedy" };
-    expect(told((await report(of(), name, [evicted("modest", 5)]))[0])).toEqual([
+    expect(reported((await report(of(), name, [evicted("modest", 5)]))[0])).toEqual([
       "differs",
       { field: "pod", ...others },
     ]);
     await put(of(), name, snapshot(name, 20, pods, memory(20, `${800 * MiB}`, used)));
-    expect(told((await report(of(), name, [evicted("greedy", 25, "2Gi")]))[0])).toEqual([
+    expect(reported((await report(of(), name, [evicted("greedy", 25, "2Gi")]))[0])).toEqual([
       "differs",
       { field: "threshold", kubelet: 2048 * MiB, nodewise: [`${1024 * MiB}`] },
     ]);
     const calm = fresh("shadow");
     await put(of(), calm, snapshot(calm, 0, pods, memory(0, `${1800 * MiB}`, used)));
-    expect(told((await report(of(), calm, [evicted("greedy", 5)]))[0])).toEqual(["not-comparable", "signal_moved"]);
+    expect(reported((await report(of(), calm, [evicted("greedy", 5)]))[0])).toEqual(["not-comparable", "signal_moved"]);
   });
 }
 
@@ -263,15 +263,15 @@ export function conditions(of: Of): void {
       }
     }
     const both = [turned("True", 2), turned("False", 65)];
-    expect((await report(of(), remembered, both)).map((one) => told(one))).toEqual([
+    expect((await report(of(), remembered, both)).map((one) => reported(one))).toEqual([
       ["agrees", null],
       ["agrees", null],
     ]);
-    expect((await report(of(), unknown, both)).map((one) => told(one))).toEqual([
+    expect((await report(of(), unknown, both)).map((one) => reported(one))).toEqual([
       ["agrees", null],
       ["not-comparable", "observation_times"],
     ]);
-    expect(told((await report(of(), remembered, [turned("False", 53)]))[0])).toEqual([
+    expect(reported((await report(of(), remembered, [turned("False", 53)]))[0])).toEqual([
       "differs",
       { field: "endsAt", kubelet: at(53), nodewise: at(60) },
     ]);

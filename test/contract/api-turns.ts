@@ -95,7 +95,7 @@ export function turns(of: Of): void {
   });
 }
 
-/** What is wrong with a turn, and where it says so. */
+/** Faulty turns, and the place of each fault. */
 const WRONG: readonly (readonly [at: string, body: object])[] = [
   ["base", { base: "x" }],
   ["changes", { changes: { sett: {} } }],

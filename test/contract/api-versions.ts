@@ -115,7 +115,7 @@ export function versions(of: Of): void {
   });
 }
 
-/** What a record tells of the version: its snapshot's own, or the one that its request named. */
+/** The version in a record: its snapshot's own, or the one that its request named. */
 function recordedProfiles(of: Of): void {
   const recorded = async (id: string) => answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
 
@@ -131,12 +131,12 @@ function recordedProfiles(of: Of): void {
       const answered = await decide(of, { snapshot: limitedOn(fresh("node"), own), kubeletVersion: asked });
       expect(answered.profile.version).toBe(version);
       const named = asked === null ? {} : { kubeletVersion: asked };
-      const told = ({ profile, kubeletVersion }: { profile: object; kubeletVersion?: string | undefined }) => ({
+      const reported = ({ profile, kubeletVersion }: { profile: object; kubeletVersion?: string | undefined }) => ({
         profile,
         ...(kubeletVersion === undefined ? {} : { kubeletVersion }),
       });
-      expect(told(answered)).toEqual({ profile: answered.profile, ...named });
-      expect(told(await recorded(answered.id))).toEqual({ profile: answered.profile, ...named });
+      expect(reported(answered)).toEqual({ profile: answered.profile, ...named });
+      expect(reported(await recorded(answered.id))).toEqual({ profile: answered.profile, ...named });
     },
   );
 

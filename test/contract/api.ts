@@ -7,7 +7,7 @@ import { asks, badAsks } from "./api-asks.ts";
 import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
-import { decisions, snapshotsAndKeys, told } from "./api-decisions.ts";
+import { decisions, reportOf, snapshotsAndKeys } from "./api-decisions.ts";
 import { fleetAnswers } from "./api-fleet.ts";
 import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
 import { collectionsUnlisted } from "./api-gc-failed.ts";
@@ -62,7 +62,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     // a lint of no node decides again what is recorded: first while that is little, then, in "kubelet versions", of all
     describe("lint of a configuration", () => [lints, badLints].forEach((part) => void part(of)));
     describe("decisions", () => decisions(of));
-    describe("what is told of the input", () => told(of));
+    describe("what is told of the input", () => reportOf(of));
     describe("decisions about a pod", () => [asks, badAsks].forEach((part) => void part(of)));
     describe("decisions that remember", () => remembering(of));
     describe("decisions that are not to be recorded", () => unrecorded(of));

@@ -164,11 +164,11 @@ test(
     const { outcomes } = (await (await fetch(`${api.url}/v1/agreement?kind=claims`)).json()) as {
       outcomes: { pod: { name: string }; reason: string | null; verdict: string; comparison: Comparison }[];
     };
-    const told = outcomes.map(({ pod, reason, comparison: { verdict, why, difference } }) => [
+    const reported = outcomes.map(({ pod, reason, comparison: { verdict, why, difference } }) => [
       ...[pod.name, reason, verdict],
       why?.code ?? difference,
     ]);
-    expect(told.sort()).toEqual([
+    expect(reported.sort()).toEqual([
       ["kept", "FailedPrepareDynamicResources", "agrees", null],
       ["moved", null, "agrees", null],
       ["moved", "FailedPrepareDynamicResources", "not-comparable", "claims_not_known"],

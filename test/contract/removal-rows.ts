@@ -1,4 +1,4 @@
-import type { DecisionRow, Removal, RemovalQuery, RemovalRow, Removals, Return } from "../../db/rows.ts";
+import type { DecisionRow, Removal, RemovalQuery, RemovalRow, Removals, ReturnedImage } from "../../db/rows.ts";
 import type { Recording, Store } from "../../db/store.ts";
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 
@@ -25,7 +25,7 @@ export const containerRemoval = (id: string, over: Partial<Removal> = {}): Remov
   container: "server",
   ...over,
 });
-export const cameBack = (id: string, againAtMs: number, runtimeHandler = ""): Return => ({
+export const cameBack = (id: string, againAtMs: number, runtimeHandler = ""): ReturnedImage => ({
   id,
   runtimeHandler,
   againAtMs,
@@ -46,11 +46,11 @@ export const containerPass = (atMs: number, list: readonly Removal[]): Removals 
 export async function recordPass(
   store: Store,
   node: string,
-  told: Removals,
+  reported: Removals,
   over: Partial<Recording> = {},
 ): Promise<DecisionRow> {
-  const decision = decisionRow({ id: fresh("decision"), kind: told.kind, node, decidedAtMs: told.atMs });
-  value(await store.record({ decision, removals: told, ...over }));
+  const decision = decisionRow({ id: fresh("decision"), kind: reported.kind, node, decidedAtMs: reported.atMs });
+  value(await store.record({ decision, removals: reported, ...over }));
   return decision;
 }
 

@@ -87,7 +87,7 @@ export function fleet(of: () => Store): void {
   });
 }
 
-/** What the fleet tells beside the counts of its hours, and how long. */
+/** The fleet's notes beside the counts of its hours, and how long they stay. */
 export function fleetNotes(of: () => Store): void {
   const { record, only } = recording(of);
   test("a summary stands for its decision as long as that is the newest of its kind", async () => {
@@ -167,7 +167,7 @@ export function fleetNotes(of: () => Store): void {
   });
 }
 
-/** What the fleet tells of kubelets. */
+/** The fleet's outcomes of kubelets. */
 export function fleetOutcomes(of: () => Store): void {
   const { record, only } = recording(of);
   test("what kubelets refused and evicted is counted by the hour beside the decisions, each pod once for a reason", async () => {
@@ -227,14 +227,14 @@ export function fleetOutcomes(of: () => Store): void {
     const node = fresh("node");
     const put = async (sequence: number, conditions: string | null) =>
       value(await of().putSnapshot({ ...snapshotRow({ node, sequence, storedAtMs: T0 + sequence }), conditions }));
-    const told = async () => (await only(node))?.conditions;
+    const reportOf = async () => (await only(node))?.conditions;
     await put(1, '["MemoryPressure"]');
-    expect(await told()).toBe('["MemoryPressure"]');
+    expect(await reportOf()).toBe('["MemoryPressure"]');
     await put(3, "[]");
     await put(2, '["DiskPressure"]');
     await record(decisionRow({ node, decidedAtMs: T0 + 9 }));
-    expect(await told()).toBe("[]");
+    expect(await reportOf()).toBe("[]");
     await put(10, null);
-    expect(await told()).toBeNull();
+    expect(await reportOf()).toBeNull();
   });
 }

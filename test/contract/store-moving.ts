@@ -101,7 +101,7 @@ async function lived(store: Store, node: string) {
 }
 
 /** All that a reader can tell of a node. */
-async function told(
+async function reported(
   store: Store,
   node: string,
   { ids, snapshots }: { ids: readonly string[]; snapshots: readonly string[] },
@@ -134,18 +134,18 @@ export function moving(of: () => Store, another: () => Store): void {
       const node = fresh("moved");
       const [from, to] = way === "to" ? [another(), of()] : [of(), another()];
       const ids = await lived(from, node);
-      const before = await told(from, node, ids);
+      const before = await reported(from, node, ids);
       const batches = await exported(from, { node });
       // an import that is cut off, and run again
       await importAll(to, batches.slice(0, BATCH));
       const counts = await importAll(to, batches);
       expect(counts.added).toBeGreaterThan(10);
-      expect(await told(to, node, ids)).toEqual(before);
+      expect(await reported(to, node, ids)).toEqual(before);
       const again = (await importAll(to, batches)).added;
       // nodes and hours are written again as they are
       const isRewritten = ({ type }: MovedRow) => type === "node" || type === "hour";
       expect(again).toBeLessThanOrEqual(batches.flat().filter(isRewritten).length);
-      expect(await told(to, node, ids)).toEqual(before);
+      expect(await reported(to, node, ids)).toEqual(before);
       // and back, it is the same export
       expect((await exported(to, { node })).flat()).toEqual(batches.flat());
     },
@@ -200,7 +200,7 @@ export function moving(of: () => Store, another: () => Store): void {
   });
 }
 
-/** Of all nodes, so while the other store has few rows. */
+/** Moves tokens of all nodes, so it runs while the other store has few rows. */
 export function movedTokens(of: () => Store, another: () => Store): void {
   test("tokens move when they are asked for", async () => {
     const from = another();

@@ -85,7 +85,7 @@ export function outcomes(of: () => Store): void {
   });
 }
 
-/** What they can be asked for by. */
+/** The filters of outcomes. */
 export function outcomeFilters(of: () => Store): void {
   const listed = async (query: object) => value(await of().listOutcomes({ limit: 500, ...query })).items;
 

@@ -57,17 +57,17 @@ export function removals(of: () => Store): void {
       node,
       pass(T0, [imageRemoval("a"), imageRemoval("b"), imageRemoval("c", { end: "stopped", message: "in use" })]),
     );
-    const told = async () =>
+    const reportOf = async () =>
       (await rowsOf(of(), { node })).map(({ id, end, message, decisionId }) => [id, end, message, decisionId]);
     const expected = [
       ["c", "stopped", "in use", second.id],
       ["b", "removed", null, second.id],
       ["a", "removed", null, first.id],
     ];
-    expect(await told()).toEqual(expected);
+    expect(await reportOf()).toEqual(expected);
     value(await of().record({ decision: first, removals: of1 }));
     await recordPass(of(), node, of1);
-    expect(await told()).toEqual(expected);
+    expect(await reportOf()).toEqual(expected);
     const key = { key: fresh("key"), scope: "s", requestHash: "h" };
     await recordPass(of(), node, pass(T0, [imageRemoval("d")]), { idempotency: key });
     await recordPass(of(), node, pass(T0, [imageRemoval("e")]), { idempotency: key });

@@ -290,7 +290,7 @@ export function seriesRetention(of: () => Store): void {
   });
 }
 
-/** What one request of a node changes. */
+/** The rows that one request of a node changes. */
 export function turns(of: () => Store): void {
   test("a turn records snapshots and decisions, and counts those that its sender knows to be the same again", async () => {
     const { node, at } = alike();

@@ -138,19 +138,19 @@ export function nodesAndSnapshots(of: () => Store): void {
 
   test("a node has the labels and the version of its latest snapshot, and keeps them where one tells none", async () => {
     const node = fresh("node");
-    const told = { labels: '{"pool":"web"}', kubeletVersion: "v1.36.3" };
+    const reported = { labels: '{"pool":"web"}', kubeletVersion: "v1.36.3" };
     const known = async () => {
       const { labels, kubeletVersion } = value(await of().getNode(node)) ?? {};
       return { labels, kubeletVersion };
     };
-    value(await of().putSnapshot(snapshotRow({ node, sequence: 2, ...told })));
-    expect(await known()).toEqual(told);
+    value(await of().putSnapshot(snapshotRow({ node, sequence: 2, ...reported })));
+    expect(await known()).toEqual(reported);
     const late = { labels: "{}", kubeletVersion: "v1.35.0" };
     value(await of().putSnapshot(snapshotRow({ node, sequence: 1, ...late })));
-    expect(await known()).toEqual(told);
+    expect(await known()).toEqual(reported);
     value(await of().putSnapshot(snapshotRow({ node, sequence: 3 })));
     value(await of().record({ decision: decisionRow({ node, decidedAtMs: T0 + 1 }) }));
-    expect(await known()).toEqual(told);
+    expect(await known()).toEqual(reported);
     value(
       await of().record({
         decision: decisionRow({ node, decidedAtMs: T0 + 2 }),

@@ -129,18 +129,18 @@ export function upgrades(of: Of): void {
       return history?.changed.at(-1)?.differenceCount ?? 0;
     };
     const { configuration } = profileOf("1.36");
-    const told = Object.fromEntries(
+    const reported = Object.fromEntries(
       Object.keys(configuration).flatMap((name) => {
         const value = profileOf("1.36").defaults[name];
         return value === undefined ? [] : [[name, value]];
       }),
     );
-    const whole = await ask({ ...told, memoryThrottlingFactor: 0.9 }, 1);
-    expect(await ask({ ...told, memoryThrottlingFactor: 0.8 }, 2)).toBeGreaterThan(whole);
+    const whole = await ask({ ...reported, memoryThrottlingFactor: 0.9 }, 1);
+    expect(await ask({ ...reported, memoryThrottlingFactor: 0.8 }, 2)).toBeGreaterThan(whole);
   });
 }
 
-/** What is written otherwise and does the same. */
+/** A configuration that is written otherwise and does the same. */
 function upgradesWithoutEffect(of: Of): void {
   test("memory.min and memory.low of 0, which the kernel has by itself, make no decision another one and hide no other", async () => {
     const node = fresh("upgrade");

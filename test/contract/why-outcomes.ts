@@ -33,7 +33,7 @@ async function put(api: ApiSubject, name: string, seconds: number, pods: readonl
   };
   return (await answer(await send(api, "PUT", `/v1/nodes/${name}/snapshot`, body), snapshotStored, 201)).id;
 }
-/** What a collector saw the node's kubelet do to a pod. */
+/** An outcome of a pod that a collector saw on the node. */
 function did(kind: string, object: Json, seconds: number, more: Json): Json {
   const { name, uid } = object["metadata"] as Json;
   return { kind, at: at(seconds), seenIn: ["event"], pod: { namespace: "default", name, uid }, object, ...more };
@@ -135,7 +135,7 @@ export function whyOutcomes(of: Of): void {
   });
 }
 
-/** What nobody saw, and what is over. */
+/** Outcomes that nobody saw, and those that are over. */
 export function whyNot(of: Of): void {
   test("what the kubelet ended a pod for is not made up where nobody saw it", async () => {
     const node = fresh("unseen");

@@ -11,7 +11,7 @@ const ITS_SERIES = "SEARCH series USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"
 
 function listening() {
   const { store, client, log } = listeningStore();
-  /** Of the last queries those for decisions that began before and were made again since: at most one of each node and kind. */
+  /** The queries among the last ones for decisions that began before and were made again since: at most one of each node and kind. */
   const began: string[] = [];
   const plansOf = async (work: (store: Store) => Promise<unknown>): Promise<string[]> => {
     log.length = 0;
@@ -230,11 +230,11 @@ test("removals are written by their key, and listed, counted and pruned along an
   const node = "n";
   await collected(store, node);
   const pageToken = value(await store.listRemovals({ node, limit: 1 })).nextPageToken ?? "";
-  const told = pass(T0 + 30, [imageRemoval("i-1")], { returns: [cameBack("i-2", T0 + 30)] });
+  const reported = pass(T0 + 30, [imageRemoval("i-1")], { returns: [cameBack("i-2", T0 + 30)] });
   const queries: Readonly<Record<string, readonly [RegExp, (store: Store) => Promise<unknown>]>> = {
     write: [
       /SEARCH removals USING (COVERING )?INDEX removals_key \(node=\? AND object_id=\? AND target=\? AND runtime_handler=\? AND at_ms<\?\)/,
-      () => recordPass(store, node, told),
+      () => recordPass(store, node, reported),
     ],
     list: [
       /SEARCH removals USING INDEX removals_by_node \(node=\? AND/,

@@ -77,19 +77,23 @@ describe("a resize that is not granted yet", () => {
   const pending = { conditions: [{ type: "PodResizePending", status: "True", reason: "Deferred" }] };
   test("limits alone wait: those in force count, but for what systemd rounds; without the condition they are the spec's", () => {
     const [asked] = WANTED;
-    const told = { ...statusOf(asked, { cpu: "2", memory: "3Gi" }), ...pending };
-    expect(valuesAt(snapshot({ pods: [desired(told)] }), POD)).toMatchObject({
+    const reported = { ...statusOf(asked, { cpu: "2", memory: "3Gi" }), ...pending };
+    expect(valuesAt(snapshot({ pods: [desired(reported)] }), POD)).toMatchObject({
       ...{ cpuShares: 2048, cpuQuota: 200_000, memory: 3 * Gi },
     });
-    const { conditions: _, ...settled } = told;
+    const { conditions: _, ...settled } = reported;
     expect(valuesAt(snapshot({ pods: [desired(settled)] }), POD)).toMatchObject({ cpuQuota: 400_000, memory: 4 * Gi });
-    const uneven = podOf([container("c", asked, { cpu: "4.013", memory: "4Gi" })], {}, { status: told });
+    const uneven = podOf([container("c", asked, { cpu: "4.013", memory: "4Gi" })], {}, { status: reported });
     const rounded = { ...statusOf(asked, { cpu: "4020m", memory: "3Gi" }), ...pending };
     expect(valuesAt(snapshot({ pods: [{ ...uneven, status: rounded }] }), POD)).toMatchObject({ cpuQuota: 401_300 });
   });
   test("a request or a limit that a resize adds is not there while it waits", () => {
-    const told = { qosClass: "Burstable", containerStatuses: [{ ...running("c", "id1"), resources: {} }], ...pending };
-    const input = snapshot({ pods: [desired(told)] });
+    const reported = {
+      qosClass: "Burstable",
+      containerStatuses: [{ ...running("c", "id1"), resources: {} }],
+      ...pending,
+    };
+    const input = snapshot({ pods: [desired(reported)] });
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 2 });
     expect(valuesAt(input, POD)).not.toHaveProperty("cpuQuota");
     expect(valuesAt(input, POD)).not.toHaveProperty("memory");
@@ -97,12 +101,12 @@ describe("a resize that is not granted yet", () => {
   describe("of a pod as a whole", () => {
     const podLevel = { resources: { requests: { cpu: "3", memory: "3Gi" }, limits: { cpu: "6", memory: "6Gi" } } };
     // as a kubelet tells it: sums over the pod, its overhead in them
-    const told = {
+    const reported = {
       ...{ qosClass: "Burstable", phase: "Running", ...pending },
       allocatedResources: { cpu: "1250m", memory: "1Gi", "ephemeral-storage": "1Gi" },
       resources: { requests: { cpu: "1250m", memory: "1Gi" }, limits: { cpu: "2250m", memory: "2Gi" } },
     };
-    const waiting = podOf([container("c")], { ...podLevel, overhead: { cpu: "250m" } }, { status: told });
+    const waiting = podOf([container("c")], { ...podLevel, overhead: { cpu: "250m" } }, { status: reported });
     test("the status tells what is allocated to it, with its overhead", () => {
       expect(valuesAt(snapshot({ pods: [waiting] }), POD)).toMatchObject({
         ...{ cpuShares: 1280, cpuQuota: 225_000, memory: 2 * Gi },
@@ -112,7 +116,7 @@ describe("a resize that is not granted yet", () => {
       );
     });
     test("limits that the status does not tell are those of the spec", () => {
-      const { resources: _, ...rest } = told;
+      const { resources: _, ...rest } = reported;
       const pod = podOf([container("c")], podLevel, { status: { ...rest, allocatedResources: { cpu: "1" } } });
       expect(valuesAt(snapshot({ pods: [pod] }), POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 600_000 });
     });

@@ -199,7 +199,7 @@ describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", 
         ],
       },
     });
-    const told = (pod: Json, on = true): Json => {
+    const reportOf = (pod: Json, on = true): Json => {
       const answered = reasonsOf(cgroupsOf(configured(config(on), { pods: [pod], ...newest }), "full"));
       const parts = answered.filter(({ code }) => code === "part_of_claims");
       return Object.fromEntries(
@@ -208,7 +208,7 @@ describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", 
     };
     const limited = container("c", { cpu: "1", memory: "512Mi" }, { cpu: "1", memory: "1Gi" });
     const [own, path] = ["/kubepods/burstable/podu/c", "/kubepods/burstable/podu"];
-    expect(told(given([limited]))).toEqual({
+    expect(reportOf(given([limited]))).toEqual({
       [`${own} cpuQuota`]: 500,
       [`${own} memory`]: Gi,
       [`${own} memoryHigh`]: Gi,
@@ -224,15 +224,15 @@ describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", 
       "/kubepods memoryMin": Gi,
       "/kubepods memoryLow": Gi,
     });
-    expect(told(given([limited]), false)).toEqual({});
+    expect(reportOf(given([limited]), false)).toEqual({});
     // a limit that the container lacks, and what the pod has as a whole, have none of it
     const whole = { resources: { requests: { memory: "2Gi", cpu: "1" }, limits: { memory: "4Gi", cpu: "2" } } };
-    expect(told(given([container("c", { memory: "512Mi" })], whole))).toEqual({
+    expect(reportOf(given([container("c", { memory: "512Mi" })], whole))).toEqual({
       [`${own} hugePageLimit`]: 4 * Mi,
       [`${own} oomScoreAdj`]: Gi,
       [`${path} hugePageLimit`]: 4 * Mi,
     });
-    const bare = told(given([container("c", { memory: "512Mi" })]));
+    const bare = reportOf(given([container("c", { memory: "512Mi" })]));
     expect(Object.keys(bare)).not.toContain(`${own} memory`);
     expect(bare[`${path} memoryLow`]).toBe(Gi);
   });

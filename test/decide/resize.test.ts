@@ -355,11 +355,11 @@ describe("what is thought of", () => {
   test("a resize that waits, and whose pod does not tell what it has till then, is not known", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
     const needs = (status: Json): readonly string[] => {
-      const told = {
+      const reported = {
         ...web,
         status: { phase: "Running", conditions, containerStatuses: [{ ...running("app", "id"), ...status }] },
       };
-      const decoded = decodeSnapshot(on([told]));
+      const decoded = decodeSnapshot(on([reported]));
       if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
       const answer = decideKind("resize", { snapshot: decoded.value, facts: {}, ask: { pod: null }, explain: "off" });
       return answer.ok ? answer.value.needs : [];
@@ -370,8 +370,8 @@ describe("what is thought of", () => {
   test("a pod that waits for more as a whole has what its status says, and takes no room from others", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
     const cpu = { cpu: "1" };
-    const told = { phase: "Running", conditions, allocatedResources: cpu, resources: { requests: cpu } };
-    const waiting = { ...pod("wide", {}, {}, { resources: { requests: { cpu: "3500m" } } }), status: told };
+    const reported = { phase: "Running", conditions, allocatedResources: cpu, resources: { requests: cpu } };
+    const waiting = { ...pod("wide", {}, {}, { resources: { requests: { cpu: "3500m" } } }), status: reported };
     const node = on([web, waiting]);
     const changes = [{ container: null, list: "requests", resource: "cpu", from: "1", to: "3500m" }];
     expect(one(node, {})).toMatchObject({ pod: { name: "wide" }, status: "Deferred", changes });
@@ -441,8 +441,8 @@ describe("what is thought of", () => {
       expect(one(on([web], "v1.34.4", off), { ...WEB, to })).toMatchObject({
         ...{ status: "Rejected", check: "gate", message: "Pod running on node without support for resize" },
       });
-      const told = { ...running("app", "id-web"), resources: { requests: { cpu: "1" } } };
-      expect(one(on([withStatus({ containerStatuses: [told] })], "v1.34.4", off), { ...WEB, to })).toMatchObject({
+      const reported = { ...running("app", "id-web"), resources: { requests: { cpu: "1" } } };
+      expect(one(on([withStatus({ containerStatuses: [reported] })], "v1.34.4", off), { ...WEB, to })).toMatchObject({
         ...{ status: "Infeasible", check: "gate", message: "InPlacePodVerticalScaling is disabled" },
       });
     });
@@ -688,8 +688,8 @@ describe("what brings it into force", () => {
     const both = { pods: ["shop/web", "shop/b"], to: { memory: "256Mi" } };
     const next = pod("b", { memory: "128Mi" });
     const full = pod("full", { memory: "7552Mi" });
-    const told = decide(on([web, next, full], "v1.36.3", { stats }), both);
-    expect(told.resizes.map(({ status }) => status)).toEqual(["Error", "InProgress"]);
+    const reported = decide(on([web, next, full], "v1.36.3", { stats }), both);
+    expect(reported.resizes.map(({ status }) => status)).toEqual(["Error", "InProgress"]);
   });
   describe("one that is allocated and not written", () => {
     const words =
@@ -745,13 +745,13 @@ describe("what brings it into force", () => {
       expect(more.actuation?.writes.map(({ container }) => container)).toEqual(["app", null]);
     });
     test("the message of no other condition is kept", () => {
-      const told = stuck(words);
+      const reported = stuck(words);
       const conditions = [
         { type: "PodResizeInProgress", status: "True", reason: "Error", message: words },
         { type: "PodResizeInProgress", status: "True", message: words },
         { type: "Ready", status: "False", reason: "Error", message: "secret" },
       ];
-      const read = decodeSnapshot(on([{ ...told, status: { ...(told["status"] as Json), conditions } }]));
+      const read = decodeSnapshot(on([{ ...reported, status: { ...(reported["status"] as Json), conditions } }]));
       const kept = read.ok ? read.value.pods?.[0]?.status?.conditions : undefined;
       expect(kept?.map((one) => one.message)).toEqual([words, undefined, undefined]);
     });

@@ -18,7 +18,7 @@ type Answers = Readonly<Record<string, { readonly resources: object; readonly ov
 const read = (name: string): unknown => JSON.parse(readFileSync(`test/data/sandbox/${name}.json`, "utf8"));
 const cases = read("cases") as readonly Case[];
 
-function told({ cgroupVersion: version, configuration, pod }: Case, kubelet: string, exclusiveCpus = false) {
+function reported({ cgroupVersion: version, configuration, pod }: Case, kubelet: string, exclusiveCpus = false) {
   const config = configurationOf(configuration, profileOf(kubelet));
   const values = sandboxValues(podForm.parse(pod), config, { version, exclusiveCpus });
   const [resources, overhead] = [values.resources, values.overhead].map((one) => containerResources(one, version));
@@ -40,7 +40,7 @@ describe.each(RECORDED.map(({ release }) => release))(
   (kubelet) => {
     const answers = read(`kubelet-${kubelet}`) as Answers;
     test.each(cases.filter(({ name }) => name in answers))("$name", (one) => {
-      const { resources, overhead } = told(one, kubelet);
+      const { resources, overhead } = reported(one, kubelet);
       expect({ resources: asCri(resources), overhead: asCri(overhead) }).toEqual(answers[one.name]);
     });
   },
@@ -48,13 +48,13 @@ describe.each(RECORDED.map(({ release }) => release))(
 
 test("claims count from 1.37 on", () => {
   const one = cases.find(({ name }) => name === "claims") as Case;
-  const [older, newest] = ["1.36", "1.37"].map((kubelet) => told(one, kubelet).resources);
+  const [older, newest] = ["1.36", "1.37"].map((kubelet) => reported(one, kubelet).resources);
   expect([older, newest]).toMatchObject([{ cpuShares: 256 }, { cpuShares: 768 }]);
 });
 
 test("a pod with CPUs of its own has no quota, and its overhead has one", () => {
   const one = cases.find(({ name }) => name === "overhead") as Case;
-  expect(told(one, "1.37", true)).toMatchObject({ resources: { cpuQuota: -1 }, overhead: { cpuQuota: 12_000 } });
+  expect(reported(one, "1.37", true)).toMatchObject({ resources: { cpuQuota: -1 }, overhead: { cpuQuota: 12_000 } });
   const off = cases.find(({ name }) => name === "no quotas") as Case;
-  expect(told(off, "1.37", true).resources).not.toHaveProperty("cpuQuota");
+  expect(reported(off, "1.37", true).resources).not.toHaveProperty("cpuQuota");
 });

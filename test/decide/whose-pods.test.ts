@@ -107,18 +107,18 @@ describe("whose pods are posted", () => {
         status: { phase },
       };
     };
-    const told = (...pods: readonly Json[]): unknown => {
+    const reportOf = (...pods: readonly Json[]): unknown => {
       const answer = answerTo("cgroups", snapshot({ pods }));
       return answer.ok && answer.value.reasons.find(({ at }) => at === "snapshot.pods")?.because[0]?.numbers;
     };
-    expect(told(unbound("Pending"))).toEqual({ left: 1, nodes: "no node yet 1", counted: 0 });
-    expect(told(unbound("Pending"), on("m", "b"), on("n", "c"))).toEqual({
+    expect(reportOf(unbound("Pending"))).toEqual({ left: 1, nodes: "no node yet 1", counted: 0 });
+    expect(reportOf(unbound("Pending"), on("m", "b"), on("n", "c"))).toEqual({
       left: 2,
       nodes: "m 1, no node yet 1",
       counted: 1,
     });
-    expect(told(unbound("Running"))).toBeUndefined();
-    expect(told({ ...burstable("a", "1", "1Gi"), status: { phase: "Pending" } })).toBeUndefined();
+    expect(reportOf(unbound("Running"))).toBeUndefined();
+    expect(reportOf({ ...burstable("a", "1", "1Gi"), status: { phase: "Pending" } })).toBeUndefined();
   });
 });
 

@@ -120,10 +120,10 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
       manifest("web.yaml", BURSTABLE("web", "200m"));
       const seen = await once("--fail-on-drift");
       expect(seen).toMatchObject({ code: 0, stderr: "" });
-      const told = (await once("-o", "json")).stdout;
-      await expectPublished("actuator", told);
+      const message = (await once("-o", "json")).stdout;
+      await expectPublished("actuator", message);
       await expectPublished("actuator", (await once(...enforce, "-o", "json")).stdout);
-      const report = JSON.parse(told) as PassReport;
+      const report = JSON.parse(message) as PassReport;
       expect(new Set(report.drift.map((d) => d.cause))).toEqual(new Set(["ours"]));
     });
 

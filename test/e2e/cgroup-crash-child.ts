@@ -2,7 +2,7 @@ import { applyPlan } from "../../actuator/apply/apply.ts";
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { planFor, reopen, stopping } from "../actuator/cgroups/contract-kit.ts";
 import { bigTree } from "../actuator/cgroups/contract-trees.ts";
-import { BOOT } from "../actuator/cgroups/grounds.ts";
+import { BOOT } from "../actuator/cgroups/hierarchy-kit.ts";
 
 // Applies the big tree on this machine's cgroup v1 and stops before one of its changes, for its parent to kill it there.
 // Arguments: root, journal file, number of changes to let through.

@@ -4,25 +4,25 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
-import { applyTo, assertAllApplied, type Ground, withJournal } from "../actuator/cgroups/contract-kit.ts";
+import { applyTo, assertAllApplied, type ContractFixture, withJournal } from "../actuator/cgroups/contract-kit.ts";
 import { bigTree } from "../actuator/cgroups/contract-trees.ts";
 import { cgroup, decide } from "../actuator/cgroups/decisions.ts";
 
-export interface KernelGround extends Ground {
+export interface KernelFixture extends ContractFixture {
   /** The directory of a cgroup in the hierarchy of a controller. */
   directory(controller: string, path: string): string;
 }
 
 export interface KernelCheck {
   readonly name: string;
-  run(ground: KernelGround): Promise<void>;
+  run(ground: KernelFixture): Promise<void>;
 }
 
 const MIB = 2 ** 20;
 const POD = "/kubepods/pod1";
 const C1 = "/kubepods/burstable/pod1/c1";
 
-const textOf = (ground: KernelGround, path: string, file: string): string =>
+const textOf = (ground: KernelFixture, path: string, file: string): string =>
   readFileSync(`${ground.directory(file.slice(0, file.indexOf(".")), path)}/${file}`, "utf8").trim();
 
 /** The kernel keeps these values of the big tree, read past the actuator. */
@@ -63,7 +63,7 @@ const KEPT: Readonly<Record<1 | 2, readonly (readonly [string, string, string])[
 };
 
 /** A process that holds this much memory in a cgroup until `stop`. */
-async function holdMemory(ground: KernelGround, path: string, mib: number): Promise<{ stop(): Promise<void> }> {
+async function holdMemory(ground: KernelFixture, path: string, mib: number): Promise<{ stop(): Promise<void> }> {
   const script = `process.stdin.once("data", () => {
     globalThis.held = Buffer.alloc(${mib * MIB}, 1); process.stdout.write("held"); setInterval(() => {}, 1e6); });`;
   const child = spawn(process.execPath, ["-e", script], { stdio: ["pipe", "pipe", "inherit"] });
@@ -73,7 +73,7 @@ async function holdMemory(ground: KernelGround, path: string, mib: number): Prom
   return { stop: () => end(child) };
 }
 
-function join(ground: KernelGround, child: ChildProcess, controller: string, path: string): void {
+function join(ground: KernelFixture, child: ChildProcess, controller: string, path: string): void {
   writeFileSync(`${ground.directory(controller, path)}/cgroup.procs`, String(child.pid));
 }
 

@@ -6,7 +6,7 @@ import { draws } from "../actuator/cgroups/draws.ts";
 import { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import { v1Rules } from "../actuator/cgroups/sim-v1.ts";
 import { v2Rules } from "../actuator/cgroups/sim-v2.ts";
-import type { KernelCheck, KernelGround } from "./cgroup-enforcement.ts";
+import type { KernelCheck, KernelFixture } from "./cgroup-enforcement.ts";
 
 const WRITES = 2000;
 const PATHS = ["/", "/a", "/a/b", "/a/c"];
@@ -44,7 +44,7 @@ const controllerOf = (file: string): string => file.slice(0, file.indexOf("."));
 const full = (root: string, path: string): string => (path === "/" ? root : root + path);
 
 /** The same cgroups in both, with the same values. */
-async function mirrored({ hierarchy, directory }: KernelGround): Promise<SimKernel> {
+async function mirrored({ hierarchy, directory }: KernelFixture): Promise<SimKernel> {
   const { version, root } = hierarchy;
   const { controllers } = hierarchy.support();
   const top = (file: string): string => {

@@ -21,8 +21,8 @@ import {
 } from "../actuator/cgroups/contract-kit.ts";
 import { bigTree, smallTree } from "../actuator/cgroups/contract-trees.ts";
 import { cgroup, decide } from "../actuator/cgroups/decisions.ts";
-import { BOOT } from "../actuator/cgroups/grounds.ts";
-import { KERNEL_CHECKS, type KernelGround } from "./cgroup-enforcement.ts";
+import { BOOT } from "../actuator/cgroups/hierarchy-kit.ts";
+import { KERNEL_CHECKS, type KernelFixture } from "./cgroup-enforcement.ts";
 import { SIM_CHECK } from "./cgroup-sim-check.ts";
 import { WAITS } from "./pods/until.ts";
 
@@ -36,7 +36,7 @@ if (!isV1 || !isRoot)
   console.warn(`skipped cgroup v1 end to end: ${isV1 ? "this is not root" : "no cgroup v1 is mounted"}`);
 
 let hierarchy: Hierarchy;
-let ground: KernelGround;
+let ground: KernelFixture;
 
 const directory = (controller: string, path: string): string => join(MOUNT_ROOT, controller, ROOT, path);
 const textOf = (path: string, file: string): string =>

@@ -4,7 +4,7 @@ import { readSystem } from "../../actuator/machine/observe.ts";
 import { readMemory } from "../../actuator/machine/proc-files.ts";
 import { CONTRACT } from "../actuator/cgroups/contract.ts";
 import { removeAll } from "../actuator/cgroups/contract-kit.ts";
-import { KERNEL_CHECKS, type KernelGround } from "./cgroup-enforcement.ts";
+import { KERNEL_CHECKS, type KernelFixture } from "./cgroup-enforcement.ts";
 import { SIM_CHECK } from "./cgroup-sim-check.ts";
 
 // Runs without a test framework, bundled into one file: does the actuator keep its contract on a real cgroup v2?
@@ -14,7 +14,7 @@ const mountRoot = process.argv[2] ?? "/sys/fs/cgroup";
 const root = `/nodewise-job-${process.pid}`;
 const checks = [...CONTRACT, ...KERNEL_CHECKS, SIM_CHECK];
 
-function openGround(): KernelGround {
+function openGround(): KernelFixture {
   const opened = openHierarchy({ mountRoot, root });
   if (!opened.ok) throw new Error(opened.error.message);
   if (opened.value.version !== 2) throw new Error(`cgroup v${opened.value.version} is mounted at ${mountRoot}, not v2`);

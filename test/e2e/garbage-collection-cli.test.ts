@@ -82,13 +82,13 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
       .trimEnd()
       .split("\n")
       .map((line) => line.trim().split(/ {2,}/));
-    const told = reasons.map((cells) => [cells.find((cell) => cell.startsWith("nodewise")), cells.at(-1)]);
-    expect(told.slice(0, 2)).toEqual([
+    const reported = reasons.map((cells) => [cells.find((cell) => cell.startsWith("nodewise")), cells.at(-1)]);
+    expect(reported.slice(0, 2)).toEqual([
       [tag("plain-3"), "what goes before it is enough"],
       [tag("used"), "what goes before it is enough"],
     ]);
     // rows without an order stand as the runtime lists them, which is by chance
-    expect(told.slice(2).sort()).toEqual([
+    expect(reported.slice(2).sort()).toEqual([
       ["nodewise.test/pause:1", "sandboxes start from it"],
       [tag("running"), "in use by default/web app (running)"],
     ]);

@@ -48,7 +48,7 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
     const idsOf = (list: unknown) => (list as readonly { readonly id: string }[]).map(({ id }) => id).toSorted();
     return { containers: idsOf(containers), sandboxes: idsOf(sandboxes) };
   };
-  const told = ({ target, id, why, end }: RemovalReport) => [target, id, why, end];
+  const reportOf = ({ target, id, why, end }: RemovalReport) => [target, id, why, end];
 
   test("limits, deleted pods, sandboxes and logs; the images after that, in one turn", async () => {
     const { containerd, daemon } = node;
@@ -88,7 +88,7 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
       ...["container", "container", "container", "sandbox", "sandbox"],
       ...["pod-logs"],
     ]);
-    expect(removals.map(told).toSorted()).toEqual(
+    expect(removals.map(reportOf).toSorted()).toEqual(
       [
         ["container", gone.containerId, "pod-removed", "removed"],
         ["container", ids.web[0], "per-container-limit", "removed"],
@@ -158,7 +158,7 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
       ["container-gc", "delete-unused", true],
       ["image-gc", "delete-unused", true],
     ]);
-    expect(containers?.removals.map(told)).toEqual([
+    expect(containers?.removals.map(reportOf)).toEqual([
       ["container", job.containerId, "pod-terminated", "removed"],
       ["sandbox", job.sandboxId, "pod-terminated", "removed"],
     ]);

@@ -90,9 +90,9 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
 
     expect(removed).toEqual(c(0, 6));
     expect([...(await node.images()).keys()].toSorted()).toEqual([...c(6, 10), "nodewise.test/pause:1"]);
-    const { removed: told, records } = remembered();
-    expect(told.map((one) => [one.names[0], one.times, one.again])).toEqual(c(0, 6).map((name) => [name, 1, 0]));
-    for (const one of told) expect(one.firstDetectedAtMs).toBe(seenFirst.get(one.names[0] ?? ""));
+    const { removed: reported, records } = remembered();
+    expect(reported.map((one) => [one.names[0], one.times, one.again])).toEqual(c(0, 6).map((name) => [name, 1, 0]));
+    for (const one of reported) expect(one.firstDetectedAtMs).toBe(seenFirst.get(one.names[0] ?? ""));
     expect(new Map(records.map(([id, at]) => [names.get(id) ?? "", at]))).toEqual(
       new Map([...seenFirst].filter(([name]) => !c(0, 6).includes(name))),
     );

@@ -5,7 +5,7 @@ import { until } from "./pods/until.ts";
 
 const TAIL = 3000;
 const STOP_MS = 10_000;
-/** Of those written in Go: a collection of garbage when the heap is five times what is in use, and not twice. */
+/** The environment of programs in Go: a collection of garbage when the heap is five times what is in use, and not twice. */
 const QUICK_GO = { GOGC: "400" };
 
 /** A program that a test starts beside it, with its output in a file. */

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { containerLayers, KnownReadiness, openPodRuntime, runtimeVersion } from "../../actuator/containerd/pods.ts";
 import { giveAddresses } from "./containerd/cni.ts";
-import { APP, NAMESPACES, type OwnPod, PodRuntimeGround } from "./containerd/pod-ground.ts";
+import { APP, NAMESPACES, type OwnPod, PodRuntimeFixture } from "./containerd/pod-runtime-kit.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
@@ -24,12 +24,12 @@ if (why !== undefined) {
 }
 
 describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_MS }, () => {
-  let ground: PodRuntimeGround;
+  let ground: PodRuntimeFixture;
   /** Its cgroup was filled before the sandbox. */
   let web: OwnPod;
   beforeAll(async () => {
     if (!opened.ok) throw new Error(opened.error.message);
-    ground = await PodRuntimeGround.start(opened.value);
+    ground = await PodRuntimeFixture.start(opened.value);
     web = await ground.pod("web", { "cpu.shares": "512", "memory.limit_in_bytes": String(256 * MIB) });
   }, START_MS);
   afterAll(() => ground?.stop(), START_MS);
@@ -117,7 +117,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     const wrong = await ground.runtime.updateContainer(id, { cpusetCpus: "999" });
     expect(wrong).toMatchObject({ ok: false, error: { call: "UpdateContainerResources" } });
     expect(values("cpuset.cpus")).toEqual([cpus]);
-    expect(await ground.told(id)).toMatchObject({ state: "running" });
+    expect(await ground.reportOf(id)).toMatchObject({ state: "running" });
   });
 
   test("environment, directories and mounts are seen from inside, and the log is CRI's", async () => {
@@ -148,11 +148,11 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await shell("echo more >/read/no")).toContain("Read-only file system");
     expect(await shell("echo more >/written/file; cat /read/file")).toBe("more");
     expect(readFileSync(join(files, "file"), "utf8")).toBe("more\n");
-    const told = await ground.told(id);
-    expect(told?.logPath).toBe(join(web.config.logDirectory ?? "", "inside/0.log"));
+    const reported = await ground.reportOf(id);
+    expect(reported?.logPath).toBe(join(web.config.logDirectory ?? "", "inside/0.log"));
     // the runtime writes it after the process has
     const log = await until("both lines in the log", () => {
-      const lines = readFileSync(told?.logPath ?? "", "utf8").split("\n");
+      const lines = readFileSync(reported?.logPath ?? "", "utf8").split("\n");
       return lines.length > 2 ? lines.slice(0, -1) : undefined;
     });
     expect(log.filter((line) => !/^\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] \S+$/.test(line))).toEqual([]);
@@ -236,7 +236,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     const trap = (then: string) => ["sh", "-c", `trap '${then}' TERM; ${waits}`];
     /** A line of its log once it is there. */
     const says = async (id: string, line: string): Promise<string> => {
-      const { logPath = "" } = (await ground.told(id)) ?? {};
+      const { logPath = "" } = (await ground.reportOf(id)) ?? {};
       return until(line, () => readFileSync(logPath, "utf8").match(`stdout F ${line}\n`)?.[0]);
     };
     const [polite, deaf, next] = await Promise.all([
@@ -251,12 +251,12 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
       return performance.now() - from;
     };
     expect(await stopMs(polite, 30)).toBeLessThan(20_000);
-    expect(await ground.told(polite)).toMatchObject({ state: "exited", exitCode: 7, reason: "Error" });
+    expect(await ground.reportOf(polite)).toMatchObject({ state: "exited", exitCode: 7, reason: "Error" });
     expect(await stopMs(deaf, 1)).toBeGreaterThan(990);
-    expect(await ground.told(deaf)).toMatchObject({ state: "exited", exitCode: 137, reason: "Error" });
+    expect(await ground.reportOf(deaf)).toMatchObject({ state: "exited", exitCode: 137, reason: "Error" });
     await says(deaf, "no");
     await must(ground.runtime.stopContainer(next, 0));
-    expect(await ground.told(next)).toMatchObject({ state: "exited", exitCode: 137 });
+    expect(await ground.reportOf(next)).toMatchObject({ state: "exited", exitCode: 137 });
   });
 
   test("processes inside: what they print, how they end, and those that take too long", async () => {
@@ -291,7 +291,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     const app = (await must(runtime.image(APP)))?.id ?? "";
     const image = { image: app, userSpecifiedImage: APP };
     const held = await ground.create(web, { name: "by-id", command: SLEEP, image });
-    expect(await ground.told(held)).toMatchObject({ image: APP, imageId: app, state: "created" });
+    expect(await ground.reportOf(held)).toMatchObject({ image: APP, imageId: app, state: "created" });
     const pulled = await runtime.pull("localhost:1/never:1");
     expect(pulled).toMatchObject({ ok: false, error: { call: "PullImage" } });
     expect(pulled.ok ? "" : pulled.error.message).toMatch(/localhost:1\/never:1.*connection refused/);
@@ -308,11 +308,11 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(noImage).toMatchObject({ ok: false, error: { call: "CreateContainer", code: "NOT_FOUND" } });
     const program = { ...named("no-program"), image: { image: APP }, command: ["/bin/nothing"] };
     const id = await must(runtime.createContainer(web.sandboxId, program, web.config));
-    expect(await ground.told(id)).toMatchObject({ state: "created", startedAtMs: null, finishedAtMs: null });
+    expect(await ground.reportOf(id)).toMatchObject({ state: "created", startedAtMs: null, finishedAtMs: null });
     const started = await runtime.startContainer(id);
     expect(started).toMatchObject({ ok: false, error: { call: "StartContainer" } });
     expect(started.ok ? "" : started.error.message).toMatch(/\/bin\/nothing.*no such file/);
-    expect(await ground.told(id)).toMatchObject({
+    expect(await ground.reportOf(id)).toMatchObject({
       state: "exited",
       exitCode: 128,
       reason: "StartError",

@@ -13,7 +13,7 @@ import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { mountsBelow, scratch } from "../actuator/pods/scratch.ts";
 import { NO_ACTIONS } from "../actuator/pods/worker-kit.ts";
 import { runnable, runnableContainer } from "../kit/runnable-pods.ts";
-import { APP, PodRuntimeGround } from "./containerd/pod-ground.ts";
+import { APP, PodRuntimeFixture } from "./containerd/pod-runtime-kit.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
@@ -40,10 +40,10 @@ const SCRIPT = `trap 'echo -n "bye $(cat /fast/hook)" > /dev/termination-log; ex
 echo hello $NAME; ls -ld /fast; echo kept > /host/file; cat /etc/hosts | head -n 1; while :; do sleep 0.1; done`;
 
 describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG_MS }, () => {
-  let ground: PodRuntimeGround;
+  let ground: PodRuntimeFixture;
   beforeAll(async () => {
     if (!opened.ok) throw new Error(opened.error.message);
-    ground = await PodRuntimeGround.start(opened.value);
+    ground = await PodRuntimeFixture.start(opened.value);
   }, LONG_MS);
   afterAll(() => ground?.stop(), LONG_MS);
 

@@ -65,10 +65,10 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     await reached.promise;
     node.put("late", podOf("late"));
     node.remove("lucky");
-    const told = await daemon.until("the runtime's silence", ({ runtime, problems }) =>
+    const message = await daemon.until("the runtime's silence", ({ runtime, problems }) =>
       runtime === null ? problems.find((one) => one.startsWith("runtime: ")) : undefined,
     );
-    expect(told).toMatch(/List(?:PodSandbox|Containers): /);
+    expect(message).toMatch(/List(?:PodSandbox|Containers): /);
     expect((await node.containersOf("lucky")).map(({ state }) => state)).toEqual(["running"]);
     node.meddling = {};
     await daemon.running("late", "steady");

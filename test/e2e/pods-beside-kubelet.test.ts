@@ -101,8 +101,8 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     const metrics = await (await fetch(`${node.statusUrl}/metrics`)).text();
     expect(metrics).toContain(`nodewise_containers_stopped_by_others_total{how="sandbox"} ${starts[0] + starts[1]}`);
     expect(metrics).toContain('nodewise_other_kubelet{sign="process"} 1');
-    const told = `process ${kubelet.pid} (kubelet) uses it`;
-    await until("its line in the log", () => holds(daemon.lines.some((line) => line.includes(told))));
+    const message = `process ${kubelet.pid} (kubelet) uses it`;
+    await until("its line in the log", () => holds(daemon.lines.some((line) => line.includes(message))));
     expect([startsOf("web"), startsOf("addressed")]).toEqual(starts);
     const still = await heldBack("web");
     expect(still.stoppedByOthers).toBe(held.stoppedByOthers);

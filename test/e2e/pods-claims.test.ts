@@ -97,7 +97,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     "tell the health of their devices at once, also after the daemon was killed: kubelet %s",
     async (kubeletVersion, service, name) => {
       const device = { poolName: "n", deviceName: name };
-      const told = (health: string, message?: string) =>
+      const reportOf = (health: string, message?: string) =>
         node.daemon.pod("first", `whose device is ${health}`, ({ containers: [main] }) => {
           const [claim] = main?.allocatedResourcesStatus ?? [];
           return isDeepStrictEqual(claim, {
@@ -109,19 +109,19 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
       node.startDaemon({ kubeletVersion });
       node.put("first", claimingPod("first", [name]));
       await node.daemon.running("first");
-      await told("Unknown");
+      await reportOf("Unknown");
       expect(gpu.watchers.at(-1)?.service).toBe(service);
       gpu.report({ device, health: 1 });
-      await told("Healthy");
+      await reportOf("Healthy");
       gpu.report({ device, health: 2, healthCheckTimeoutSeconds: 3600, message: "too hot" });
-      await told("Unhealthy", "too hot");
+      await reportOf("Unhealthy", "too hot");
       // a driver that says nothing after that
       gpu.devices = [];
       await node.daemon.kill();
       const watchers = gpu.watchers.length;
       node.startDaemon({ kubeletVersion });
       await until("the next stream", () => holds(gpu.watchers.length > watchers));
-      await told("Unhealthy", "too hot");
+      await reportOf("Unhealthy", "too hot");
       await ends("first");
       await released();
     },

@@ -58,7 +58,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     });
     return lines.slice(0, -1).map((line) => line.replace(/^\S+ stdout F (?:Cpus_allowed_list:\s*)?/, ""));
   };
-  /** What the runtime has recorded of RunPodSandbox. */
+  /** The runtime's record of RunPodSandbox. */
   const sandboxOf = async (name: string): Promise<object> => {
     const { connection } = node.containerd;
     const { items } = await must(connection.call("ListPodSandbox", {}));

@@ -17,7 +17,7 @@ import { hands, options } from "../actuator/pods/fake-devices.ts";
 import { scratch } from "../actuator/pods/scratch.ts";
 import { NO_ACTIONS, NODE } from "../actuator/pods/worker-kit.ts";
 import { limited, runnable, runnableContainer } from "../kit/runnable-pods.ts";
-import { APP, PodRuntimeGround } from "./containerd/pod-ground.ts";
+import { APP, PodRuntimeFixture } from "./containerd/pod-runtime-kit.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
@@ -40,10 +40,10 @@ const shell = (name: string, script: string, more: Partial<PodContainer> = {}) =
   runnableContainer(name, { image: APP, command: ["/bin/busybox", "sh", "-c", `${script}; ${SLEEPS}`], ...more });
 
 describe.skipIf(why !== undefined)("what a container gets for its devices", { timeout: LONG_MS }, () => {
-  let ground: PodRuntimeGround;
+  let ground: PodRuntimeFixture;
   beforeAll(async () => {
     if (!opened.ok) throw new Error(opened.error.message);
-    ground = await PodRuntimeGround.start(opened.value);
+    ground = await PodRuntimeFixture.start(opened.value);
   }, LONG_MS);
   afterAll(() => ground?.stop(), LONG_MS);
 

@@ -39,11 +39,11 @@ describe.skipIf(why !== undefined)("beside plugins that take more than their sha
     const ids = Array.from({ length: 1000 }, (_, i) => `${i}`.padStart(4000, "L"));
     const hogs = ["hog.io/h1", "hog.io/h2"];
     for (const resource of hogs) await joins(pluginOn(node, [], { resource, devices: healthy(...ids) }));
-    const told = await node.daemon.until("both are told of", ({ problems }) => {
+    const messages = await node.daemon.until("both are told of", ({ problems }) => {
       const its = hogs.map((resource) => problems.find((message) => message.includes(resource)));
       return its.includes(undefined) ? undefined : its;
     });
-    for (const message of told) expect(message).toContain("take more than 80 bytes each");
+    for (const message of messages) expect(message).toContain("take more than 80 bytes each");
     node.put("device", deviceOf("device", 1, GPU));
     node.put("plain", podOf("plain", {}));
     await node.daemon.running("device");

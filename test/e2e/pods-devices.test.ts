@@ -94,11 +94,11 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     expect([...(held["uid-late app"] ?? []), ...(before ?? [])].toSorted()).toEqual(["a", "b", "c", "d"]);
     // the plugin's first answer is enough
     const ask = clientOf(join(node.dir, "pr", "kubelet.sock"));
-    const told = await until("the exporters' view", async () => {
+    const message = await until("the exporters' view", async () => {
       const list = JSON.stringify(await ask("List"));
       return list.includes("late") && list.includes("keeps") ? list : undefined;
     });
-    expect(told).toContain(GPU);
+    expect(message).toContain(GPU);
     node.remove("keeps", "late");
     await daemon.gone("keeps", "late");
     await until("all devices' return", () => (Object.keys(heldIn(node)).length === 0 ? true : undefined));
@@ -217,17 +217,17 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
       );
     await rowWith(2);
     node.put("flips", deviceOf("flips", 2, "example.com/flips"));
-    const told = (...health: readonly string[]) =>
+    const reportOf = (...health: readonly string[]) =>
       daemon.pod("flips", `with ${health}`, ({ containers: [app] }) => {
         const [one] = app?.allocatedResourcesStatus ?? [];
         return one?.name === "example.com/flips" && `${one.resources.map((device) => device.health)}` === `${health}`;
       });
-    await told("Healthy", "Healthy");
+    await reportOf("Healthy", "Healthy");
     // one that has not started is refused for a device that is not healthy
     await daemon.running("flips");
     flips.list([{ ID: "f0", health: "Unhealthy" }, ...healthy("f1")]);
     expect(await rowWith(1)).toMatchObject({ capacity: 2, flips: 1 });
-    await told("Unhealthy", "Healthy");
+    await reportOf("Unhealthy", "Healthy");
     node.remove("flips");
     await daemon.gone("flips");
   });

@@ -105,8 +105,8 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.until("an end of the problems", ({ problems }) =>
       problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
     );
-    const told = /the record of pod [^ ]+ cannot be written yet \(ENOSPC\)/;
-    await expect.poll(() => daemon.lines.join("\n"), WAITS).toMatch(told);
+    const pattern = /the record of pod [^ ]+ cannot be written yet \(ENOSPC\)/;
+    await expect.poll(() => daemon.lines.join("\n"), WAITS).toMatch(pattern);
     await expect.poll(states, WAITS).toEqual({ small: "lives", found: "ended evicted" });
     await daemon.event("found", "Evicted");
     expect(daemon.eventsOf("found", "Evicted")).toHaveLength(1);

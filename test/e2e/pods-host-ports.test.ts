@@ -17,7 +17,8 @@ describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, ()
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  const told = (problems: readonly string[]): readonly string[] => problems.filter((one) => one.includes("hostPort"));
+  const reportOf = (problems: readonly string[]): readonly string[] =>
+    problems.filter((one) => one.includes("hostPort"));
 
   test("one that a process beside the runtime has is named, until it is free and the pod's own", async () => {
     const port = await freePort();
@@ -26,7 +27,7 @@ describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, ()
     const script = `mkdir /tmp/w; exec httpd -f -p 127.0.0.1:${port} -h /tmp/w`;
     node.put("web", podOf("web", { containers: [{ script, ports: [{ containerPort: port }] }] }));
     const { daemon } = node;
-    const standing = await daemon.until("the port's problem", ({ problems }) => told(problems)[0]);
+    const standing = await daemon.until("the port's problem", ({ problems }) => reportOf(problems)[0]);
     expect(standing).toMatch(
       new RegExp(
         `^pods: default/web-e2e: spec\\.containers\\[0\\]\\.ports\\[0\\]\\.hostPort: ${port} is taken by .+ \\(pid ${process.pid}\\)$`,
@@ -34,13 +35,13 @@ describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, ()
     );
     await daemon.pod("web", "started again", ({ containers }) => (containers[0]?.restarts ?? 0) > 0);
     await new Promise((resolve) => server.close(resolve));
-    await daemon.until("a free port", ({ problems }) => holds(told(problems).length === 0));
+    await daemon.until("a free port", ({ problems }) => holds(reportOf(problems).length === 0));
     await daemon.running("web");
     // the process that has the port now is the pod's own
     await daemon.kill();
     const again = node.startDaemon();
     await again.running("web");
-    expect(told(await again.until("its problems", ({ problems }) => problems))).toEqual([]);
+    expect(reportOf(await again.until("its problems", ({ problems }) => problems))).toEqual([]);
     expect(again.eventsOf("web", "HostPortTaken")).toEqual([]);
   });
 

@@ -69,37 +69,41 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       expect(await logs(TALKS_POD, "--since-time", later)).toMatchObject({ code: 0, stdout: "", stderr: "" });
     });
     test("the daemon's status tells the runtime, whichever it is", async () => {
-      const told = ["--status-url", node.statusUrl, TALKS_POD];
-      expect(await runProcess(["logs", ...told])).toMatchObject({ code: 0, stdout: "one\n", stderr: "to the other\n" });
-      expect(await runProcess(["exec", ...told, "--", "echo", "it"])).toMatchObject({
+      const messages = ["--status-url", node.statusUrl, TALKS_POD];
+      expect(await runProcess(["logs", ...messages])).toMatchObject({
+        code: 0,
+        stdout: "one\n",
+        stderr: "to the other\n",
+      });
+      expect(await runProcess(["exec", ...messages, "--", "echo", "it"])).toMatchObject({
         code: 0,
         stdout: "it\n",
         stderr: "",
       });
     });
     test("what is not clear is told, with the names to choose from", async () => {
-      const told = async (...args: string[]) => {
+      const reportOf = async (...args: string[]) => {
         const { code, stdout, stderr } = await logs(...args);
         expect(stdout).toBe("");
         return [code, stderr.trimEnd().replaceAll(node.containerd.endpoint, "SOCKET")];
       };
-      expect(await told(TWO)).toEqual([
+      expect(await reportOf(TWO)).toEqual([
         2,
         "nodewise: a container name must be specified for pod default/two-e2e, choose one of: [a b], with -c",
       ]);
-      expect(await told(TWO, "-c", "c")).toEqual([
+      expect(await reportOf(TWO, "-c", "c")).toEqual([
         2,
         "nodewise: container c is not valid for pod default/two-e2e: it has a, b",
       ]);
-      expect(await told("two-e2e", "-c", "a")).toEqual([
+      expect(await reportOf("two-e2e", "-c", "a")).toEqual([
         2,
         "nodewise: `two-e2e` is the name of default/two-e2e and of other/two-e2e: name one of them",
       ]);
-      expect(await told("talks")).toEqual([
+      expect(await reportOf("talks")).toEqual([
         2,
         "nodewise: the runtime at SOCKET holds no pod `talks`: is it `talks-e2e`? `nodewise pods` lists those of this node, and why one does not run",
       ]);
-      expect(await told(TALKS_POD, "--previous")).toEqual([
+      expect(await reportOf(TALKS_POD, "--previous")).toEqual([
         4,
         'nodewise: previous terminated container "app" in pod "default/talks-e2e" not found',
       ]);

@@ -102,8 +102,8 @@ describe.skipIf(why !== undefined)("what is not a daemon's own", { timeout: LONG
     );
     expect(await ended).toBe("SIGKILL");
     await until("its cgroup's end", () => (node.hierarchy.paths().includes(cgroup) ? undefined : true));
-    const told = `killed process ${child.pid} (sleep) in cgroup ${node.cgroupRoot}`;
-    await expect.poll(() => node.daemon.lines.join("\n"), WAITS).toContain(told);
+    const message = `killed process ${child.pid} (sleep) in cgroup ${node.cgroupRoot}`;
+    await expect.poll(() => node.daemon.lines.join("\n"), WAITS).toContain(message);
   });
   const tiers = (): readonly string[] => node.hierarchy.paths().filter((path) => path === "/kubepods/besteffort");
 });

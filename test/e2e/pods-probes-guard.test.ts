@@ -97,16 +97,16 @@ describe.skipIf(why !== undefined)("kills of a storm that are held", { timeout: 
       (await recorded()).find(({ decision }) => decision.released.some(({ why }) => why === "recovered")),
     );
     // the pod is asked by its name, as a person does
-    const told = await until("the node's own history", async () => {
+    const reported = await until("the node's own history", async () => {
       const ran = await run(["probes", "history", "--state-dir", join(node.dir, "state"), "--pod", pod, "-o", "json"]);
       const { entries } = JSON.parse(ran.stdout) as { entries: readonly Record<string, unknown>[] };
       return entries.find((entry) => entry["kind"] === "probe-guard" && "ask" in entry);
     });
     const file = join(node.dir, "ask.json");
-    writeFileSync(file, JSON.stringify(told["ask"]));
+    writeFileSync(file, JSON.stringify(reported["ask"]));
     const again = await run(["decide", "probe-guard", "--ask", file, "-o", "json"]);
     expect(JSON.parse(again.stdout)).toMatchObject({
-      decision: { message: told["why"], holding: told["holding"] },
+      decision: { message: reported["why"], holding: reported["holding"] },
     });
     node.remove(...NAMES);
     await node.daemon.gone(...NAMES);

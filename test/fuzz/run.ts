@@ -43,7 +43,7 @@ if (isSchemathesis === true) {
   const { url, dataDir, close } = await ownServer();
   const store = value(openNode({ file: historyFile(dataDir) }));
   const runs = await schemathesis({ url, store, seed, seconds, folder: dataDir });
-  for (const { told } of runs) console.log(told);
+  for (const { message } of runs) console.log(message);
   await store.close();
   await close();
   process.exit(runs.every(({ code }) => code === 0) ? 0 : 1);

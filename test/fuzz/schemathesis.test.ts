@@ -13,13 +13,13 @@ test.skipIf(whyNot !== undefined)(
   async () => {
     const { api, store, dataDir } = await serving();
     const runs = await schemathesis({ url: api.url, store, seed: SEED, seconds: SECONDS, folder: dataDir });
-    for (const { code, told, phases } of runs) {
-      expect(code, told).toBe(0);
-      for (const phase of phases) expect(told, told).toMatch(new RegExp(`✅ +${phase}$`, "m"));
-      const [, selected, all] = /Selected: (\d+)\/(\d+)$/m.exec(told) ?? [];
+    for (const { code, message, phases } of runs) {
+      expect(code, message).toBe(0);
+      for (const phase of phases) expect(message, message).toMatch(new RegExp(`✅ +${phase}$`, "m"));
+      const [, selected, all] = /Selected: (\d+)\/(\d+)$/m.exec(message) ?? [];
       // all but the export and the import
-      expect(Number(selected), told).toBe(Number(all) - 2);
-      expect(Number(/(\d+) generated/.exec(told)?.[1]), told).toBeGreaterThanOrEqual(LEAST);
+      expect(Number(selected), message).toBe(Number(all) - 2);
+      expect(Number(/(\d+) generated/.exec(message)?.[1]), message).toBeGreaterThanOrEqual(LEAST);
     }
   },
 );

@@ -41,7 +41,7 @@ export interface SchemathesisOptions {
 export interface SchemathesisRun {
   /** 0: nothing was found. */
   readonly code: number | null;
-  readonly told: string;
+  readonly message: string;
   readonly phases: readonly string[];
 }
 
@@ -90,17 +90,17 @@ async function longEnough(
   { phases, folder }: Pick<SchemathesisRun, "phases"> & { readonly folder: string },
 ): ReturnType<typeof run> {
   const done = await run([...args, `--max-time=${seconds}`], folder);
-  const hasAll = phases.every((phase) => new RegExp(`✅ +${phase}$`, "m").test(done.told));
-  const generated = Number(/(\d+) generated/.exec(done.told)?.[1] ?? 0);
+  const hasAll = phases.every((phase) => new RegExp(`✅ +${phase}$`, "m").test(done.message));
+  const generated = Number(/(\d+) generated/.exec(done.message)?.[1] ?? 0);
   if (done.code !== 0 || (generated >= LEAST && hasAll) || seconds >= LONGEST_SECONDS) return done;
   return longEnough(2 * seconds, args, { phases, folder });
 }
 
-async function run(args: readonly string[], folder: string): Promise<Pick<SchemathesisRun, "code" | "told">> {
+async function run(args: readonly string[], folder: string): Promise<Pick<SchemathesisRun, "code" | "message">> {
   const env = { ...process.env, SCHEMATHESIS_HOOKS: HOOKS, PYTHONDONTWRITEBYTECODE: "1", PYTHONHASHSEED: "0" };
   const child = spawn(PROGRAM, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
-  let told = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (told += chunk));
+  let message = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (message += chunk));
   const [code] = (await once(child, "close")) as [number | null];
-  return { code, told };
+  return { code, message };
 }

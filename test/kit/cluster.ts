@@ -42,7 +42,7 @@ export type Users = Record<string, { readonly name: string; readonly may: readon
 /** Answers a request in the place of the server; false: the server answers. */
 export type Interruption = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean;
 
-/** What was captured, as if the node were on loopback. */
+/** A captured document, as if the node were on loopback. */
 const real = (file: string): string => capturedText(file).replaceAll("10.88.0.1", "127.0.0.1");
 
 let clusterAuthority: Authority | undefined;
@@ -158,14 +158,14 @@ export class TestApiServer extends TestServer {
     const metadata = { uid: `uid-${key.replace("/", "-")}`, ...object.metadata, resourceVersion: `${++this.#version}` };
     const stored = { ...object, metadata };
     this.#objects[resource].set(key, stored);
-    this.#tell(resource, before === undefined ? "ADDED" : "MODIFIED", stored);
+    this.#notify(resource, before === undefined ? "ADDED" : "MODIFIED", stored);
   }
   delete(resource: Resource, key: string): void {
     const object = this.#objects[resource].get(key);
     if (object === undefined) throw new Error(`no ${resource} ${key}`);
     this.#objects[resource].delete(key);
     this.#version++;
-    this.#tell(resource, "DELETED", {
+    this.#notify(resource, "DELETED", {
       ...object,
       metadata: { ...object.metadata, resourceVersion: `${this.#version}` },
     });
@@ -192,7 +192,7 @@ export class TestApiServer extends TestServer {
     return this.#watchers.size;
   }
 
-  #tell(resource: Resource, type: string, object: ApiObject): void {
+  #notify(resource: Resource, type: string, object: ApiObject): void {
     this.#log.push({ version: this.#version, resource, type, object });
     for (const watcher of this.#watchers) {
       if (watcher.resource === resource && watcher.matches(object)) watcher.response.write(eventLine(type, object));

@@ -119,7 +119,7 @@ export class PostgresServer {
     return standby;
   }
 
-  /** Of the server itself, whose children serve its connections. */
+  /** The process id of the server itself, whose children serve its connections. */
   get pid(): number {
     return Number(readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n")[0]);
   }

@@ -21,14 +21,14 @@ export const realSnapshot = (): Record<string, unknown> => ({
     allocated_pods_state: capturedText("allocated_pods_state"),
   },
 });
-/** What its runtime lists, as crictl prints it. */
+/** The lists of its runtime, as crictl prints them. */
 export const realRuntime = (): Record<string, unknown> => ({
   images: captured("images.json"),
   containers: captured("containers.json"),
   sandboxes: captured("sandboxes.json"),
   imageFilesystems: captured("imagefs.json"),
 });
-/** What its runtime lists, as a caller posts it. */
+/** The lists of its runtime, as a caller posts them. */
 export const realLists = (): Record<string, unknown> => ({
   images: captured("images.json").images,
   containers: captured("containers.json").containers,

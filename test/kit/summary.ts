@@ -15,7 +15,7 @@ const usage = ({ cpu, memoryMi }: Used, time: string): Json => ({
   memory: { time, workingSetBytes: memoryMi * MI },
 });
 
-/** What the kubelet's /stats/summary answers `hours` after the start: the node, and the system containers that it knows. */
+/** The answer of the kubelet's /stats/summary `hours` after the start: the node, and the system containers that it knows. */
 export function summary(
   hours: number,
   node: Used,

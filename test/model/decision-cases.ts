@@ -96,10 +96,10 @@ function* admissions(): Generator<Case> {
     }
   }
   for (const { pod, pods, failureReasons } of vectors("preemption")) {
-    const told = failureReasons.map(({ resource: resourceName, predicate: predicateName, ...amounts }: Json) =>
+    const reported = failureReasons.map(({ resource: resourceName, predicate: predicateName, ...amounts }: Json) =>
       predicateName === undefined ? { resourceName, ...amounts } : { predicateName },
     );
-    yield { kind: "preemption", snapshot: { pods }, ask: { pod, failureReasons: told } };
+    yield { kind: "preemption", snapshot: { pods }, ask: { pod, failureReasons: reported } };
   }
   for (const { snapshot, applied } of (["real-admission", "real-preemption"] as const).flatMap(realCases))
     yield* each(["admission", "preemption"], snapshot, { pod: applied });

@@ -56,9 +56,12 @@ function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   const { verdict } = answer.value;
   met.words.set(verdict, (met.words.get(verdict) ?? new Set()).add(reason));
   if (kind === "eviction") {
-    const told = evictionSummary.safeParse(JSON.parse(summary ?? "null"));
+    const reported = evictionSummary.safeParse(JSON.parse(summary ?? "null"));
     const times = (decision as EvictionDecision).thresholds.map(({ statsAtMs }) => statsAtMs ?? PASS_MS);
-    if (!told.success || told.data.thresholds.some(({ observedAtMs }) => !times.some((ms) => ms === observedAtMs)))
+    if (
+      !reported.success ||
+      reported.data.thresholds.some(({ observedAtMs }) => !times.some((ms) => ms === observedAtMs))
+    )
       met.fault ??= `summary: ${summary}`;
   }
   for (const { because } of reasons) for (const { code } of because) met.codes.add(code);

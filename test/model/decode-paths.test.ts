@@ -181,15 +181,15 @@ describe("what only the whole list shows", () => {
 
 test("a field that a DRA driver does not have is told with the one that may have been meant, else with those that there are", () => {
   const device = { poolName: "n1", deviceName: "0" };
-  const told = (more: Json) =>
+  const reportOf = (more: Json) =>
     issues({ dra: { drivers: [{ name: "d", answers: [{ claim: "u", devices: [{ ...device, ...more }] }] }] } });
-  expect(told({ cdiDeviceIDs: ["x"], other: 1 })).toEqual([
+  expect(reportOf({ cdiDeviceIDs: ["x"], other: 1 })).toEqual([
     {
       path: "dra.drivers[0].answers[0].devices[0].cdiDeviceIDs",
       message: "there is no such field; did you mean cdiDeviceIds?",
     },
   ]);
-  expect(told({ ["x".repeat(10_000)]: 1 }).map(({ message }) => message)).toEqual([
+  expect(reportOf({ ["x".repeat(10_000)]: 1 }).map(({ message }) => message)).toEqual([
     "there is no such field, only requestNames, poolName, deviceName, shareId, cdiDeviceIds",
   ]);
   expect(stored({ dra: { drivers: [{ name: "d", registered: null }] } })).toBe('{"dra":{"drivers":[{"name":"d"}]}}');

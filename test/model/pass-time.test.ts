@@ -9,8 +9,12 @@ const pass = (atMs: number, steppedMs = 0, sinceMs: number | null = null): PassT
 test("a snapshot without a time is of no pass, one that tells of no step was not stepped", () => {
   expect(passTimeOf({ clockSteppedMs: 5 })).toBeNull();
   expect(passTimeOf({ observedAt: "2026-01-31T10:00:00Z" })).toEqual(pass(TEN));
-  const told = { observedAt: "2026-01-31T10:00:00Z", clockSteppedMs: -5, clockSteppedSince: "2026-01-31T11:00:00Z" };
-  expect(passTimeOf(told)).toEqual(pass(TEN, -5, TEN + HOUR));
+  const reported = {
+    observedAt: "2026-01-31T10:00:00Z",
+    clockSteppedMs: -5,
+    clockSteppedSince: "2026-01-31T11:00:00Z",
+  };
+  expect(passTimeOf(reported)).toEqual(pass(TEN, -5, TEN + HOUR));
 });
 
 test.each([

@@ -65,25 +65,25 @@ const pod: Fields = {
 };
 
 describe("a pod without its secrets", () => {
-  const told = withoutPodSecrets(pod) as Record<string, Record<string, unknown>>;
+  const reported = withoutPodSecrets(pod) as Record<string, Record<string, unknown>>;
 
   test("has none of them anywhere", () => {
     expect(JSON.stringify(pod)).toContain(SECRET);
-    expect(JSON.stringify(told)).not.toContain(SECRET);
+    expect(JSON.stringify(reported)).not.toContain(SECRET);
   });
   test("has everything else as it was", () => {
-    expect(told["spec"]).toMatchObject({
+    expect(reported["spec"]).toMatchObject({
       nodeName: "n1",
       containers: [{ name: "c", image: "registry.example/app:1", resources: { requests: { cpu: "1" } } }],
       volumes: [{ name: "v", csi: { driver: "d" } }, { name: "f" }, { secret: { secretName: "name-of-a-secret" } }],
     });
-    expect(told["metadata"]).toEqual({
+    expect(reported["metadata"]).toEqual({
       name: "p",
       namespace: "default",
       uid: "u",
       annotations: { "kubernetes.io/config.mirror": "hash" },
     });
-    expect(told["status"]).toMatchObject({
+    expect(reported["status"]).toMatchObject({
       reason: "Evicted",
       message: "The node was low on resource: memory.",
       containerStatuses: [
@@ -94,12 +94,12 @@ describe("a pod without its secrets", () => {
     });
   });
   test("says which hooks there are, but not what they do", () => {
-    expect(told["spec"]?.["containers"]).toMatchObject([
+    expect(reported["spec"]?.["containers"]).toMatchObject([
       { lifecycle: { preStop: { exec: {} }, postStart: { httpGet: {} } } },
     ]);
   });
   test("decides as the whole one", () => {
-    expect(decodeSnapshot({ pods: [told] })).toEqual(decodeSnapshot({ pods: [pod] }));
+    expect(decodeSnapshot({ pods: [reported] })).toEqual(decodeSnapshot({ pods: [pod] }));
   });
   test("of the captured node decide as they are", () => {
     const { items } = captured("pods.json") as { items: Fields[] };

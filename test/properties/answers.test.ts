@@ -64,10 +64,10 @@ function reasonGaps(): string[] {
   forNodes(SEED, COUNT, (input) => {
     const answer = cgroupsOf(input);
     const { decision } = answer;
-    const told = new Set(reasonsOf(answer).map((r) => `${r.at} ${r.field}`));
+    const reported = new Set(reasonsOf(answer).map((r) => `${r.at} ${r.field}`));
     for (const { path, values } of decision.cgroups) {
       for (const field of Object.keys(values)) {
-        if (told.has(`${path} ${field}`)) explained++;
+        if (reported.has(`${path} ${field}`)) explained++;
         else gaps.push(`${path} ${field}`);
       }
     }

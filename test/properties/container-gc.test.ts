@@ -9,7 +9,7 @@ import {
   READY,
   sandbox,
   UNDER_PRESSURE,
-} from "../decide/container-gc/asking.ts";
+} from "../decide/container-gc/container-gc-kit.ts";
 import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
@@ -79,9 +79,9 @@ test("everything is told once, in the order of the pass, and nothing that runs o
   const met = new Met();
   each(1, (s) => {
     const { decision } = decide(s);
-    const told = [...decision.remove, ...decision.keep].map((t) => t.id).sort();
+    const messages = [...decision.remove, ...decision.keep].map((t) => t.id).sort();
     const all = [...s.containers, ...s.sandboxes].map((x) => String(x["id"]));
-    expect(told).toEqual([...all, ...directories, ...s.links].sort());
+    expect(messages).toEqual([...all, ...directories, ...s.links].sort());
     expect(decision.remove.map((r) => r.place)).toEqual(decision.remove.map((_, i) => i + 1));
     const targets = ["container", "sandbox", "pod-logs", "log-link"];
     const turns = decision.remove.map((r) => targets.indexOf(r.target));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Counterfactual, EvictionDecision, Ranking } from "../../api/model/eviction.ts";
-import { answer, disk, Gi, iso, memory, START } from "../decide/eviction/asking.ts";
+import { answer, disk, Gi, iso, memory, START } from "../decide/eviction/eviction-kit.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
@@ -163,8 +163,8 @@ describe("rankings of random nodes", { timeout: 60_000 }, () => {
           const done = with_(c.to);
           expect(strictPlace(done), what).toBe(c.place);
           const first = done.pods.find((p) => !p.critical);
-          const told = done.pods.find((p) => p.pod.uid === c.victim?.uid);
-          if (!sameStanding(first, told, ranking.resource)) expect(first, what).toEqual(told);
+          const reported = done.pods.find((p) => p.pod.uid === c.victim?.uid);
+          if (!sameStanding(first, reported, ranking.resource)) expect(first, what).toEqual(reported);
           const less = c.to + (c.change === "usage" ? 1 : -1);
           expect(strictPlace(with_(less)), `${what}, a unit less`).toBeLessThan(c.place);
           tried[c.change]++;

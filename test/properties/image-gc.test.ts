@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Done } from "../../api/model/container-gc.ts";
 import type { ImageGcDecision, ImageRef } from "../../api/model/image-gc.ts";
-import { type Answer, answer, attempt, next, START } from "../decide/image-gc/asking.ts";
+import { type Answer, answer, attempt, next, START } from "../decide/image-gc/image-gc-kit.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 import { type DrawnImages, drawnImages, inputOf } from "./random-images.ts";
@@ -57,9 +57,9 @@ describe("a collection of images, drawn at random", () => {
       const { decision, next: remembered } = answer(inputOf(n), n.facts, n.ask);
       const byHandler = (n.config["featureGates"] as Json)["RuntimeClassInImageCriApi"] === true;
       const keys = new Set(n.images.map((i) => `${i["id"]},${byHandler ? (i["spec"] as Json)["runtimeHandler"] : ""}`));
-      const told = [...decision.remove, ...decision.keep].map(keyOf);
-      expect(new Set(told)).toEqual(keys);
-      expect(told).toHaveLength(keys.size);
+      const messages = [...decision.remove, ...decision.keep].map(keyOf);
+      expect(new Set(messages)).toEqual(keys);
+      expect(messages).toHaveLength(keys.size);
       const mounted = n.containers.flatMap((c) =>
         (c["mounts"] as { image: { image: string } }[]).map((m) => m.image.image),
       );

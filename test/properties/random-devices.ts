@@ -12,7 +12,7 @@ import { numaNodes } from "../../api/decide/topology/hint.ts";
 import type { Pod } from "../../api/model/pod.ts";
 import { err, ok } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
-import { devicePod } from "../decide/devices/asking.ts";
+import { devicePod } from "../decide/devices/devices-kit.ts";
 import { BEHAVIOUR } from "../kit/profiles.ts";
 import { type Draws, shuffled } from "./draws.ts";
 

@@ -1,4 +1,4 @@
-import { containerFrom, disk, facts, HOUR, iso, START } from "../decide/image-gc/asking.ts";
+import { containerFrom, disk, facts, HOUR, iso, START } from "../decide/image-gc/image-gc-kit.ts";
 import type { Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 

@@ -30,7 +30,7 @@ const screen = { columns: 100, paint: plainPaint };
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
 
 test("documents that are changed at random are answered in the form that is described, or refused in a line", () => {
-  const met = { told: 0, refused: 0 };
+  const met = { answered: 0, refused: 0 };
   for (let seed = 0; seed < ROUNDS; seed++) {
     const d = draws(seed);
     const { pod, documents } = d.pick(REAL);
@@ -40,28 +40,28 @@ test("documents that are changed at random are answered in the form that is desc
       if (at.length > 0) all = changed(all, d.pick(at), drawn(d));
     }
     const values = Array.isArray(all) ? (all as readonly unknown[]) : [all];
-    const told = storyOf(named(values), { pod, namespace: null });
-    met[told.ok ? "told" : "refused"]++;
-    if (told.ok) {
-      const form = storyForm.safeParse(JSON.parse(JSON.stringify(told.value)));
+    const answer = storyOf(named(values), { pod, namespace: null });
+    met[answer.ok ? "answered" : "refused"]++;
+    if (answer.ok) {
+      const form = storyForm.safeParse(JSON.parse(JSON.stringify(answer.value)));
       expect(form.error, `seed ${seed}`).toBeUndefined();
-      expect(storyText(told.value, screen), `seed ${seed}`).not.toMatch(STEERING);
-    } else expect(told.error.message, `seed ${seed}`).not.toBe("");
+      expect(storyText(answer.value, screen), `seed ${seed}`).not.toMatch(STEERING);
+    } else expect(answer.error.message, `seed ${seed}`).not.toBe("");
     const list = storiesIn(named(values), null);
     if (!list.ok) continue;
     expect(storyListForm.safeParse(JSON.parse(JSON.stringify(list.value))).error, `seed ${seed}`).toBeUndefined();
     expect(storyListText(list.value, screen), `seed ${seed}`).not.toMatch(STEERING);
   }
-  expect(Math.min(met.told, met.refused), `a branch was hardly met: ${JSON.stringify(met)}`).toBeGreaterThan(10);
+  expect(Math.min(met.answered, met.refused), `a branch was hardly met: ${JSON.stringify(met)}`).toBeGreaterThan(10);
 });
 
 test("the order of documents, and whether they come in lists, changes nothing", () => {
   for (const [seed, { pod, documents }] of REAL.entries()) {
     const of = (values: readonly unknown[]) => {
-      const told = storyOf(named(values), { pod, namespace: null });
-      return told.ok
-        ? { findings: told.value.findings, asOf: told.value.asOf, missing: told.value.missing }
-        : told.error;
+      const answer = storyOf(named(values), { pod, namespace: null });
+      return answer.ok
+        ? { findings: answer.value.findings, asOf: answer.value.asOf, missing: answer.value.missing }
+        : answer.error;
     };
     expect(of(shuffled(apart(documents), draws(seed))), pod).toEqual(of(documents));
   }

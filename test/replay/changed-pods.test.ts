@@ -6,7 +6,7 @@ import { changedPods } from "../../api/service/changed-pods.ts";
 import type { ReplayAnswer } from "../../api/service/replay/replay-answer.ts";
 import type { UpgradePage } from "../../api/service/upgrade/upgrade-page.ts";
 import { appOver } from "../api/serving.ts";
-import { Gi, Mi, podStats, START, underMemory } from "../decide/eviction/asking.ts";
+import { Gi, Mi, podStats, START, underMemory } from "../decide/eviction/eviction-kit.ts";
 import { requesting } from "../kit/pods.ts";
 
 const ref = (name: string) => ({ namespace: "shop", name, uid: `uid-${name}` });

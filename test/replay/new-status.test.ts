@@ -139,9 +139,9 @@ test("local storage is told once it is kept apart, and is not taken away when it
   const bytes = CAPTURED.stats.node.fs.capacityBytes;
   expect(capacity?.["ephemeral-storage"]?.amount).toBe(bytes * 1000);
   expect(left?.["ephemeral-storage"]?.amount).toBeGreaterThan(0);
-  const told = snapshotWith((raw) => isolation(raw, true));
+  const reported = snapshotWith((raw) => isolation(raw, true));
   const untold = snapshotWith((raw) => isolation(raw, false));
-  expect(withNewStatus(told, untold).node?.status).toEqual(untold.node?.status);
+  expect(withNewStatus(reported, untold).node?.status).toEqual(untold.node?.status);
 });
 
 test("a kubelet that does not start with its new configuration writes nothing, nor does one without a status", () => {
@@ -166,10 +166,10 @@ test("memory for huge pages is not available to the kubelet that knows, and is t
   });
   const available = (from: Profile, to: Profile): number | undefined =>
     withNewStats(effectiveSnapshot(pages, from), effectiveSnapshot(pages, to)).stats?.node?.memory?.availableBytes;
-  const told = pages.stats?.node?.memory?.availableBytes ?? 0;
-  expect(available(v1_36, v1_37)).toBe(told - 2 ** 32);
-  expect(available(v1_37, v1_36)).toBe(told + 2 ** 32);
-  expect([available(v1_36, v1_36), available(v1_37, v1_37)]).toEqual([told, told]);
+  const count = pages.stats?.node?.memory?.availableBytes ?? 0;
+  expect(available(v1_36, v1_37)).toBe(count - 2 ** 32);
+  expect(available(v1_37, v1_36)).toBe(count + 2 ** 32);
+  expect([available(v1_36, v1_36), available(v1_37, v1_37)]).toEqual([count, count]);
 });
 
 /** The what-if page about a pod that asks, with maxPods 9 where eleven run, of a node that tells this many pods. */

@@ -1,4 +1,4 @@
-import type { Answered, RuntimeFault } from "../../actuator/containerd/cri.ts";
+import type { RuntimeFault, RuntimeResult } from "../../actuator/containerd/cri.ts";
 import { err, type Result } from "../../api/model/result.ts";
 import type { FakeCall, Trouble } from "./fake-pod-parts.ts";
 import type { PodTime } from "./pod-time.ts";
@@ -27,7 +27,7 @@ export class FakeCalls {
     this.isDown = false;
   }
 
-  protected async call<T>(call: string, id: string, effect: Effect<T>): Answered<T> {
+  protected async call<T>(call: string, id: string, effect: Effect<T>): RuntimeResult<T> {
     const count = (this.counts.get(call) ?? 0) + 1;
     this.counts.set(call, count);
     this.calls.push(id === "" ? call : `${call} ${id}`);

@@ -1,10 +1,10 @@
 import type {
-  Answered,
   Exec,
   LocalImage,
   PodRuntime,
   RuntimeFault,
   RuntimePods,
+  RuntimeResult,
 } from "../../actuator/containerd/cri.ts";
 import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "../../actuator/containerd/messages.ts";
 import { err, ok } from "../../api/model/result.ts";
@@ -49,10 +49,10 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
     return [...this.containers.values()].filter((c) => c.state === "running" && c.config.metadata.name === name);
   }
 
-  pods(): Answered<RuntimePods> {
+  pods(): RuntimeResult<RuntimePods> {
     return this.call("ListContainers", "", () => ok(podsOf(this.sandboxes.values(), this.containers.values())));
   }
-  runSandbox(config: SandboxConfig): Answered<string> {
+  runSandbox(config: SandboxConfig): RuntimeResult<string> {
     const name = sandboxName(config);
     return this.call("RunPodSandbox", name, () => {
       const same = [...this.sandboxes.values()].find((one) => sandboxName(one.config) === name);
@@ -67,7 +67,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(id);
     });
   }
-  stopSandbox(id: string): Answered<null> {
+  stopSandbox(id: string): RuntimeResult<null> {
     return this.call("StopPodSandbox", id, () => {
       for (const one of this.#inside(id)) this.exit(one.id, 137);
       const sandbox = this.sandboxes.get(id);
@@ -75,7 +75,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(null);
     });
   }
-  removeSandbox(id: string): Answered<null> {
+  removeSandbox(id: string): RuntimeResult<null> {
     return this.call("RemovePodSandbox", id, () => {
       for (const one of this.#inside(id)) {
         if (one.state === "running") this.wrongs.push(`sandbox ${id} was removed under ${one.id}`);
@@ -86,7 +86,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(null);
     });
   }
-  createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): Answered<string> {
+  createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): RuntimeResult<string> {
     const name = containerName(config, sandbox);
     return this.call("CreateContainer", name, () => {
       const fault = (code: string, message: string) => err({ call: "CreateContainer", code, message });
@@ -104,7 +104,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(id);
     });
   }
-  startContainer(id: string): Answered<null> {
+  startContainer(id: string): RuntimeResult<null> {
     return this.call("StartContainer", id, () => {
       const one = this.containers.get(id);
       const fault = (message: string) => err({ call: "StartContainer", code: "UNKNOWN", message });
@@ -131,7 +131,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(null);
     });
   }
-  stopContainer(id: string, graceSeconds: number): Answered<null> {
+  stopContainer(id: string, graceSeconds: number): RuntimeResult<null> {
     return this.call("StopContainer", id, async () => {
       const one = this.containers.get(id);
       if (one?.state !== "running") return ok(null);
@@ -145,7 +145,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(null);
     });
   }
-  removeContainer(id: string): Answered<null> {
+  removeContainer(id: string): RuntimeResult<null> {
     return this.call("RemoveContainer", id, () => {
       if (this.containers.get(id)?.state === "running") this.wrongs.push(`${id} was removed while it ran`);
       this.exit(id, 137);
@@ -153,7 +153,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(null);
     });
   }
-  updateContainer(id: string, resources: LinuxContainerResources): Answered<null> {
+  updateContainer(id: string, resources: LinuxContainerResources): RuntimeResult<null> {
     return this.call("UpdateContainerResources", id, () => {
       if (!this.containers.has(id))
         return err({ call: "UpdateContainerResources", code: "NOT_FOUND", message: `container "${id}": not found` });
@@ -161,10 +161,10 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok(null);
     });
   }
-  reopenLog(id: string): Answered<null> {
+  reopenLog(id: string): RuntimeResult<null> {
     return this.call("ReopenContainerLog", id, () => ok(null));
   }
-  exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec> {
+  exec(id: string, command: readonly string[], timeoutSeconds: number): RuntimeResult<Exec> {
     return this.call("ExecSync", id, async () => {
       const one = this.containers.get(id);
       if (one?.state !== "running")
@@ -176,13 +176,13 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       return ok({ exitCode: 0, stdout: "", stderr: "", ...ran });
     });
   }
-  image(name: string): Answered<LocalImage | null> {
+  image(name: string): RuntimeResult<LocalImage | null> {
     return this.call("ImageStatus", name, () => {
       const found = this.images.get(name);
       return ok(found === undefined ? null : { user: null, ...found });
     });
   }
-  pull(name: string): Answered<string> {
+  pull(name: string): RuntimeResult<string> {
     return this.call("PullImage", name, async () => {
       const { takesMs = 0, fault, ...image } = this.registry.get(name) ?? { id: "", fault: notFound(name) };
       if (takesMs > 0) await this.time.sleep(takesMs);

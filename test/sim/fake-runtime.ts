@@ -1,11 +1,11 @@
 import type {
-  Answered,
   ListedContainer,
   ListedImage,
   ListedSandbox,
   Runtime,
   RuntimeFault,
   RuntimeLists,
+  RuntimeResult,
 } from "../../actuator/containerd/cri.ts";
 
 export interface FakeImage {
@@ -70,7 +70,7 @@ export class FakeRuntime implements Runtime {
     return Math.max(0, this.capacityBytes - images - this.otherBytes);
   }
 
-  list(): Answered<RuntimeLists> {
+  list(): RuntimeResult<RuntimeLists> {
     this.lists++;
     return this.#call("List", "", () => ({
       images: [...this.images.values()].map(({ id, tags, digests = [], bytes, pinned }) => ({
@@ -91,7 +91,7 @@ export class FakeRuntime implements Runtime {
       ...(this.sandboxImage === undefined ? {} : { sandboxImage: this.sandboxImage }),
     }));
   }
-  imageNow(id: string): Answered<ListedImage | null> {
+  imageNow(id: string): RuntimeResult<ListedImage | null> {
     return this.#call("ImageStatus", id, () => {
       const image = this.images.get(id);
       if (image === undefined) return null;
@@ -99,7 +99,7 @@ export class FakeRuntime implements Runtime {
       return { id: image.id, names, pinned: image.pinned, sizeBytes: image.bytes };
     });
   }
-  containerNow(id: string): Answered<ListedContainer | null> {
+  containerNow(id: string): RuntimeResult<ListedContainer | null> {
     return this.#call("ContainerStatus", id, () => {
       const one = this.containers.get(id);
       if (one === undefined) return null;
@@ -108,20 +108,20 @@ export class FakeRuntime implements Runtime {
       return { id, state, createdAt: nanos(createdAtMs), imageId, imageRef: image, sandboxId: sandbox, logPath };
     });
   }
-  sandboxNow(id: string): Answered<ListedSandbox | null> {
+  sandboxNow(id: string): RuntimeResult<ListedSandbox | null> {
     return this.#call("PodSandboxStatus", id, () => {
       const one = this.sandboxes.get(id);
       return one === undefined ? null : { id, state: one.state, createdAt: nanos(one.createdAtMs) };
     });
   }
-  imagesInUse(): Answered<ReadonlyMap<string, readonly string[]>> {
+  imagesInUse(): RuntimeResult<ReadonlyMap<string, readonly string[]>> {
     return this.#call(
       "ListContainers",
       "",
       () => new Map([...this.containers].map(([id, { image }]) => [id, [image]])),
     );
   }
-  removeImage(id: string): Answered<null> {
+  removeImage(id: string): RuntimeResult<null> {
     return this.#change("RemoveImage", "image", id, () => {
       const image = this.images.get(id);
       if (image?.pinned === true) this.wrongs.push(`image ${id} is pinned`);
@@ -130,7 +130,7 @@ export class FakeRuntime implements Runtime {
       return this.images.delete(id);
     });
   }
-  stopContainer(id: string): Answered<null> {
+  stopContainer(id: string): RuntimeResult<null> {
     return this.#change("StopContainer", null, id, () => {
       const one = this.containers.get(id);
       if (one?.state === "CONTAINER_RUNNING") this.wrongs.push(`container ${id} ran and was stopped`);
@@ -138,17 +138,17 @@ export class FakeRuntime implements Runtime {
       return false;
     });
   }
-  removeContainer(id: string): Answered<null> {
+  removeContainer(id: string): RuntimeResult<null> {
     return this.#change("RemoveContainer", "container", id, () => {
       const state = this.containers.get(id)?.state;
       if (state === "CONTAINER_RUNNING" || state === "CONTAINER_UNKNOWN") this.wrongs.push(`container ${id}: ${state}`);
       return this.containers.delete(id);
     });
   }
-  stopSandbox(id: string): Answered<null> {
+  stopSandbox(id: string): RuntimeResult<null> {
     return this.#change("StopPodSandbox", null, id, () => false);
   }
-  removeSandbox(id: string): Answered<null> {
+  removeSandbox(id: string): RuntimeResult<null> {
     return this.#change("RemovePodSandbox", "sandbox", id, () => {
       if (this.sandboxes.get(id)?.state === "SANDBOX_READY") this.wrongs.push(`sandbox ${id} is ready`);
       const inside = [...this.containers.values()].find((one) => one.sandbox === id);
@@ -184,13 +184,13 @@ export class FakeRuntime implements Runtime {
     };
   }
 
-  async #call<T>(call: string, id: string, answer: () => T): Answered<T> {
+  async #call<T>(call: string, id: string, answer: () => T): RuntimeResult<T> {
     const before = this.on({ call, id, phase: "before" });
     if (before !== undefined) return { ok: false, error: before };
     return { ok: true, value: answer() };
   }
 
-  async #change(call: string, what: Performed["what"] | null, id: string, change: () => boolean): Answered<null> {
+  async #change(call: string, what: Performed["what"] | null, id: string, change: () => boolean): RuntimeResult<null> {
     const before = this.on({ call, id, phase: "before" });
     if (before !== undefined) return { ok: false, error: before };
     const performed = change() && what !== null ? { what, id, unreported: false } : null;

@@ -41,7 +41,7 @@ async function checkedTurn({ node }: World, at: string, met: Map<string, number>
     const before = node.runtime.performed.length;
     const listed = node.runtime.lists;
     node.planned.clear();
-    const told = node.settled.length;
+    const reported = node.settled.length;
     const turn = await node.turnOrDie();
     const done = node.runtime.performed.slice(before);
     expect(node.runtime.wrongs, at).toEqual([]);
@@ -50,7 +50,7 @@ async function checkedTurn({ node }: World, at: string, met: Map<string, number>
       `${at}: removed without a plan`,
     ).toEqual([]);
     count(met, "removed", done.length);
-    count(met, "settled", node.settled.length - told);
+    count(met, "settled", node.settled.length - reported);
     if (turn === null) {
       expect(isAgain, `${at}: dies once`).toBe(false);
       count(met, "died", 1);
@@ -109,14 +109,14 @@ test("whatever happens: nothing in use goes, nothing goes unplanned, no end is l
     try {
       const facts = cut.node.facts as ImageGcFacts;
       const times = new Map(facts.removed.map((one) => [one.id, one.times]));
-      const [told, performed] = [new Map<string, number>(), new Map<string, number>()];
+      const [reported, performed] = [new Map<string, number>(), new Map<string, number>()];
       for (const { what, id, unreported } of cut.node.runtime.performed) {
         if (what !== "image") continue;
         count(performed, id, 1);
         // a removal whose answer was lost may still have been found out
-        if (!unreported) count(told, id, 1);
+        if (!unreported) count(reported, id, 1);
       }
-      for (const [id, number] of told) {
+      for (const [id, number] of reported) {
         expect(times.get(id), `seed ${seed}: every removal of ${id} is remembered`).toBeGreaterThanOrEqual(number);
       }
       for (const [id, number] of times) {

@@ -26,9 +26,9 @@ export function unfilledContainer({ kernel, runtime }: PodsNode, form: object, o
   const { containers, exclusive } = sizesOf(form);
   const size = containers.find(({ name }) => name === one.config.metadata.name);
   const path = cgroupOf(one);
-  const told = runtime.told.get(one.id) ?? "";
+  const message = runtime.reported.get(one.id) ?? "";
   const cpus = filesOf(kernel, path, "cpuset")?.get("cpuset.cpus") ?? "";
-  if (told !== "" && !sameCpus(told, cpus)) return `${path} has CPUs ${cpus}, the runtime was told ${told}`;
+  if (message !== "" && !sameCpus(message, cpus)) return `${path} has CPUs ${cpus}, the runtime was told ${message}`;
   if (size === undefined) return null;
   const { cpuMilli, isLimited, memory } = size;
   const limitMilli = isLimited && exclusive.size === 0 ? cpuMilli : null;

@@ -136,7 +136,7 @@ export class Checks {
     const { kernel, runtime } = this.#node;
     const mount = kernel.rules.version === 1 ? "cpuset" : "";
     const text =
-      how === "told" ? runtime.told.get(one.id) : kernel.find(mount, cgroupOf(one))?.files.get("cpuset.cpus");
+      how === "told" ? runtime.reported.get(one.id) : kernel.find(mount, cgroupOf(one))?.files.get("cpuset.cpus");
     return text === undefined || text === "" ? null : parseList(text);
   }
 }

@@ -12,7 +12,7 @@ import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../api/model/result.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
-import { ROOT } from "../actuator/cgroups/grounds.ts";
+import { ROOT } from "../actuator/cgroups/hierarchy-kit.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
 import { machineAt } from "./machine.ts";
 import { watchedClient } from "./pods-client.ts";

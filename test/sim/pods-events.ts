@@ -1,5 +1,5 @@
 import { asAnother, deletedAt, type MadePod, madePod, resized, withImage } from "./pods-made.ts";
-import { anyOf, ask, type Event, imageOf, push, type Story, tell, withdraw } from "./pods-story.ts";
+import { addToSource, anyOf, ask, type Event, imageOf, push, type Story, withdraw } from "./pods-story.ts";
 
 /** Acts of people and pods. */
 export const EVENTS: Readonly<Record<string, Event>> = {
@@ -33,7 +33,7 @@ export const EVENTS: Readonly<Record<string, Event>> = {
     const one = anyOf(s);
     if (one === null) return false;
     const at = new Date(s.node.time.nowMs()).toISOString();
-    tell(s, deletedAt(one, at, s.d.pick([0, 1, 20])));
+    addToSource(s, deletedAt(one, at, s.d.pick([0, 1, 20])));
     s.wanted.delete(one.uid);
     return true;
   },

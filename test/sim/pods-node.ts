@@ -4,7 +4,7 @@ import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import { drained } from "../../actuator/pods/daemon.ts";
 import type { PodManager, SyncView } from "../../actuator/pods/manager.ts";
-import { ROOT, simulated } from "../actuator/cgroups/grounds.ts";
+import { ROOT, simulated } from "../actuator/cgroups/hierarchy-kit.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import { FakeMounter } from "../actuator/pods/fake-mounter.ts";
 import type { SimApi } from "./api.ts";

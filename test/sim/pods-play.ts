@@ -20,7 +20,7 @@ const STEPS = 30;
 const LEAST_SETTLE_MS = 330_000;
 const MAX_SETTLE_MS = 1_800_000;
 
-/** By name: what may happen between two looks at a node. */
+/** The events that may happen between two looks at a node, by name. */
 export const HAPPENINGS = { ...EVENTS, ...FAULTS };
 
 /** Plays the story of a seed on a machine of its own. Answers what went wrong, in the step in which it did. */

@@ -12,7 +12,7 @@ export function recordOf(node: PodsNode, uid: string): PodRecord | null {
   return recordOfStored((JSON.parse(readFileSync(file, "utf8")) as { record: StoredRecord }).record);
 }
 
-/** By uid: those that the daemon knows, or that lie on the disk while there is none. */
+/** The records by uid that the daemon knows, or that lie on the disk while there is none. */
 export function recordsOf(node: PodsNode): ReadonlyMap<string, PodRecord> {
   if (node.daemon !== null) return node.daemon.manager.set.records.known;
   const directory = join(node.stateDir, "pods");

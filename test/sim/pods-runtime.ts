@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { Answered, RuntimeFault } from "../../actuator/containerd/cri.ts";
+import type { RuntimeFault, RuntimeResult } from "../../actuator/containerd/cri.ts";
 import { OWNER } from "../../actuator/containerd/cri.ts";
 import type { LinuxContainerResources } from "../../actuator/containerd/messages.ts";
 import { err, type Result } from "../../api/model/result.ts";
@@ -18,7 +18,7 @@ export class PodsRuntime extends FakePodRuntime {
   readonly owner: string;
   readonly kernel: SimKernel;
   /** Container's id -> CPUs that the runtime was told. */
-  readonly told = new Map<string, string | undefined>();
+  readonly reported = new Map<string, string | undefined>();
   /** Containers of which it was told in vain. */
   readonly unreported = new Set<string>();
   /** Calls that change something. */
@@ -46,15 +46,15 @@ export class PodsRuntime extends FakePodRuntime {
     call: string,
     id: string,
     effect: () => Result<T, RuntimeFault> | Promise<Result<T, RuntimeFault>>,
-  ): Answered<T> {
+  ): RuntimeResult<T> {
     const life = currentLife();
     const next = life?.next("runtime") ?? { does: true, lives: true };
     if (!next.does) return never();
     if (!READS.has(call)) this.writes++;
     if (life !== undefined && !FOREIGN_MAY.has(call)) this.#checkOwn(call, id);
-    if (life !== undefined && STOPS.has(call)) this.#tellStops(id);
+    if (life !== undefined && STOPS.has(call)) this.#reportStops(id);
     const done = super.call(call, id, () => this.#inKernel(call, id, effect));
-    if (call === "UpdateContainerResources") this.#noteTold(id, done);
+    if (call === "UpdateContainerResources") this.#recordReported(id, done);
     return next.lives ? done : never();
   }
 
@@ -90,7 +90,7 @@ export class PodsRuntime extends FakePodRuntime {
     if (call === "StartContainer" && one?.state === "created") {
       const fault = this.#makeCgroup(cgroupOf(one), one.config.linux?.resources ?? {});
       if (fault !== null) return err({ call, code: "UNKNOWN", message: fault });
-      this.told.set(id, one.config.linux?.resources?.cpusetCpus);
+      this.reported.set(id, one.config.linux?.resources?.cpusetCpus);
     }
     const done = await effect();
     if (call === "StartContainer" && one !== undefined) {
@@ -106,18 +106,18 @@ export class PodsRuntime extends FakePodRuntime {
       this.#removeCgroup(posix.join(parentOf(sandbox), sandbox.id));
     const update = this.updates.findLast((one) => one.id === id);
     if (call === "UpdateContainerResources" && done.ok && one !== undefined && update !== undefined) {
-      this.told.set(id, update.resources.cpusetCpus);
+      this.reported.set(id, update.resources.cpusetCpus);
       if (one.state === "running") this.#fill(cgroupOf(one), update.resources);
     }
     return done;
   }
 
-  #tellStops(id: string): void {
+  #reportStops(id: string): void {
     for (const one of this.ownContainers)
       if (one.state === "running" && (one.id === id || one.sandboxId === id)) this.onStop(one);
   }
 
-  #noteTold(id: string, done: Answered<unknown>): void {
+  #recordReported(id: string, done: RuntimeResult<unknown>): void {
     this.unreported.add(id);
     void done.then(({ ok }) => ok && this.unreported.delete(id));
   }

@@ -3,7 +3,7 @@ import { podsRead } from "../kit/manifests.ts";
 
 /** A simulated node's source of pods. */
 export class PodsSource {
-  /** By uid. */
+  /** The pods by uid. */
   readonly pods = new Map<string, object>();
   state: "whole" | "partial" | "unreadable" = "whole";
   /** The pods that a partial list lacks. */

@@ -66,9 +66,9 @@ export function heal(s: Story): void {
 export function ask(s: Story, one: MadePod): boolean {
   s.made.set(one.uid, one);
   s.wanted.set(one.uid, one);
-  return tell(s, one);
+  return addToSource(s, one);
 }
-export function tell({ node }: Story, one: MadePod): boolean {
+export function addToSource({ node }: Story, one: MadePod): boolean {
   node.source.pods.set(one.uid, one.object);
   return true;
 }

@@ -34,7 +34,7 @@ function start(): Promise<Browser> {
   process.once("SIGTERM", () => process.exit());
   return chromium.launch({ executablePath: CHROMIUM, args: ARGS, handleSIGTERM: false });
 }
-/** By the options of their context. */
+/** Closed pages by the options of their context. */
 const closed = new Map<string, Page[]>();
 
 /**
@@ -70,7 +70,7 @@ async function newPage(browser: Browser, options: BrowserContextOptions): Promis
   return context.newPage();
 }
 
-/** What the browser complains of, of the page that it goes to next. */
+/** The browser's complaints about the page that it goes to next. */
 function faultsOf(page: Page, url: string): readonly string[] {
   const faults: string[] = [];
   let isThere = false;
@@ -117,7 +117,7 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** What axe looks at: everything, or only what a ground or a width that differs from the usual one changes. */
+/** The rules that axe checks: everything, or only what a ground or a width that differs from the usual one changes. */
 const LOOKED_AT = {
   everything: "rules: { 'target-size': { enabled: true } }",
   colors: "runOnly: ['color-contrast', 'link-in-text-block']",
@@ -129,8 +129,8 @@ export async function expectAccessible(page: Page, at: keyof typeof LOOKED_AT = 
   // a page that is looked at again has it, compiled and warm
   const run = `(globalThis.axe ?? (loadAxe(), axe)).run(document, { resultTypes: ['violations'], ${LOOKED_AT[at]} })`;
   const violations = (await page.evaluate(`${run}.then(({ violations }) => violations)`)) as readonly Violation[];
-  const told = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
-  expect(told).toEqual([]);
+  const messages = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
+  expect(messages).toEqual([]);
 }
 
 /** Nothing sticks out of the window but what has its own scroll bar. */

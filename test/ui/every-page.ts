@@ -122,7 +122,7 @@ async function fillFull(url: string, nowMs: number): Promise<string> {
 }
 
 const SHIFT_FROM = Date.parse("2026-11-21T06:30:00Z");
-/** What a kubelet did on the node `n1`, beside what it is said to do. */
+/** Outcomes of the kubelet on node `n1`, beside the decisions about it. */
 async function fillOutcomes(url: string, nowMs: number): Promise<void> {
   const now = (time: string): string => new Date(Date.parse(time) + nowMs - SHIFT_FROM).toISOString();
   const send = async (method: string, path: string, body: object): Promise<void> => {

@@ -68,16 +68,16 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     const { page, close } = await ground.open("/");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     let asked = 0;
-    const told = Promise.withResolvers<void>();
+    const reported = Promise.withResolvers<void>();
     // the message about the first stands until the next is answered
     await page.route(`${ground.url}/`, async (route) => {
       if (++asked === 1) return route.fulfill({ status: 503, body: "busy" });
-      await told.promise;
+      await reported.promise;
       return route.continue();
     });
     await decided(ground.url, "cgroups", { snapshot: capturedNode("node-busy") });
     await page.locator("#live-state", { hasText: "cannot be refreshed" }).waitFor();
-    told.resolve();
+    reported.resolve();
     await page.locator("#nodes", { hasText: "node-busy" }).waitFor();
     await page.locator("#live-state", { hasText: /^live$/ }).waitFor();
     await close();

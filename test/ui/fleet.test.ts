@@ -312,8 +312,8 @@ test("what a kubelet did stands beside the decisions, escaped, and leads to its 
 
 test("a node without an eviction pass is shown with its own conditions", async () => {
   const { app, store } = appOver({});
-  const told = { a: '["MemoryPressure"]', b: "[]", c: null };
-  for (const [node, conditions] of Object.entries(told))
+  const reported = { a: '["MemoryPressure"]', b: "[]", c: null };
+  for (const [node, conditions] of Object.entries(reported))
     value(await store.putSnapshot({ ...snapshotRow({ node, storedAtMs: Date.now() }), conditions }));
   const text = await (await app.request("/")).text();
   expect(text).toMatch(/>a<.*"tag warn">under pressure<\/span> <span[^>]*>MemoryPressure by the node’s status</);

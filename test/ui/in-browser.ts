@@ -15,7 +15,7 @@ export const LOOKS_AND_WITHOUT_SCRIPTS: readonly Look[] = [...LOOKS, ["without s
 export const hasScripts = ({ javaScriptEnabled = true }: BrowserContextOptions): boolean => javaScriptEnabled;
 
 /** The ground of a page's tests: the API with what was filled in, and a browser that looks at it. */
-export interface Ground {
+export interface BrowserFixture {
   readonly url: string;
   /** Opens a page, which the caller closes. A whole address is opened as it is. */
   readonly open: (path: string, options?: BrowserContextOptions) => Promise<Watched>;
@@ -27,7 +27,7 @@ export interface Ground {
 export function inBrowser(
   name: string,
   fill: (url: string, dataDir: string) => Promise<void>,
-  tests: (ground: Ground) => void,
+  tests: (ground: BrowserFixture) => void,
 ): void {
   describe.skipIf(!hasBrowser)(name, () => {
     let api: Served | undefined;
@@ -36,7 +36,7 @@ export function inBrowser(
       await fill(api.url, api.dataDir);
     });
     afterAll(() => api?.close());
-    const open: Ground["open"] = (path, how) => openPage(new URL(path, api?.url).href, how);
+    const open: BrowserFixture["open"] = (path, how) => openPage(new URL(path, api?.url).href, how);
     tests({
       get url() {
         return api?.url ?? "";

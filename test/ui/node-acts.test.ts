@@ -140,8 +140,8 @@ const act = (atMs: number, over: Partial<NodeEvent> = {}): NodeEvent => ({
 });
 
 test("passes that do the same after each other are one, whatever order they are told in", () => {
-  const told = [act(30), act(10), act(20), act(40, { what: "shop/db" }), act(50)];
-  expect(spansOf(told).map(({ atMs, untilMs, times, what }) => [atMs, untilMs, times, what])).toEqual([
+  const reported = [act(30), act(10), act(20), act(40, { what: "shop/db" }), act(50)];
+  expect(spansOf(reported).map(({ atMs, untilMs, times, what }) => [atMs, untilMs, times, what])).toEqual([
     [10, 30, 3, "shop/web"],
     [40, 40, 1, "shop/db"],
     [50, 50, 1, "shop/web"],

@@ -53,9 +53,9 @@ test("the points of many passes are drawn from the bodies of a few", async () =>
     { value: 700 * MI, words: "soft 30s 700 MiB", soft: true },
   ]);
   expect(reads.count).toBeLessThanOrEqual(5);
-  const told = text("plot-memory.available");
-  expect(told).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after these stats");
-  expect(told).toContain(
+  const message = text("plot-memory.available");
+  expect(message).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after these stats");
+  expect(message).toContain(
     "< 700 MiB soft 30s above -60 MiB/min: met 5m10s after these stats, evicts 5m40s after these stats; default/besteffort goes first, which puts it off by",
   );
   expect(text("eviction")).toMatch(/calm decided .*No pressure condition holds\./);
@@ -143,10 +143,10 @@ test("pressure: the conditions, who goes and why, and the ranking that is acted 
   await decide("eviction", { snapshot: passAt(0, 400) });
   await decide("eviction", { snapshot: passAt(1, 400) });
   const { text } = await show("/nodes/n1");
-  const told = text("eviction");
-  expect(told).toContain("evicts memory.available decided");
-  expect(told).toContain("MemoryPressure observed now, true until");
-  expect(told).toMatch(/default\/besteffort threshold 1 s The node was low on resource: memory/);
+  const message = text("eviction");
+  expect(message).toContain("evicts memory.available decided");
+  expect(message).toContain("MemoryPressure observed now, true until");
+  expect(message).toMatch(/default\/besteffort threshold 1 s The node was low on resource: memory/);
   expect(text("plot-memory.available")).toContain("< 500 MiB hard below");
 });
 

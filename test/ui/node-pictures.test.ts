@@ -50,8 +50,8 @@ test("claims of pods with why one does not start, and drivers with the health of
   const snapshot = capturedSnapshot();
   await decide("allocatable", { snapshot });
   expect((await show("/nodes/n1")).html).not.toContain('"#claims"');
-  const told = { PoolName: "n1", LastUpdated: snapshot.observedAt };
-  const state = (device: string, Health: string) => ({ ...told, DeviceName: device, Health });
+  const reported = { PoolName: "n1", LastUpdated: snapshot.observedAt };
+  const state = (device: string, Health: string) => ({ ...reported, DeviceName: device, Health });
   const Devices = { "n1/0": state("0", "Healthy"), "n1/1": state("1", "Unhealthy") };
   const given = {
     ...snapshot,
@@ -81,20 +81,20 @@ test("images stand in the order in which they would go, the line between those t
   await decide("image-gc", { snapshot: diskSnapshot("node", 0, images, 500) });
   await decide("image-gc", { snapshot: diskSnapshot("node", 3600, images, 20) });
   const { html, text } = await show("/nodes/node");
-  const told = text("images");
-  expect(told).toContain("98 % of 1000 MiB used, high threshold 85 %: 180 MiB wanted, down to the low one of 80 %");
+  const message = text("images");
+  expect(message).toContain("98 % of 1000 MiB used, high threshold 85 %: 180 MiB wanted, down to the low one of 80 %");
   const order = [
     "localhost/old:1 300 MiB",
     "What is above would go (300 MiB for space)",
     "localhost/small:1 10 MiB",
     "localhost/web:1 100 MiB",
   ];
-  const places = order.map((words) => told.indexOf(words));
+  const places = order.map((words) => message.indexOf(words));
   expect(places.every((place) => place >= 0)).toBe(true);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
-  expect(told).toMatch(/localhost\/pause:1 100 MiB never 1h ago pinned/);
+  expect(message).toMatch(/localhost\/pause:1 100 MiB never 1h ago pinned/);
   expect(partOf(html, "images")).toContain("low threshold 80 %, high threshold 85 %");
-  expect(told).toContain("20 MiB available thresholds: low 80 %, high 85 %");
+  expect(message).toContain("20 MiB available thresholds: low 80 %, high 85 %");
 });
 
 test("recorded dry runs of probes are lanes: the status, each attempt, and how often it failed", async () => {

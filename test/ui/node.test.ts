@@ -281,8 +281,8 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
       { name: "example.com/nic", resources: [{ resourceID: "nic-1", health: "Healthy" }, { resourceID: "nic-2" }] },
     ],
   });
-  const told = (snapshot.stats as unknown as { pods: { podRef: { uid: string } }[] }).pods;
-  const stats = told.map((of) =>
+  const reported = (snapshot.stats as unknown as { pods: { podRef: { uid: string } }[] }).pods;
+  const stats = reported.map((of) =>
     of.podRef.uid === first?.metadata.uid
       ? {
           ...of,
@@ -290,7 +290,7 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
         }
       : of,
   );
-  const plain = { ...snapshot, pods, stats: { ...snapshot.stats, pods: told } };
+  const plain = { ...snapshot, pods, stats: { ...snapshot.stats, pods: reported } };
   await decide("eviction", { snapshot: plain });
   const columns = async (): Promise<readonly string[]> => {
     const table = partOf((await show("/nodes/n1?list=pods")).html, "pods");

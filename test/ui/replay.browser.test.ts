@@ -5,7 +5,7 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import { T0, value } from "../contract/store-rows.ts";
 import { capturedNode } from "../kit/real-node.ts";
 import { expectAccessible } from "./browser.ts";
-import { expectReadable, type Ground, inBrowser, LOOKS } from "./in-browser.ts";
+import { type BrowserFixture, expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
 import { decided } from "./served.ts";
 
 const MANY = 2500;
@@ -21,7 +21,7 @@ const fill = async (url: string, dataDir: string): Promise<void> => {
     value(await store.record({ decision: { ...row, id: `copy-${i}`, decidedAtMs: T0 + i } }));
   await store.close();
 };
-const tests = (ground: Ground): void => {
+const tests = (ground: BrowserFixture): void => {
   const ask = async (page: Page, { since = "" } = {}): Promise<void> => {
     await page.getByLabel("The configuration to decide with").fill(PATCH);
     await page.getByLabel("Since").fill(since);

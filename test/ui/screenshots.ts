@@ -13,7 +13,7 @@ const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
   phone: { viewport: { width: 390, height: 844 } },
 };
-/** Of the pages of decisions these show how they look. */
+/** Pages that are left out, since a few decisions show how the others look. */
 const LEFT_OUT = /^decision-(?!evicting|admission|cgroups)|^(?:replay|lint|upgrade|node-pods|not-found)$/;
 
 /** A page draws its plots after it is there. */

@@ -167,7 +167,7 @@ test("a pod that has other requests: what the kubelet makes of them, beside the 
   expect(card).toContain("Node didn't have enough resource: cpu, requested: 300, used: 1700, capacity: 1800");
   // of the pod alone
   expect(cardOf(page, "allocatable")).toContain("decided");
-  for (const [text, told] of [
+  for (const [text, message] of [
     [
       "burst-lim cpu=1",
       "expected a pod, its container if it has several, and amounts, as in default/web cpu=2,memory=1Gi",
@@ -176,7 +176,7 @@ test("a pod that has other requests: what the kubelet makes of them, beside the 
     ["default/burst-lim cpu=much", "ask.to.cpu"],
     ["default/burst-lim pods=2", "only cpu and memory change while a pod runs"],
   ] as const)
-    expect(plain(await ask(text, 422)), text).toContain(told);
+    expect(plain(await ask(text, 422)), text).toContain(message);
   expect(cardOf(await ask("default/gone cpu=1"), "resize")).toContain("no pod `default/gone` that runs");
 });
 
@@ -372,7 +372,7 @@ test("files that are empty, no text, or nothing of a node are told, each by itse
     ["nodes.txt", "NAME   STATUS\nn1     Ready\n"],
     ["inspect.json", JSON.stringify({ status: { id: "x", metadata: { name: "c" } }, info: {} })],
   ] as const;
-  const told = [
+  const messages = [
     "empty.json: passed over, as it is empty",
     "comment.yaml: passed over, as it is empty",
     "photo.png: passed over, as it is not UTF-8 text",
@@ -384,14 +384,14 @@ test("files that are empty, no text, or nothing of a node are told, each by itse
   const page = await asked(app, { files: [...without(), ...files], texts: { change: "maxPods: 7" } });
   expect(page).not.toContain('aria-invalid="true"');
   // once, before the answer
-  for (const words of told) {
+  for (const words of messages) {
     expect(plain(page).split(words)).toHaveLength(2);
     expect(plain(resultIn(page)).split("What would change")[0]).toContain(words);
   }
   expect(plain(resultIn(page))).toContain("maxPods 20 7");
   const nothing = plain(await asked(app, { files: files.slice(0, 3), texts: {}, status: 422 }));
   expect(nothing).toContain("there is no node yet");
-  for (const words of told.slice(0, 3)) expect(nothing).toContain(words);
+  for (const words of messages.slice(0, 3)) expect(nothing).toContain(words);
 });
 
 test("empty lists leave the pods that are known, and say so; only a PodList says that there are none", async () => {
@@ -431,7 +431,7 @@ test("files that cannot be read, or are wrong, are told, each with its place, an
     ["nodes.json", '{"kind":"List","items":[{"kind":"Node"},{"kind":"Node"}]}'],
     ["pods.json", '{"kind":"PodList","items":[{"metadata":{"name":"x"},"spec":{"containers":[]}}]}'],
   ] as const;
-  const told = [
+  const messages = [
     "torn.json:1:31: is not JSON: expected a value; the text is cut off; passed over",
     "page.html:2:1: is not YAML or JSON",
     "bomb.yaml:",
@@ -440,7 +440,7 @@ test("files that cannot be read, or are wrong, are told, each with its place, an
   ];
   const page = await asked(app, { files, texts: { change: "maxPods: 7" } });
   expect(page).not.toContain('aria-invalid="true"');
-  for (const words of told) expect(plain(resultIn(page)).split("What would change")[0]).toContain(words);
+  for (const words of messages) expect(plain(resultIn(page)).split("What would change")[0]).toContain(words);
   expect(plain(resultIn(page))).toContain("maxPods 20 7");
   const kept = JSON.parse(keptIn(page)) as object;
   expect(kept).toHaveProperty("node");
@@ -599,12 +599,13 @@ test("a default that the kubelet of now told counts as left out when another one
   const { app } = appOver();
   const old = CAPTURED.map(([name, text]) => [name, text.replaceAll("v1.36.3", "v1.34.4")] as const);
   const words = plain(await asked(app, { files: old, texts: { cgroup: "1", kubelet: "1.35" } }));
-  const told = "failCgroupV1: the configuration names every field, as /configz does, and has the default of 1.34 here";
-  expect(words).toContain(told);
+  const message =
+    "failCgroupV1: the configuration names every field, as /configz does, and has the default of 1.34 here";
+  expect(words).toContain(message);
   expect(words).toContain("kubelet is configured to not run on a host using cgroup v1");
   const kept = { cgroup: "1", kubelet: "1.35", change: "failCgroupV1: false" };
   expect(plain(await asked(app, { files: old, texts: kept }))).not.toContain("configured to not run on a host");
-  expect(plain(await asked(app, { files: old, texts: { cgroup: "1", kubelet: "1.34" } }))).not.toContain(told);
+  expect(plain(await asked(app, { files: old, texts: { cgroup: "1", kubelet: "1.34" } }))).not.toContain(message);
 });
 
 test("where the nearest kubelet answers, or nobody names one, the page says so", async () => {

@@ -47,7 +47,7 @@ describe("wrangler dev", () => {
     if (!response.ok) throw new Error(await response.text());
     return ((await response.json()) as { id: string }).id;
   }
-  /** Of a browser that has signed in with the form. */
+  /** The credentials of a browser that has signed in with the form. */
   const credentials = () => ({
     storageState: {
       origins: [],

@@ -143,12 +143,12 @@ describe("the captured node", () => {
   });
 
   test("on cgroup v2 is told that 1.37 only writes what the kernel has by itself, in a line and not as otherwise", () => {
-    const told = report("1.36", "1.37", undefined, { ...real, cgroup: { version: 2, driver: "systemd" } });
-    expect(told.decisions?.changed).toEqual([]);
-    const section = sectionsOf(told).find(({ id }) => id === "decisions");
+    const reported = report("1.36", "1.37", undefined, { ...real, cgroup: { version: 2, driver: "systemd" } });
+    expect(reported.decisions?.changed).toEqual([]);
+    const section = sectionsOf(reported).find(({ id }) => id === "decisions");
     expect(section?.more).toMatch(/^these would differ only in writing what the kernel has by itself: 1 of cgroups; /);
-    expect(sectionsOf(told).some(({ id }) => id === "changed")).toBe(false);
-    expect(told.steps.some(({ what }) => what.includes("otherwise"))).toBe(false);
+    expect(sectionsOf(reported).some(({ id }) => id === "changed")).toBe(false);
+    expect(reported.steps.some(({ what }) => what.includes("otherwise"))).toBe(false);
   });
 
   test("every kind that its snapshot is enough for is decided, the others are named with what they need", () => {
@@ -241,16 +241,20 @@ describe("a kubelet of now that is not known here", () => {
     ["v1.99.0", "1.37", NEWEST.version, "downgrade"],
     ["v1.99.0", "1.36", NEWEST.version, "downgrade"],
   ])("%s -> %s is answered by %s, and says so", (own, to, version, direction) => {
-    const told = ofNode(own, to);
+    const reported = ofNode(own, to);
     const why = `kubelet ${own.slice(1, 5)} is not known here: ${version} is the nearest that is`;
-    expect(told).toMatchObject({ node: "n1", from: { version, exact: false, why }, to: { version: to, exact: true } });
-    expect(told.direction).toBe(direction);
+    expect(reported).toMatchObject({
+      node: "n1",
+      from: { version, exact: false, why },
+      to: { version: to, exact: true },
+    });
+    expect(reported.direction).toBe(direction);
     // it is another version, though nothing is known of what it changed
-    expect(told.outcome).not.toBe("same");
-    expect(headline(told)).toContain(`kubelet ${version} (the nearest known) -> ${to}`);
-    expect(caveats(told)).toContain(`${why}; what changed between the two is not listed`);
+    expect(reported.outcome).not.toBe("same");
+    expect(headline(reported)).toContain(`kubelet ${version} (the nearest known) -> ${to}`);
+    expect(caveats(reported)).toContain(`${why}; what changed between the two is not listed`);
     const near = report(version, to, undefined, nodeOf(own));
-    expect({ ...told, from: near.from, direction: near.direction, outcome: near.outcome }).toEqual(near);
+    expect({ ...reported, from: near.from, direction: near.direction, outcome: near.outcome }).toEqual(near);
   });
 
   test("is refused where it is no version, and as the one to go to", () => {
@@ -301,11 +305,15 @@ describe("a configuration", () => {
   });
 
   test("that only the kubelet of now does not start with is told in its words, with what to do", () => {
-    const told = report("1.35", "1.37", { featureGates: { PodsAPI: true } });
+    const reported = report("1.35", "1.37", { featureGates: { PodsAPI: true } });
     const message = expect.stringContaining("unrecognized feature gate: PodsAPI");
-    expect(told).toMatchObject({ outcome: "changes", starts: [], startsNow: [{ severity: "refuses-start", message }] });
-    expect(told.startsNow[0]).toMatchObject({ fix: { featureGates: { PodsAPI: null } }, kubelet: true });
-    expect(told.startsNow[0]?.advice).toBe(
+    expect(reported).toMatchObject({
+      outcome: "changes",
+      starts: [],
+      startsNow: [{ severity: "refuses-start", message }],
+    });
+    expect(reported.startsNow[0]).toMatchObject({ fix: { featureGates: { PodsAPI: null } }, kubelet: true });
+    expect(reported.startsNow[0]?.advice).toBe(
       `kubelet 1.35 does not start so, and 1.37 does; until then: take it out: this version has no such gate; there is one in ${VERSIONS.slice(VERSIONS.indexOf("1.36")).join(", ")}`,
     );
   });
@@ -364,20 +372,20 @@ describe("a configuration", () => {
 
   test("huge pages of the node are counted where it tells its capacity, and said not to be known where it does not", () => {
     const { node, ...rest } = real as { readonly node: { readonly status: { readonly capacity: object } } };
-    const told = (capacity: object | undefined, from = "1.36", to = "1.37"): readonly string[] => {
+    const reportOf = (capacity: object | undefined, from = "1.36", to = "1.37"): readonly string[] => {
       const snapshot = { ...rest, node: { ...node, status: { ...node.status, capacity } } };
       const { notes } = report(from, to, {}, snapshot);
       return notes.flatMap(({ name, what }) => (name === "memory.available" ? [what] : []));
     };
     const { capacity } = node.status;
-    expect(told({ ...capacity, "hugepages-2Mi": "1Gi" })).toEqual([expect.not.stringContaining("not known")]);
-    expect(told({ ...capacity, "hugepages-2Mi": "0" })).toEqual([]);
-    expect(told(undefined)).toEqual([
+    expect(reportOf({ ...capacity, "hugepages-2Mi": "1Gi" })).toEqual([expect.not.stringContaining("not known")]);
+    expect(reportOf({ ...capacity, "hugepages-2Mi": "0" })).toEqual([]);
+    expect(reportOf(undefined)).toEqual([
       expect.stringContaining(
         "are taken off it, so that evictions and MemoryPressure begin sooner; how many the node has is not known here",
       ),
     ]);
-    expect(told(undefined, "1.37", "1.36")).toEqual([
+    expect(reportOf(undefined, "1.37", "1.36")).toEqual([
       expect.stringContaining("begin later; how many the node has is not known"),
     ]);
     // without a node nothing is known of it either

@@ -8,28 +8,28 @@ import {
   storyForm,
   storyListForm,
 } from "../../api/model/why.ts";
-import type { NoStory } from "../../api/service/why/story.ts";
+import type { StoryFailure } from "../../api/service/why/story.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 
 export const documentsOf = (values: readonly unknown[]) => values.map((value, i) => ({ origin: `file ${i}`, value }));
 
 /** The story of a pod, whose form the API's document has; none fails the test. */
 export function story(pod: string, values: readonly unknown[], namespace: string | null = null): Story {
-  const told = storyOf(documentsOf(values), { pod, namespace });
-  if (!told.ok) throw new Error(`${told.error.code}: ${told.error.message}`);
-  expect(storyForm.safeParse(JSON.parse(JSON.stringify(told.value))).error).toBeUndefined();
-  return told.value;
+  const answer = storyOf(documentsOf(values), { pod, namespace });
+  if (!answer.ok) throw new Error(`${answer.error.code}: ${answer.error.message}`);
+  expect(storyForm.safeParse(JSON.parse(JSON.stringify(answer.value))).error).toBeUndefined();
+  return answer.value;
 }
-export function noStory(pod: string, values: readonly unknown[], namespace: string | null = null): NoStory {
-  const told = storyOf(documentsOf(values), { pod, namespace });
-  if (told.ok) throw new Error(`told: ${JSON.stringify(told.value.findings)}`);
-  return told.error;
+export function noStory(pod: string, values: readonly unknown[], namespace: string | null = null): StoryFailure {
+  const answer = storyOf(documentsOf(values), { pod, namespace });
+  if (answer.ok) throw new Error(`told: ${JSON.stringify(answer.value.findings)}`);
+  return answer.error;
 }
 export function stories(values: readonly unknown[], namespace: string | null = null): StoryList {
-  const told = storiesIn(documentsOf(values), namespace);
-  if (!told.ok) throw new Error(`${told.error.code}: ${told.error.message}`);
-  expect(storyListForm.safeParse(JSON.parse(JSON.stringify(told.value))).error).toBeUndefined();
-  return told.value;
+  const answer = storiesIn(documentsOf(values), namespace);
+  if (!answer.ok) throw new Error(`${answer.error.code}: ${answer.error.message}`);
+  expect(storyListForm.safeParse(JSON.parse(JSON.stringify(answer.value))).error).toBeUndefined();
+  return answer.value;
 }
 
 export const codes = ({ findings }: Story): readonly FindingCode[] => findings.map(({ code }) => code);

@@ -72,11 +72,11 @@ describe("a container that is killed for memory", () => {
       state: { waiting: { reason: "CrashLoopBackOff", message: "back-off 1m20s restarting failed container=app" } },
       lastState: { terminated: killed },
     };
-    const told = story("web", [
+    const answer = story("web", [
       pod({ containers, status: { containerStatuses: [{ name: "app", ready: false, restartCount: 5, ...looping }] } }),
     ]);
-    expect(codes(told)).toEqual(["oom-killed", "crash-loop"]);
-    expect(only(told, "crash-loop").numbers.backOffSeconds).toBe(80);
+    expect(codes(answer)).toEqual(["oom-killed", "crash-loop"]);
+    expect(only(answer, "crash-loop").numbers.backOffSeconds).toBe(80);
   });
 });
 
@@ -89,9 +89,9 @@ describe("a pod that was refused beside pods that are gone", () => {
       ...pod({ containers: [container("c", { cpu: "3" })] }),
       metadata: { name: "db", namespace: "shop", uid: "u-db" },
     };
-    const told = only(story("web", [web, other, node()]), "refused");
-    expect(told.decisions).toMatchObject([{ agrees: null, differs: "used: 3000 in place of used: 3500" }]);
-    expect(told.whatWouldChange[0]).toMatchObject({
+    const reported = only(story("web", [web, other, node()]), "refused");
+    expect(reported.decisions).toMatchObject([{ agrees: null, differs: "used: 3000 in place of used: 3500" }]);
+    expect(reported.whatWouldChange[0]).toMatchObject({
       ...{ code: "lower_request_admits", numbers: { resource: "cpu", requested: 2000, atMost: 500, less: 1500 } },
     });
     expect(shown(story("web", [web, other, node()]))).toContain("history: which pods were there then");
@@ -119,19 +119,19 @@ describe("a pod that waits", () => {
       capacity: { cpu: "8", memory: "8Gi", pods: "110" },
       allocatable: { cpu: "8", memory: "8Gi", pods: "110" },
     });
-    const told = only(
+    const reported = only(
       story("web", [waits, node(), larger, event("FailedScheduling", "0/2 nodes are available: 2 Insufficient cpu.")]),
       "unscheduled",
     );
-    expect(told.words.map(({ from, message }) => [from, message])).toEqual([
+    expect(reported.words.map(({ from, message }) => [from, message])).toEqual([
       ["event", "0/2 nodes are available: 2 Insufficient cpu."],
       ["condition", "0/2 nodes are available: 2 Insufficient cpu."],
     ]);
-    expect(told.decisions.map(({ node: on, verdict }) => [on, verdict])).toEqual([
+    expect(reported.decisions.map(({ node: on, verdict }) => [on, verdict])).toEqual([
       ["n1", "refused"],
       ["n2", "decided"],
     ]);
-    expect(told.whatWouldChange).toMatchObject([
+    expect(reported.whatWouldChange).toMatchObject([
       { code: "lower_request_admits", numbers: { node: "n1", resource: "cpu", atMost: 4000 } },
     ]);
   });
@@ -146,9 +146,9 @@ describe("a pod that waits", () => {
       return node(name, { capacity: amounts, allocatable: amounts });
     };
     const alike = Array.from({ length: 40 }, (_, i) => sized(`n${i + 10}`, "4"));
-    const told = story("web", [waits, ...alike, sized("tiny", "1"), sized("wide", "8")]);
-    expect(only(told, "unscheduled").decisions).toHaveLength(42);
-    const text = storyText(told, { columns: 200, paint: (_, text) => text });
+    const answer = story("web", [waits, ...alike, sized("tiny", "1"), sized("wide", "8")]);
+    expect(only(answer, "unscheduled").decisions).toHaveLength(42);
+    const text = storyText(answer, { columns: 200, paint: (_, text) => text });
     expect(text.match(/^DECISION admission on [^:]*/gm)).toEqual([
       "DECISION admission on wide",
       "DECISION admission on n10, n11, n12 and 37 more (40 nodes)",
@@ -183,11 +183,11 @@ describe("a pod that waits", () => {
         conditions: [{ type: "PodScheduled", status: "True", lastTransitionTime: AT }],
       },
     });
-    const told = story("web", [waits, ...(said === null ? [] : [said])]);
-    const finding = only(told, "not-started");
+    const answer = story("web", [waits, ...(said === null ? [] : [said])]);
+    const finding = only(answer, "not-started");
     expect(finding.numbers).toEqual({ pending });
     expect(finding.since).toBe(AT);
-    expect(pieces(told)).toEqual(said === null ? ["events"] : []);
+    expect(pieces(answer)).toEqual(said === null ? ["events"] : []);
   });
   describe("for ResourceClaims", () => {
     const POD = pod({
@@ -277,21 +277,21 @@ describe("a pod that waits", () => {
         spec: { nodeName: undefined, resourceClaims: [{ name: "gpu", resourceClaimName: "web-gpu" }] },
         status: { phase: "Pending" },
       });
-      const told = story("web", [unbound, bare]);
-      const finding = only(told, "unscheduled");
+      const answer = story("web", [unbound, bare]);
+      const finding = only(answer, "unscheduled");
       expect(finding.numbers).toEqual({ gates: [], claims: ["web-gpu"] });
       expect(finding.whatWouldChange).toEqual([
         { code: "claim_devices", numbers: { claim: "web-gpu", classes: "a100" } },
       ]);
       expect(finding.missing.map(({ piece }) => piece)).toContain("resourceSlices");
-      expect(storyText(told, { columns: 200, paint: plainPaint })).toMatch(
+      expect(storyText(answer, { columns: 200, paint: plainPaint })).toMatch(
         /^UNSCHEDULED {2}the scheduler has found no node for it, and has not allocated its ResourceClaim web-gpu$/m,
       );
       expect(only(story("web", [unbound, claim({ allocation })]), "unscheduled").numbers.claims).toEqual([]);
     });
     it("says that the documents tell another story by now", () => {
-      const told = story("web", [POD, node(), said(REFUSED), claim({ allocation, reservedFor })]);
-      expect(only(told, "claims-not-prepared").decisions).toMatchObject([
+      const answer = story("web", [POD, node(), said(REFUSED), claim({ allocation, reservedFor })]);
+      expect(only(answer, "claims-not-prepared").decisions).toMatchObject([
         { agrees: null, differs: expect.stringContaining("its claims can be prepared"), excerpt: { message: null } },
       ]);
       const drivers = [{ name: "gpu.example.com", registered: false }];
@@ -309,11 +309,11 @@ describe("a pod that waits", () => {
     });
   });
   it("for a configuration", () => {
-    const told = only(
+    const reported = only(
       story("web", [pod({ status: waiting("CreateContainerConfigError", 'secret "db" not found') })]),
       "config-error",
     );
-    expect(told).toMatchObject({
+    expect(reported).toMatchObject({
       container: "app",
       words: [{ reason: "CreateContainerConfigError", message: 'secret "db" not found' }],
     });
@@ -336,9 +336,11 @@ describe("a pod that waits", () => {
         },
       ],
     };
-    const told = story("web", [pod({ spec: { initContainers: [container("fetch"), container("migrate")] }, status })]);
-    expect(codes(told)).toEqual(["crash-loop", "init-waiting"]);
-    expect(only(told, "init-waiting")).toMatchObject({
+    const answer = story("web", [
+      pod({ spec: { initContainers: [container("fetch"), container("migrate")] }, status }),
+    ]);
+    expect(codes(answer)).toEqual(["crash-loop", "init-waiting"]);
+    expect(only(answer, "init-waiting")).toMatchObject({
       container: "migrate",
       numbers: { index: 2, of: 2, waiting: ["app"] },
     });
@@ -366,22 +368,22 @@ describe("an image", () => {
   const images = (...repoTags: readonly string[]): Json => ({ images: [{ id: "sha256:1", repoTags, size: "1" }] });
   it("that cannot be pulled is told in the kubelet's words", () => {
     const pull = pod({ status: waiting("ImagePullBackOff", 'Back-off pulling image "shop/web:7"') });
-    const told = story("web", [pull, event("Failed", 'Failed to pull image "shop/web:7": not found', { count: 4 })]);
-    const { numbers, words } = only(told, "image-pull");
+    const answer = story("web", [pull, event("Failed", 'Failed to pull image "shop/web:7": not found', { count: 4 })]);
+    const { numbers, words } = only(answer, "image-pull");
     expect(numbers).toEqual({ image: "shop/web:7", pullPolicy: null, onNode: null });
     expect(words.map(({ message, count }) => [message, count])).toEqual([
       ['Back-off pulling image "shop/web:7"', 1],
       ['Failed to pull image "shop/web:7": not found', 4],
     ]);
-    expect(pieces(told)).toEqual(["images"]);
+    expect(pieces(answer)).toEqual(["images"]);
   });
   it("that is not on the node and may not be pulled is gone", () => {
-    const told = story("web", [waits, node(), images("docker.io/shop/web:6")]);
-    expect(only(told, "image-gone")).toMatchObject({
+    const answer = story("web", [waits, node(), images("docker.io/shop/web:6")]);
+    expect(only(answer, "image-gone")).toMatchObject({
       numbers: { image: "shop/web:7", pullPolicy: "Never", removedAt: null },
       whatWouldChange: [{ code: "image_pull_policy" }],
     });
-    expect(pieces(told)).toEqual(["history"]);
+    expect(pieces(answer)).toEqual(["history"]);
     expect(codes(story("web", [waits, node(), images("docker.io/shop/web:7")]))).toEqual(["image-pull"]);
   });
   it("that image garbage collection removed is told with when and why", () => {
@@ -438,8 +440,8 @@ describe("a container at its CPU limit", () => {
   const v2 =
     "usage_usec 32000000\nuser_usec 1\nsystem_usec 1\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
   it("by cgroup v2's cpu.stat: periods, share, average, and a limit that would have been enough on average", () => {
-    const told = story("web", [pod({ containers }), node(), v2]);
-    const { numbers, decisions, whatWouldChange } = only(told, "throttled");
+    const answer = story("web", [pod({ containers }), node(), v2]);
+    const { numbers, decisions, whatWouldChange } = only(answer, "throttled");
     expect(numbers).toEqual({
       ...{ limitMilli: 500, quotaMicros: 50_000, periodMicros: 100_000, usageMilli: null, pressureAvg10: null },
       // 32 s of CPU time in 1000 periods of 0.1 s; 12 s waited in 400 of them are 30 ms each
@@ -449,7 +451,7 @@ describe("a container at its CPU limit", () => {
       { kind: "cgroups", excerpt: { values: { cpuQuota: 50_000, cpuPeriod: 100_000 } } },
     ]);
     expect(whatWouldChange.map(({ code }) => code)).toEqual(["cpu_limit", "no_cpu_limit"]);
-    expect(told.missing).toEqual([]);
+    expect(answer.missing).toEqual([]);
   });
   it("by cgroup v1's, in nanoseconds, and by the node's own period", () => {
     const v1 = "nr_periods 1000 nr_throttled 400 throttled_time 12000000000";
@@ -464,10 +466,10 @@ describe("a container at its CPU limit", () => {
     });
   });
   it("without its node has the quota of its limit, over the usual period", () => {
-    const told = story("web", [pod({ containers }), v2]);
-    const { numbers, decisions } = only(told, "throttled");
+    const answer = story("web", [pod({ containers }), v2]);
+    const { numbers, decisions } = only(answer, "throttled");
     expect(numbers).toMatchObject({ quotaMicros: 50_000, periodMicros: 100_000, averageMilli: 320, enoughMilli: 800 });
-    expect([decisions, pieces(told)]).toEqual([[], ["node"]]);
+    expect([decisions, pieces(answer)]).toEqual([[], ["node"]]);
     const off = { kubeletconfig: { cpuCFSQuota: false } };
     expect(codes(story("web", [pod({ containers }), off, v2]))).toEqual(["healthy"]);
   });
@@ -482,14 +484,14 @@ describe("a container at its CPU limit", () => {
     expect(numbers).toMatchObject({ periods: 100, throttledPeriods: 50, throttledMicros: 1_000_000 });
   });
   it("by its use alone is most likely throttled, and cpu.stat is asked for", () => {
-    const told = story("web", [pod({ containers }), node(), ofCpu(480_000_000, 12.5)]);
-    expect(only(told, "throttled").numbers).toMatchObject({
+    const answer = story("web", [pod({ containers }), node(), ofCpu(480_000_000, 12.5)]);
+    expect(only(answer, "throttled").numbers).toMatchObject({
       usageMilli: 480,
       pressureAvg10: 12.5,
       periods: null,
       enoughMilli: null,
     });
-    expect(told.missing).toMatchObject([
+    expect(answer.missing).toMatchObject([
       { piece: "cpu.stat", command: "kubectl exec -n shop web -c app -- cat /sys/fs/cgroup/cpu.stat" },
     ]);
     expect(codes(story("web", [pod({ containers }), node(), ofCpu(200_000_000)]))).toEqual(["healthy"]);
@@ -516,14 +518,14 @@ describe("a container at its CPU limit", () => {
 });
 
 const storyOfFiles = (files: readonly { origin: string; value: unknown }[]): readonly (string | null)[] => {
-  const told = storyOf(files, { pod: "web", namespace: null });
-  return told.ok
-    ? told.value.findings.flatMap(({ code, container: of }) => (code === "throttled" ? [of] : []))
+  const answer = storyOf(files, { pod: "web", namespace: null });
+  return answer.ok
+    ? answer.value.findings.flatMap(({ code, container: of }) => (code === "throttled" ? [of] : []))
     : ["error"];
 };
 
 /** As the terminal has it, without colors. */
-const shown = (told: Story): string => storyText(told, { columns: Infinity, paint: plainPaint });
+const shown = (answer: Story): string => storyText(answer, { columns: Infinity, paint: plainPaint });
 
 describe("a resize", () => {
   const six = { cpu: "6", memory: "1Gi" };
@@ -614,31 +616,35 @@ describe("a resize", () => {
     ["a word of a later kubelet", "unknown", [], null],
   ] as const)("that is infeasible tells why: %s", (message, cause, ways, documents) => {
     const isStatic = cause === "static-pod";
-    const told = story("web", [of("Infeasible", message, isStatic ? manifest : {}), other, ...(documents ?? [node()])]);
-    const { numbers, decisions, whatWouldChange } = only(told, "resize-infeasible");
+    const answer = story("web", [
+      of("Infeasible", message, isStatic ? manifest : {}),
+      other,
+      ...(documents ?? [node()]),
+    ]);
+    const { numbers, decisions, whatWouldChange } = only(answer, "resize-infeasible");
     expect(numbers.cause).toBe(cause);
     // what others hold leaves no room for a new pod of that size either
     expect(whatWouldChange.map(({ code }) => code)).toEqual(ways);
     expect(decisions).toMatchObject([{ kind: "resize", verdict: "refused", agrees: documents === null ? null : true }]);
-    const [, headline = ""] = shown(told).split("\n");
+    const [, headline = ""] = shown(answer).split("\n");
     expect(headline.includes("the node can never give what is asked for")).toBe(cause === "capacity");
     expect(headline).toMatch(/^RESIZE INFEASIBLE {2}\S.*: app requests.cpu 1 -> 6 and app limits.cpu 1 -> 6$/);
   });
   it("that a policy of the node forbids is told with the policy, and with what a new pod would get", () => {
     const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
     const amounts = { cpu: "8", memory: "8Gi", pods: "110" };
-    const told = story("web", [
+    const answer = story("web", [
       of("Infeasible", message),
       { ...other, spec: { nodeName: "n2" } },
       node("n1", { capacity: amounts, allocatable: amounts }),
     ]);
-    const { decisions, missing } = only(told, "resize-infeasible");
+    const { decisions, missing } = only(answer, "resize-infeasible");
     expect(decisions).toMatchObject([{ agrees: null, differs: "the kubelet would take it now" }]);
     expect(missing.map(({ piece }) => piece)).toEqual(["pods", "kubeletConfiguration"]);
-    expect(shown(told)).toContain(
+    expect(shown(answer)).toContain(
       `RESIZE INFEASIBLE  a Guaranteed pod keeps the CPU that it started with where the CPU manager's policy is static: app`,
     );
-    expect(shown(told)).toContain(`
+    expect(shown(answer)).toContain(`
 WHAT WOULD CHANGE IT
 - with cpuManagerPolicy: none in the kubelet's configuration, or the feature gate InPlacePodVerticalScalingExclusiveCPUs, the kubelet would look at it
 - a new pod of this size would be admitted
@@ -654,15 +660,15 @@ WHAT WOULD CHANGE IT
   it("that waits tells its place in the queue, and who would have to leave", () => {
     const amounts = { cpu: "7", memory: "8Gi", pods: "110" };
     const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 7000";
-    const told = story("web", [of("Deferred", message), other, node("n1", { allocatable: amounts })]);
-    const { decisions, whatWouldChange } = only(told, "resize-deferred");
+    const answer = story("web", [of("Deferred", message), other, node("n1", { allocatable: amounts })]);
+    const { decisions, whatWouldChange } = only(answer, "resize-deferred");
     expect(decisions).toMatchObject([{ agrees: true, excerpt: { place: 1, of: 1, leave: [{ name: "db" }] } }]);
     expect(whatWouldChange).toEqual([
       { code: "resize_at_most", numbers: { resource: "cpu", requested: 6000, atMost: 4000, less: 2000 } },
       { code: "resize_leave", numbers: { pods: "shop/db" } },
     ]);
-    expect(shown(told)).toContain("- the end of shop/db would make room; the kubelet ends nobody for it\n");
-    expect(shown(told)).toContain(
+    expect(shown(answer)).toContain("- the end of shop/db would make room; the kubelet ends nobody for it\n");
+    expect(shown(answer)).toContain(
       `refused, on these documents · kubelet-1.36+11 · agrees with the kubelet\n  Deferred: ${message}\n`,
     );
   });
@@ -721,15 +727,15 @@ describe("a pod that others end", () => {
   });
   it("is late to end, and what holds it", () => {
     const metadata = { deletionTimestamp: AT, deletionGracePeriodSeconds: 30, finalizers: ["example.com/drain"] };
-    const told = only(
+    const reported = only(
       story("web", [
         pod({ metadata }),
         event("Killing", "Stopping container app", { type: "Normal", lastTimestamp: LATER }),
       ]),
       "terminating",
     );
-    expect(told.numbers).toEqual({ graceSeconds: 30, finalizers: ["example.com/drain"], overdueSeconds: 600 });
-    expect(told.since).toBe("2026-01-31T11:59:30.000Z");
+    expect(reported.numbers).toEqual({ graceSeconds: 30, finalizers: ["example.com/drain"], overdueSeconds: 600 });
+    expect(reported.since).toBe("2026-01-31T11:59:30.000Z");
   });
   it("is lost with its node", () => {
     const conditions = [
@@ -741,9 +747,9 @@ describe("a pod that others end", () => {
         lastTransitionTime: LATER,
       },
     ];
-    const told = story("web", [pod(), node("n1", { conditions })]);
-    expect(codes(told)).toEqual(["node-lost"]);
-    expect(only(told, "node-lost")).toMatchObject({ since: LATER, numbers: { node: "n1", ready: "Unknown" } });
+    const answer = story("web", [pod(), node("n1", { conditions })]);
+    expect(codes(answer)).toEqual(["node-lost"]);
+    expect(only(answer, "node-lost")).toMatchObject({ since: LATER, numbers: { node: "n1", ready: "Unknown" } });
   });
   it("whose local storage limit was passed: the limit, and what the stats say", () => {
     const said = 'Usage of EmptyDir volume "cache" exceeds the limit "100Mi". ';
@@ -777,10 +783,10 @@ describe("from events alone", () => {
     ],
     ["unknown", event("ProbeWarning", "Readiness probe warning: ")],
   ])("a story is possible, and the pod itself is asked for: %s", (code, said) => {
-    const told = story("web", [said]);
-    expect(codes(told)[0]).toBe(code);
-    expect(told.pod).toMatchObject({ name: "web", namespace: "shop", phase: null });
-    expect(told.missing.map(({ command }) => command)).toContain("kubectl get pod -n shop web -o json");
+    const answer = story("web", [said]);
+    expect(codes(answer)[0]).toBe(code);
+    expect(answer.pod).toMatchObject({ name: "web", namespace: "shop", phase: null });
+    expect(answer.missing.map(({ command }) => command)).toContain("kubectl get pod -n shop web -o json");
   });
   it("those of events.k8s.io are read as well", () => {
     const { involvedObject, message, ...rest } = event(
@@ -834,9 +840,9 @@ describe("which pod is meant", () => {
       named("web", "shop", "u-web", { creationTimestamp: LATER }),
     ];
     const old = event("OutOfcpu", "", { involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "u1" } });
-    const told = story("web", [...documents, old]);
-    expect([told.pod.uid, codes(told)]).toEqual(["u-web", ["healthy"]]);
-    expect(told.notes).toEqual([
+    const answer = story("web", [...documents, old]);
+    expect([answer.pod.uid, codes(answer)]).toEqual(["u-web", ["healthy"]]);
+    expect(answer.notes).toEqual([
       "events of another pod of this name are left out: 1 (other uid)",
       "there are documents of 2 pods of this name: this is of the one made last",
     ]);
@@ -858,8 +864,8 @@ describe("documents that do not go together", () => {
   });
   it("are named where they are of another node, or nothing that tells of a pod", () => {
     const summary = { node: { nodeName: "n2", memory: { time: AT } }, pods: [] };
-    const told = story("web", [pod(), node("n2"), summary, { kind: "Secret", data: { a: "b" } }, "text"]);
-    expect(told.unused).toEqual([
+    const answer = story("web", [pod(), node("n2"), summary, { kind: "Secret", data: { a: "b" } }, "text"]);
+    expect(answer.unused).toEqual([
       { origin: "file 3", what: "an object of kind `Secret`", why: "nothing of it tells about a pod" },
       { origin: "file 4", what: "text", why: "nothing of it tells about a pod" },
       { origin: "n2", what: "stats of another node", why: "the pod is on n1" },
@@ -875,8 +881,8 @@ describe("documents that do not go together", () => {
     });
   });
   it("are one page of several", () => {
-    const told = story("web", [{ kind: "List", metadata: { continue: "abc" }, items: [pod()] }]);
-    expect(told.unused).toMatchObject([
+    const answer = story("web", [{ kind: "List", metadata: { continue: "abc" }, items: [pod()] }]);
+    expect(answer.unused).toMatchObject([
       { why: "it is one page of several (metadata.continue is set): what the others hold is not known" },
     ]);
   });
@@ -894,11 +900,11 @@ describe("all pods at once", () => {
   });
   it("are listed, the worst first, without those of which nothing is to be told", () => {
     const {
-      stories: told,
+      stories: reported,
       pods,
       calm,
     } = stories([{ kind: "PodList", items: [pod(), sick, refused].map(({ kind: _, ...rest }) => rest) }]);
-    expect(told.map(({ pod: { name }, code, reason }) => [name, code, reason])).toEqual([
+    expect(reported.map(({ pod: { name }, code, reason }) => [name, code, reason])).toEqual([
       ["out", "refused", "OutOfcpu"],
       ["sick", "image-pull", "ImagePullBackOff"],
     ]);
@@ -916,8 +922,8 @@ describe("all pods at once", () => {
     expect(stories([ending("2026-01-31T12:05:00Z"), ...seen]).stories).toMatchObject([{ code: "terminating" }]);
   });
   it("one that is no pod is named, and the others are listed", () => {
-    const { stories: told, unused } = stories([sick, { ...pod(), status: { phase: 1 } }]);
-    expect(told).toHaveLength(1);
+    const { stories: reported, unused } = stories([sick, { ...pod(), status: { phase: 1 } }]);
+    expect(reported).toHaveLength(1);
     expect(unused).toMatchObject([{ origin: "file 1", why: expect.stringContaining("status.phase") }]);
   });
 });
@@ -930,21 +936,21 @@ describe("a node that is below a threshold, and whose status does not tell that 
   });
   const calm = node("n1", { conditions: [{ type: "MemoryPressure", status: "False", lastTransitionTime: AT }] });
   const running = pod({ status: { phase: "Running", startTime: AT } });
-  const told = (time: string, hard = "100Mi") =>
+  const reportOf = (time: string, hard = "100Mi") =>
     story("web", [running, calm, summary(time), configz({ "memory.available": hard }), event("Pulled", "", {})]);
   it("is under pressure at the next look of its kubelet", () => {
-    const finding = only(told(LATER), "under-pressure");
+    const finding = only(reportOf(LATER), "under-pressure");
     expect(finding).toMatchObject({
       words: [],
       numbers: { conditions: ["MemoryPressure"] },
       decisions: [{ kind: "eviction" }],
     });
-    expect(storyText(told(LATER), { paint: plainPaint, columns: 120 })).toContain(
+    expect(storyText(reportOf(LATER), { paint: plainPaint, columns: 120 })).toContain(
       "the next look of its node's kubelet finds MemoryPressure, which its status does not tell yet",
     );
   });
   it("is well where the stats are not below it, or are from long before", () => {
-    expect(codes(told(LATER, "1Ki"))).toEqual(["healthy"]);
-    expect(codes(told("2026-01-01T00:00:00Z"))).toEqual(["healthy"]);
+    expect(codes(reportOf(LATER, "1Ki"))).toEqual(["healthy"]);
+    expect(codes(reportOf("2026-01-01T00:00:00Z"))).toEqual(["healthy"]);
   });
 });

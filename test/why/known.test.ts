@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Beside } from "../../api/service/why/evidence.ts";
+import type { AdditionalEvidence } from "../../api/service/why/evidence.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { storyListText, storyText } from "../../api/text/why.ts";
@@ -22,21 +22,21 @@ const using = (nanos: number): Json => ({
     },
   ],
 });
-/** What is left out of the documents with a cpu.stat of this path. */
+/** The documents that are left out beside a cpu.stat of this path. */
 function unusedOf(path: string, values: readonly unknown[], stat = stopped): readonly string[] {
-  const told = storyOf([...documentsOf(values), { origin: path, value: stat }], { pod: "web", namespace: null });
-  return told.ok ? told.value.unused.map(({ origin, why }) => `${origin}: ${why}`) : [told.error.message];
+  const answer = storyOf([...documentsOf(values), { origin: path, value: stat }], { pod: "web", namespace: null });
+  return answer.ok ? answer.value.unused.map(({ origin, why }) => `${origin}: ${why}`) : [answer.error.message];
 }
 
 describe("throttling of which nobody tells", () => {
   const command = "kubectl exec -n shop web -c app -- cat /sys/fs/cgroup/cpu.stat";
   it("is not known of a pod that nothing else is wrong with, and the command that tells stands there", () => {
-    const told = story("web", [pod({ containers: limited }), node()]);
-    expect(codes(told)).toEqual(["healthy"]);
-    expect(told.missing).toEqual([
+    const answer = story("web", [pod({ containers: limited }), node()]);
+    expect(codes(answer)).toEqual(["healthy"]);
+    expect(answer.missing).toEqual([
       { piece: "cpu.stat", why: "whether container app is stopped at its CPU limit", command },
     ]);
-    expect(storyText(told, { columns: Infinity, paint: plainPaint })).toContain(
+    expect(storyText(answer, { columns: Infinity, paint: plainPaint })).toContain(
       `NOT KNOWN\n- cpu.stat: whether container app is stopped at its CPU limit\n  ${command}\n`,
     );
   });
@@ -50,8 +50,8 @@ describe("throttling of which nobody tells", () => {
   });
   it("is read from another file where the node has cgroup v1", () => {
     const snapshot = { node: node(), cgroup: { version: 1 }, pods: [] };
-    const told = story("web", [pod({ containers: limited }), snapshot]);
-    expect(told.missing.map((one) => one.command)).toEqual([command.replace("cgroup/", "cgroup/cpu/")]);
+    const answer = story("web", [pod({ containers: limited }), snapshot]);
+    expect(answer.missing.map((one) => one.command)).toEqual([command.replace("cgroup/", "cgroup/cpu/")]);
   });
 });
 
@@ -69,11 +69,11 @@ describe("a pod that runs again", () => {
   it("is not unknown, whatever else its status does not tell", () => {
     const lastState = { terminated: { exitCode: 1, finishedAt: AT, reason: "Error" } };
     const status = { name: "app", restartCount: 1, ready: false, state: { running: { startedAt: LATER } }, lastState };
-    const told = story("web", [
+    const answer = story("web", [
       pod({ status: { phase: "Running", conditions: [], containerStatuses: [status] } }),
       node(),
     ]);
-    expect(codes(told)).toEqual(["restarted"]);
+    expect(codes(answer)).toEqual(["restarted"]);
   });
 });
 
@@ -136,8 +136,8 @@ describe("a cpu.stat that is of no container", () => {
     const other = pod({ containers: limited, metadata: { name: "other", uid: "u-other" } });
     const values = [pod({ containers: limited, status }), other, node()];
     const listed = (path: string) => {
-      const told = storiesIn([...documentsOf(values), { origin: path, value: stopped }], null);
-      return told.ok ? told.value : null;
+      const answer = storiesIn([...documentsOf(values), { origin: path, value: stopped }], null);
+      return answer.ok ? answer.value : null;
     };
     expect(listed("cpu.stat")).toMatchObject({
       stories: [],
@@ -218,9 +218,9 @@ describe("events alone", () => {
       event("Started", `Started container ${name}`, { ...of(name), type: "Normal", count: 3 + i }),
       event("BackOff", `Back-off restarting failed container ${name} in pod web_shop(u-web)`, of(name)),
     ]);
-    const told = story("web", events);
+    const answer = story("web", events);
     expect(
-      told.findings.map(({ code, container: of, numbers, words }) => [
+      answer.findings.map(({ code, container: of, numbers, words }) => [
         code,
         of,
         "restarts" in numbers ? numbers.restarts : null,
@@ -234,17 +234,17 @@ describe("events alone", () => {
 });
 
 describe("a live cluster", () => {
-  const live = (values: readonly unknown[], beside: Beside) => {
-    const told = storyOf(documentsOf(values), { pod: "web", namespace: null }, beside);
-    if (!told.ok) throw new Error(told.error.message);
-    return told.value;
+  const live = (values: readonly unknown[], beside: AdditionalEvidence) => {
+    const answer = storyOf(documentsOf(values), { pod: "web", namespace: null }, beside);
+    if (!answer.ok) throw new Error(answer.error.message);
+    return answer.value;
   };
   const waits = pod({ spec: { nodeName: "n1" }, status: { phase: "Pending", containerStatuses: [] } });
   it("that has no events of the pod is not asked for them again", () => {
     expect(pieces(live([waits, node()], {}))).toEqual(["events"]);
-    const told = live([waits, node()], { hasAllEvents: true });
-    expect([pieces(told), told.findings.flatMap((one) => one.missing)]).toEqual([[], []]);
-    expect(told.notes).toEqual(["the cluster has no events of the pod: an API server keeps them for an hour"]);
+    const answer = live([waits, node()], { hasAllEvents: true });
+    expect([pieces(answer), answer.findings.flatMap((one) => one.missing)]).toEqual([[], []]);
+    expect(answer.notes).toEqual(["the cluster has no events of the pod: an API server keeps them for an hour"]);
     expect(live([waits, node(), event("FailedMount", "no volume")], { hasAllEvents: true }).notes).toEqual([]);
     expect(live([pod(), node()], { hasAllEvents: true }).notes).toEqual([]);
   });
@@ -252,8 +252,8 @@ describe("a live cluster", () => {
     expect(live([waits], {}).asOf).toBe(`${AT.slice(0, -1)}.000Z`);
     const readAtMs = Date.parse(LATER) + 5000;
     const late = pod({ metadata: { deletionTimestamp: LATER, deletionGracePeriodSeconds: 30 } });
-    const told = live([late], { readAtMs });
-    expect(told.asOf).toBe(new Date(readAtMs).toISOString());
-    expect(only(told, "terminating").numbers.overdueSeconds).toBe(5);
+    const answer = live([late], { readAtMs });
+    expect(answer.asOf).toBe(new Date(readAtMs).toISOString());
+    expect(only(answer, "terminating").numbers.overdueSeconds).toBe(5);
   });
 });

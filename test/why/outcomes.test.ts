@@ -32,7 +32,10 @@ const seen = (outcome: Json, compared: Partial<Comparison> = {}): SeenOutcome =>
 const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3500, capacity: 4000";
 const refusal = { kind: "admission", admitted: false, reason: "OutOfcpu", message };
 
-function told(values: readonly unknown[], outcomes: readonly SeenOutcome[]): { readonly story: Story; text: string } {
+function reportOf(
+  values: readonly unknown[],
+  outcomes: readonly SeenOutcome[],
+): { readonly story: Story; text: string } {
   const story = storyOf(documentsOf(values), { pod: "web", namespace: null }, { outcomes });
   if (!story.ok) throw new Error(story.error.message);
   return { story: story.value, text: storyText(story.value, { columns: Infinity, paint: plainPaint }) };
@@ -40,7 +43,7 @@ function told(values: readonly unknown[], outcomes: readonly SeenOutcome[]): { r
 
 describe("what a collector saw a kubelet do", () => {
   it("is told with its time, and with what comparing it came to", () => {
-    const { story, text } = told([pod({ status: { phase: "Failed", containerStatuses: [] } })], [seen(refusal)]);
+    const { story, text } = reportOf([pod({ status: { phase: "Failed", containerStatuses: [] } })], [seen(refusal)]);
     expect(story.findings[0]).toMatchObject({ code: "refused", since: LATER, compared: { verdict: "agrees" } });
     expect(text).toContain(`  kubelet ${LATER}  OutOfcpu: ${message}\n`);
     expect(text).toContain(
@@ -49,7 +52,7 @@ describe("what a collector saw a kubelet do", () => {
   });
   it("is told with the first number that differs", () => {
     const difference = { field: "used", kubelet: 3500, nodewise: 3000 };
-    const { text } = told([node()], [seen(refusal, { verdict: "differs", difference })]);
+    const { text } = reportOf([node()], [seen(refusal, { verdict: "differs", difference })]);
     expect(text).toContain(
       "what Nodewise decides on the snapshot 3s before it (kubelet-1.36+7) differs: used 3000 in place of 3500\n",
     );
@@ -57,12 +60,12 @@ describe("what a collector saw a kubelet do", () => {
   it("is told with why it could not be compared", () => {
     const why = { code: "no_snapshot", message: "there is none", missing: [] } as const;
     const none = { snapshotAgeMs: null, policyVersion: null, nodewise: null };
-    const { text } = told([node()], [seen(refusal, { verdict: "not-comparable", ...none, why })]);
+    const { text } = reportOf([node()], [seen(refusal, { verdict: "not-comparable", ...none, why })]);
     expect(text).toContain("  compared  what Nodewise decides cannot be compared: there is none\n");
   });
   it("is told once, where an event of Kubernetes tells of it too", () => {
     const failed = pod({ status: { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}` } });
-    const { story } = told([failed, event("OutOfcpu", message)], [seen(refusal)]);
+    const { story } = reportOf([failed, event("OutOfcpu", message)], [seen(refusal)]);
     expect(story.findings[0]).toMatchObject({
       since: AT,
       words: [{ from: "status" }, { from: "event" }],
@@ -73,7 +76,7 @@ describe("what a collector saw a kubelet do", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Infeasible" }];
     const never = "In-place resize of static-pods is not supported";
     const snapshot = { node: node(), pods: [pod({ containers: [container("app")], status: { conditions } })] };
-    const { story } = told([snapshot], [seen({ kind: "resize", reason: "Infeasible", message: never })]);
+    const { story } = reportOf([snapshot], [seen({ kind: "resize", reason: "Infeasible", message: never })]);
     expect(story.findings[0]).toMatchObject({
       code: "resize-infeasible",
       since: LATER,
@@ -83,7 +86,7 @@ describe("what a collector saw a kubelet do", () => {
     });
     // that of another resize says nothing of this one
     const deferred = seen({ kind: "resize", reason: "Deferred", message: "later" });
-    expect(told([snapshot], [deferred]).story.findings[0]).toMatchObject({ since: null, compared: null });
+    expect(reportOf([snapshot], [deferred]).story.findings[0]).toMatchObject({ since: null, compared: null });
   });
   it("has why claims were not prepared, with the comparison of the words that were said last", () => {
     const app = { name: "app", ready: false, restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } };
@@ -94,20 +97,20 @@ describe("what a collector saw a kubelet do", () => {
     const own = "prepare dynamic resources: NodePrepareResources failed for ResourceClaim gpu";
     const both = [failed("prepare dynamic resources: ResourceClaim gpu: not allocated", { verdict: "differs" })];
     both.push(failed(`${own}: no device 7`));
-    const { story } = told([waits], both);
+    const { story } = reportOf([waits], both);
     expect(story.findings[0]).toMatchObject({
       code: "claims-not-prepared",
       numbers: { cause: "driver", claim: "gpu" },
       compared: { verdict: "agrees" },
     });
     const said = event("FailedPrepareDynamicResources", `Failed to prepare dynamic resources: ${own}: no device 8`);
-    expect(told([waits, said], both).story.findings[0]).toMatchObject({ compared: { verdict: "agrees" } });
-    expect(told([waits, said], both.slice(0, 1)).story.findings[0]).toMatchObject({ compared: null });
+    expect(reportOf([waits, said], both).story.findings[0]).toMatchObject({ compared: { verdict: "agrees" } });
+    expect(reportOf([waits, said], both.slice(0, 1)).story.findings[0]).toMatchObject({ compared: null });
   });
   it("makes of a pod's admission, and of claims that are prepared, no story", () => {
     const came = seen({ kind: "admission", admitted: true, reason: "", message: "" });
     const prepared = seen({ kind: "claims", prepared: true, message: "" });
-    const { story } = told([pod()], [came, prepared]);
+    const { story } = reportOf([pod()], [came, prepared]);
     expect(story.findings).toMatchObject([{ code: "healthy", words: [], compared: null }]);
   });
 });

@@ -9,7 +9,7 @@ import type { Json } from "../kit/snapshots.ts";
 /** Imported, not read: workerd, in which these stories are told too, has no files. */
 const EVICTION_RUNS = { memory, disk };
 
-/** What a real kubelet 1.36.3 did to a pod, as `kubectl get` prints it: documents of the pod, its node, other pods and events. */
+/** A pod that a real kubelet 1.36.3 acted on, as `kubectl get` prints it: documents of the pod, its node, other pods and events. */
 export interface RealStory {
   readonly name: string;
   /** NAMESPACE/NAME of the pod that is asked about. */

@@ -14,7 +14,7 @@ import {
 interface Captured {
   readonly status: { readonly phase: string; readonly reason?: string; readonly message?: string };
 }
-const told = ({ pod, documents }: RealStory) => story(pod, documents);
+const reportOf = ({ pod, documents }: RealStory) => story(pod, documents);
 const PREFIX = "Pod was rejected: ";
 
 describe("pods that a real kubelet refused", () => {
@@ -23,7 +23,7 @@ describe("pods that a real kubelet refused", () => {
   it("are there", () => expect(refused).toHaveLength(28));
   it.each(refused)("$name: its words, and the decision agrees word for word", (real) => {
     const { status } = captured[real.name] as Captured;
-    const answer = told(real);
+    const answer = reportOf(real);
     expect(codes(answer)).toEqual(["refused"]);
     const { words, decisions, since } = only(answer, "refused");
     expect(words.map(({ from, reason, message }) => [from, reason, message])).toEqual([
@@ -36,7 +36,7 @@ describe("pods that a real kubelet refused", () => {
   });
   it("are told with the shortage in numbers and with what would change it", () => {
     const real = refused.find(({ name }) => name === "full-node/cpu") as RealStory;
-    const { numbers, whatWouldChange } = only(told(real), "refused");
+    const { numbers, whatWouldChange } = only(reportOf(real), "refused");
     expect(numbers).toEqual({ again: false, resource: "cpu", requested: 500, used: 1800, capacity: 1800 });
     expect(whatWouldChange).toMatchObject([{ code: "lower_request_admits", numbers: { resource: "cpu", atMost: 0 } }]);
   });
@@ -47,7 +47,7 @@ describe("pods that came in beside them", () => {
   const running = admissionStories().filter(({ name }) => captured[name]?.status.phase === "Running");
   it.each(running)("$name: nothing is wrong, or a gate is not met", (real) => {
     const gated = real.name === "with-room/readiness-gate-and-scheduling-gate";
-    expect(codes(told(real))).toEqual([gated ? "not-ready" : "healthy"]);
+    expect(codes(reportOf(real))).toEqual([gated ? "not-ready" : "healthy"]);
   });
 });
 
@@ -60,7 +60,7 @@ describe("pods that a real kubelet preempted", () => {
       "crit-pods-count: f08",
     ]));
   it.each(all)("$name: by whom, though its status says nothing", (real) => {
-    const answer = told(real);
+    const answer = reportOf(real);
     expect(answer.pod.phase).toBe("Succeeded");
     expect(codes(answer)).toEqual(["preempted"]);
     const { numbers, words, decisions } = only(answer, "preempted");
@@ -72,7 +72,7 @@ describe("pods that a real kubelet preempted", () => {
     expect(decisions).toMatchObject([{ kind: "admission", agrees: true, excerpt: { admit: true } }]);
   });
   it("are one of several where a kubelet takes any", () => {
-    const [decision] = only(told(all[2] as RealStory), "preempted").decisions;
+    const [decision] = only(reportOf(all[2] as RealStory), "preempted").decisions;
     expect(decision).toMatchObject({
       agrees: true,
       differs: "default/f10 would have done as well: a kubelet takes any of them",
@@ -84,7 +84,7 @@ describe("the pods that they were to make room for", () => {
   const captured = data<Readonly<Record<string, Captured>>>("real-why/preemption.json");
   it.each(preemptorStories())("$name", (real) => {
     const { status } = captured[real.name] as Captured;
-    const answer = told(real);
+    const answer = reportOf(real);
     if (status.phase === "Running") return expect(codes(answer)).toEqual(["healthy"]);
     const { words, decisions } = only(answer, "refused");
     expect(words[0]).toMatchObject({ reason: status.reason, message: status.message });
@@ -116,13 +116,13 @@ const MEMORY: Readonly<Record<string, FindingCode>> = {
 describe("a real node under memory pressure", () => {
   const all = evictionStories("memory");
   it("tells of each pod what happened to it", () => {
-    expect(Object.fromEntries(all.map((real) => [real.pod, codes(told(real))[0]]))).toEqual(MEMORY);
+    expect(Object.fromEntries(all.map((real) => [real.pod, codes(reportOf(real))[0]]))).toEqual(MEMORY);
   });
   it.each([
     ["m-bu-over", "1027016Ki", "100Mi", ["m-bu-over-low", "m-hi-over"]],
     ["m-bu-over-low", "821484Ki", "50Mi", ["m-hi-over", "p-be-cpu-only"]],
   ])("%s: evicted first by the ranking of then, with its numbers, and who is next", (name, usage, request, next) => {
-    const answer = told(all.find(({ pod }) => pod === name) as RealStory);
+    const answer = reportOf(all.find(({ pod }) => pod === name) as RealStory);
     // its container ended with 0: there is no reason in the status
     expect(answer.pod.phase).toBe("Succeeded");
     const finding = only(answer, "evicted");
@@ -141,7 +141,7 @@ describe("a real node under memory pressure", () => {
   });
   it("refuses pods for a condition that has gone since, which the node's own times tell", () => {
     const { decisions, whatWouldChange, numbers } = only(
-      told(all.find(({ pod }) => pod === "p-be") as RealStory),
+      reportOf(all.find(({ pod }) => pod === "p-be") as RealStory),
       "refused",
     );
     expect(decisions).toMatchObject([{ agrees: true, differs: null }]);
@@ -150,12 +150,12 @@ describe("a real node under memory pressure", () => {
     expect(numbers.again).toBe(false);
   });
   it("did not let running pods in again", () => {
-    const { decisions, numbers } = only(told(all.find(({ pod }) => pod === "m-be-high") as RealStory), "refused");
+    const { decisions, numbers } = only(reportOf(all.find(({ pod }) => pod === "m-be-high") as RealStory), "refused");
     expect(numbers.again).toBe(true);
     expect(decisions).toMatchObject([{ agrees: true, excerpt: { onNode: true } }]);
   });
   it("has no ranking of then where only later stats are there, and says what brings it", () => {
-    const { decisions, missing } = only(told(evictionStories("memory", false)[2] as RealStory), "evicted");
+    const { decisions, missing } = only(reportOf(evictionStories("memory", false)[2] as RealStory), "evicted");
     expect(decisions).toEqual([]);
     expect(missing.map(({ piece }) => piece)).toEqual(["stats"]);
   });
@@ -163,7 +163,7 @@ describe("a real node under memory pressure", () => {
 
 describe("a real node under disk pressure", () => {
   it.each(evictionStories("disk"))("$name: re-admitted, refused, or spared as critical", (real) => {
-    const answer = told(real);
+    const answer = reportOf(real);
     const isCritical = ["static1-n1", "q-be-crit"].includes(real.name);
     expect(codes(answer)).toEqual([isCritical ? "under-pressure" : "refused"]);
     if (isCritical) return;
@@ -178,7 +178,7 @@ describe("a real node under disk pressure", () => {
   });
 });
 
-/** What the story of each captured pod with probes tells, the worst first. */
+/** The findings of each captured pod with probes, the worst first. */
 const PROBES: Readonly<Record<string, readonly FindingCode[]>> = {
   "exec-exit-3-output": ["restarted-by-probe", "crash-loop"],
   "exec-long-output": ["not-ready"],
@@ -201,12 +201,12 @@ const PROBES: Readonly<Record<string, readonly FindingCode[]>> = {
 describe("pods that a real kubelet probed", () => {
   const all = probeStories();
   it("are told of, each", () => {
-    expect(Object.fromEntries(all.map((real) => [real.pod, codes(told(real))]))).toEqual(PROBES);
+    expect(Object.fromEntries(all.map((real) => [real.pod, codes(reportOf(real))]))).toEqual(PROBES);
   });
   it.each(all.filter(({ pod }) => PROBES[pod]?.includes("restarted-by-probe")))(
     "$name: which probe, how often, and the settings would have done it",
     (real) => {
-      const { numbers, words, decisions } = only(told(real), "restarted-by-probe");
+      const { numbers, words, decisions } = only(reportOf(real), "restarted-by-probe");
       const type = real.pod === "startup-never" ? "startup" : "liveness";
       expect(numbers.type).toBe(type);
       expect(numbers.failures).toBeGreaterThanOrEqual(8);
@@ -216,11 +216,11 @@ describe("pods that a real kubelet probed", () => {
     },
   );
   it("in back-off are told how long the kubelet waits", () => {
-    const { numbers } = only(told(all.find(({ pod }) => pod === "live-grace") as RealStory), "crash-loop");
+    const { numbers } = only(reportOf(all.find(({ pod }) => pod === "live-grace") as RealStory), "crash-loop");
     expect(numbers).toEqual({ restarts: 3, exitCode: 137, endedBy: "Error", backOffSeconds: 20 });
   });
   it("too slow an answer asks for a longer timeout", () => {
-    const { whatWouldChange } = only(told(all.find(({ pod }) => pod === "grpc-refused") as RealStory), "not-ready");
+    const { whatWouldChange } = only(reportOf(all.find(({ pod }) => pod === "grpc-refused") as RealStory), "not-ready");
     expect(whatWouldChange).toMatchObject([{ code: "probe_timeout", numbers: { timeoutSeconds: 1 } }]);
   });
 });

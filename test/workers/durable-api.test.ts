@@ -19,7 +19,7 @@ const NODES = new Proxy(env.OBJECTS, {
 const bound = { DB: env.DB, NODES };
 
 /** Has the objects tell the fleet what they would tell it within minutes. */
-async function toldFleet(): Promise<void> {
+async function rolledUpFleet(): Promise<void> {
   const stubs = [...asked.values()];
   asked.clear();
   await Promise.all(stubs.map(runDurableObjectAlarm));
@@ -31,7 +31,7 @@ apiContract("the API inside workerd, over a Durable Object for each node and D1 
   fetch: async (path, init) => {
     const isDeciding =
       init?.method === "POST" && /^\/v1\/(?:decisions\/[a-z]|batch|results|nodes\/.*\/turns)/.test(path);
-    if (!isDeciding) await toldFleet();
+    if (!isDeciding) await rolledUpFleet();
     return worker.fetch(new Request(`https://nodewise.test${path}`, init), bound);
   },
   store: openStore(bound),

@@ -78,14 +78,14 @@ test("the fleet hears of a new decision at once, of the next within a minute, an
   const first = await turn(node, { snapshot: exampleSnapshot(node) });
   expect(await alarmOf(node)).toBeLessThanOrEqual(Date.now());
   await runDurableObjectAlarm(await objectOf(node));
-  const told = Date.now();
+  const count = Date.now();
   const counted = async () =>
     value(await fleet.listDecisions({ node, limit: 9 })).items.map((one) => one.series?.times);
   expect(await counted()).toEqual([undefined]);
-  expect(value(await fleet.listFleet(told - DAY_MS, node))[0]).toMatchObject({ name: node, decisions: 1 });
+  expect(value(await fleet.listFleet(count - DAY_MS, node))[0]).toMatchObject({ name: node, decisions: 1 });
 
   await turn(node, { base: first.snapshotId, changes: { set: { sequence: 7 } } });
-  const minutes = async () => Math.round((((await alarmOf(node)) ?? 0) - told) / 60_000);
+  const minutes = async () => Math.round((((await alarmOf(node)) ?? 0) - count) / 60_000);
   expect(await minutes()).toBe(10);
   expect(await counted()).toEqual([undefined]);
   await turn(node, { snapshot: exampleSnapshot(node, { kubeletConfiguration: { kubeReserved: { cpu: "900m" } } }) });
@@ -93,8 +93,8 @@ test("the fleet hears of a new decision at once, of the next within a minute, an
 
   await runDurableObjectAlarm(await objectOf(node));
   expect(await counted()).toEqual([undefined, 2]);
-  const [own] = value(await store.listFleet(told - DAY_MS, node));
-  expect(value(await fleet.listFleet(told - DAY_MS, node))[0]).toEqual(own);
+  const [own] = value(await store.listFleet(count - DAY_MS, node));
+  expect(value(await fleet.listFleet(count - DAY_MS, node))[0]).toEqual(own);
   expect(own).toMatchObject({ decisions: 3 });
 });
 

@@ -80,12 +80,12 @@ export function endedStatuses(
   const lastTried = init.findLastIndex((s) => s.state.waiting === undefined || s.lastState.terminated !== undefined);
   const tried = Math.max(0, lastTried);
   return {
-    init: init.map((s, i) => (i <= tried ? lost(s) : s)),
-    own: hasInitialized(pod, init, own) ? own.map(lost) : own,
+    init: init.map((s, i) => (i <= tried ? withLostState(s) : s)),
+    own: hasInitialized(pod, init, own) ? own.map(withLostState) : own,
   };
 }
 
-const lost = (s: ContainerStatus): ContainerStatus =>
+const withLostState = (s: ContainerStatus): ContainerStatus =>
   s.state.terminated === undefined
     ? { ...s, state: { terminated: { exitCode: LOST_CODE, reason: LOST, message: LOST_MESSAGE } } }
     : s;

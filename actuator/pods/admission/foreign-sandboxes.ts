@@ -92,7 +92,7 @@ function leftOf({ record }: KnownPod, before: TakenName | undefined, nowMs: numb
 export const DEVICES_HELD = "DevicesHeldElsewhere";
 
 /** A device that a kubelet assigned to a container. */
-export interface GivenDevices {
+export interface KubeletDevices {
   readonly podUid: string;
   readonly resourceName: string;
 }
@@ -101,7 +101,7 @@ export interface GivenDevices {
  * Devices and their holders, from the checkpoint that a kubelet left beside its plugins; empty if there is no checkpoint. Error:
  * why it cannot be read.
  */
-export function kubeletsDevices(pluginsDirectory: string): Result<readonly GivenDevices[], string> {
+export function kubeletsDevices(pluginsDirectory: string): Result<readonly KubeletDevices[], string> {
   const path = join(pluginsDirectory, DEVICE_CHECKPOINT);
   const files = machineFiles("/");
   const text = files.optionalText(path);
@@ -119,7 +119,7 @@ export function kubeletsDevices(pluginsDirectory: string): Result<readonly Given
 export function whyDevicesHeld(
   pod: RunnablePod,
   foreign: readonly ForeignSandbox[],
-  given: () => Result<readonly GivenDevices[], string>,
+  given: () => Result<readonly KubeletDevices[], string>,
 ): string | null {
   const wanted = foreign.length === 0 ? [] : requiredResources(pod);
   if (wanted.length === 0) return null;

@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
 import {
-  type Answered,
   OWNER,
   type PodRuntime,
   type RuntimeContainer,
   type RuntimePod,
   type RuntimePods,
+  type RuntimeResult,
 } from "../../containerd/cri.ts";
 import { socketPathOf } from "../../core/addresses.ts";
 
@@ -25,7 +25,7 @@ interface ForeignSandboxRef {
   readonly sandboxId: string;
   readonly name: string;
 }
-interface Ended extends ForeignSandboxRef {
+interface EndedSandbox extends ForeignSandboxRef {
   readonly seenAtMs: number;
 }
 
@@ -108,7 +108,7 @@ class StopWatch {
   readonly created = new Map<string, ForeignSandboxRef>();
   running = new Map<string, ForeignSandboxRef>();
   /** Containers known to have ended by themselves. */
-  #ended = new Map<string, Ended>();
+  #ended = new Map<string, EndedSandbox>();
   readonly #asked = new Set<string>();
   readonly #owner: string;
   readonly #onStop: (stop: ForeignStop) => void;
@@ -119,7 +119,7 @@ class StopWatch {
     this.#onStop = onStop;
   }
 
-  async asked<T>(id: string, work: () => Answered<T>): Answered<T> {
+  async asked<T>(id: string, work: () => RuntimeResult<T>): RuntimeResult<T> {
     this.#asked.add(id);
     return work();
   }

@@ -24,7 +24,7 @@ import {
   WAITS_FOR_VICTIMS,
 } from "./admission-queue.ts";
 import { DeviceReallocator, persistNext } from "./device-reallocator.ts";
-import { DEVICES_HELD, type ForeignSandboxes, type GivenDevices, whyDevicesHeld } from "./foreign-sandboxes.ts";
+import { DEVICES_HELD, type ForeignSandboxes, type KubeletDevices, whyDevicesHeld } from "./foreign-sandboxes.ts";
 import type { HostPorts } from "./host-ports.ts";
 import type { NodeSnapshotter } from "./node-snapshotter.ts";
 import type { OtherKubelet } from "./other-kubelet.ts";
@@ -113,7 +113,7 @@ interface Deps {
   /** The devices; absent: no device plugins are served. */
   readonly devices?: NodeDevices;
   /** The devices that pods hold according to a kubelet's files. Absent: none. */
-  readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
+  readonly kubeletsDevices?: () => Result<readonly KubeletDevices[], string>;
   readonly otherKubelet?: Pick<OtherKubelet, "view">;
 }
 type ReleaseDeps = Pick<Deps, "client" | "files" | "devices">;

@@ -83,7 +83,7 @@ export function cgroupView({ cgroups, applied }: Pick<PassReport, "cgroups" | "a
   };
 }
 
-interface Filling extends PodCgroups {
+interface CgroupViewDraft extends PodCgroups {
   readonly values: Map<string, CgroupValues>;
   readonly containers: Map<string, string>;
   readonly byId: Map<string, CgroupValues>;
@@ -93,7 +93,7 @@ const isFault = ({ status, code }: StepResult): boolean =>
   (status === "failed" || status === "skipped" || status === "rolled_back") && code !== "no_such_file";
 
 function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
-  const pods = new Map<string, Filling>();
+  const pods = new Map<string, CgroupViewDraft>();
   // a failed step says more than those skipped because of it
   const sorted = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
   const faultAt = new Map(sorted.map(({ step, message }) => [step.path, message]));

@@ -68,7 +68,7 @@ const LONGEST = 128;
  * Detects a reboot: after a reboot, or if it cannot be ruled out, plugins' answers are dropped. Error: the result could not
  * be written, which is required before any answer is used.
  */
-function voidAfterReboot(assignments: DeviceAssignments, bootId: string): Result<null, string> {
+function invalidateAfterReboot(assignments: DeviceAssignments, bootId: string): Result<null, string> {
   const file = join(assignments.directory, "device-plugins", "boot_id");
   if (bootId !== "" && bootIn(file) === bootId) return ok(null);
   // in this order, a crash between the two only asks plugins again
@@ -126,7 +126,7 @@ export class CheckpointMaintenance {
   /** Why plugins' answers may not be used; null: they may be used. */
   voidAfterReboot(): Result<never, DeviceFault> | null {
     if (this.#isOfThisBoot) return null;
-    const settled = voidAfterReboot(this.#deps.assignments, this.#deps.bootId);
+    const settled = invalidateAfterReboot(this.#deps.assignments, this.#deps.bootId);
     this.#isOfThisBoot = settled.ok;
     this.#fault = settled.ok ? null : settled.error;
     return settled.ok ? null : err(checkpointNotWritten(settled.error));

@@ -154,11 +154,14 @@ type PluginsSeen = ReadonlyMap<string, PluginState>;
 export function pluginEvents(before: PluginsSeen, states: readonly PluginState[]): readonly DeviceEvent[] {
   return states.flatMap((now) => {
     const was = before.get(now.resource);
-    return was === now ? [] : [...comings(was, now), ...flips(was, now), ...goings(was, now)];
+    return was === now ? [] : [...registrationEvents(was, now), ...healthEvents(was, now), ...goings(was, now)];
   });
 }
 
-function comings(was: PluginState | undefined, { resource, generation, endpoint, listed, devices }: PluginState) {
+function registrationEvents(
+  was: PluginState | undefined,
+  { resource, generation, endpoint, listed, devices }: PluginState,
+) {
   if (was?.generation === generation) return [];
   return [
     { kind: "registered", resource, endpoint, ...(listed ? { count: devices.length } : {}) } satisfies DeviceEvent,
@@ -176,7 +179,7 @@ function goings(was: PluginState | undefined, now: PluginState): readonly Device
 }
 
 /** Changes of health; a plugin's first list is not a change. */
-function flips(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
+function healthEvents(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
   if (was === undefined || was.history === now.history) return [];
   const isFirst = was.devices.length === 0 && !was.listed;
   const fresh = since(was.history, now.history).filter(({ from }) => !(isFirst && from === null));

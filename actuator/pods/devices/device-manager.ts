@@ -19,13 +19,13 @@ import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
 import { noCounters } from "../../status/counters.ts";
 import { DEVICES_ANNOTATION, devicesAnnotation, entriesOf, withRegistered } from "./checkpoint-entries.ts";
+import type { PluginCalls } from "./device-allocator.ts";
 import { DeviceAssignments } from "./device-assignments.ts";
 import {
+  type DeviceManagerComponents,
   type DeviceManagerDeps,
-  type DeviceManagerParts,
-  deviceManagerParts,
-  type PluginCalls,
-} from "./device-manager-parts.ts";
+  deviceManagerComponents,
+} from "./device-manager-components.ts";
 import { deviceRequirements, requiredResources } from "./device-requirements.ts";
 import { DeviceHistory } from "./history.ts";
 import type { MissingAllocations } from "./missing-allocations.ts";
@@ -48,7 +48,7 @@ import { type LivingPod, type VanishedDevices, vanishedDevices } from "./recorde
 export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly host: DevicePluginHost;
   readonly #deps: DeviceManagerDeps;
-  readonly #parts: DeviceManagerParts;
+  readonly #components: DeviceManagerComponents;
   readonly #life = new AbortController();
   readonly #startedAt: string;
   #pluginsSeen = "";
@@ -62,25 +62,25 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     this.#deps = deps;
     this.host = host;
     this.#startedAt = new Date(clock.nowMs()).toISOString();
-    this.#parts = deviceManagerParts(deps);
+    this.#components = deviceManagerComponents(deps);
     const unlisten = [
-      host.onChange(() => this.#parts.changes.changed()),
-      host.onFault((fault) => this.#parts.faults.add(fault)),
+      host.onChange(() => this.#components.changes.changed()),
+      host.onFault((fault) => this.#components.faults.add(fault)),
     ];
     this.#unlisten = () => {
       for (const stop of unlisten) stop();
     };
-    this.#parts.maintenance.voidAfterReboot();
+    this.#components.maintenance.voidAfterReboot();
     // pods that wait for a plugin are refused from then on
-    void clock.sleep(waitMs, this.#life.signal).then(() => this.#parts.changes.changed());
+    void clock.sleep(waitMs, this.#life.signal).then(() => this.#components.changes.changed());
   }
 
   get version(): number {
-    return this.#parts.changes.version;
+    return this.#components.changes.version;
   }
   /** Calls the listener when `version` has increased, at most four times a second. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
-    return this.#parts.changes.onChange(listener);
+    return this.#components.changes.onChange(listener);
   }
 
   /**
@@ -88,18 +88,18 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
    * devices of a resource that pods hold changed their health. Other changes can wait for the next sync.
    */
   needsSync(): boolean {
-    const held = new Set(this.#parts.assignments.now().entries?.map(({ resourceName }) => resourceName));
+    const held = new Set(this.#components.assignments.now().entries?.map(({ resourceName }) => resourceName));
     const flipsText = (s: PluginState): string => (held.has(s.resource) ? ` ${s.flips}` : "");
     const states = this.host.states();
     const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}${flipsText(s)}`).join();
     const isOther = plugins !== this.#pluginsSeen;
     this.#pluginsSeen = plugins;
-    return isOther || this.#isAwaited || this.#parts.missing.toReallocate().size > 0;
+    return isOther || this.#isAwaited || this.#components.missing.toReallocate().size > 0;
   }
 
   snapshot(podUid?: string): DeviceSnapshot {
-    if (podUid !== undefined) this.#parts.assignments.restorePod(podUid);
-    const devicePlugins = this.#parts.preferredRequests.withPreferred(this.host.plugins(), podUid);
+    if (podUid !== undefined) this.#components.assignments.restorePod(podUid);
+    const devicePlugins = this.#components.preferredRequests.withPreferred(this.host.plugins(), podUid);
     return { devices: this.host.devices(), devicePlugins, kubelet: { startedAt: this.#startedAt } };
   }
 
@@ -109,86 +109,89 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
    */
   amounts(): ReadonlyMap<string, ResourceAmount> {
     const now = this.host.amounts();
-    const away = [...this.#parts.plugins.known()].filter((resource) => !now.has(resource));
+    const away = [...this.#components.plugins.known()].filter((resource) => !now.has(resource));
     return new Map([...now, ...away.map((resource) => [resource, { capacity: 0, allocatable: 0 }] as const)]);
   }
 
   /** `allocatedResourcesStatus` by container; undefined: the pod has no devices. */
   health(pod: RunnablePod): ContainerHealth | undefined {
     if (deviceRequirements(pod).size === 0) return undefined;
-    return pluginHealth(entriesOf(this.#parts.assignments.now(), pod.uid), this.host.states());
+    return pluginHealth(entriesOf(this.#components.assignments.now(), pod.uid), this.host.states());
   }
 
   whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {
     if (deviceRequirements(pod).size === 0) return null;
     this.#isAwaited = true;
-    this.#parts.events.named(pod);
-    const unwritten = this.#parts.maintenance.whyUnwritten();
+    this.#components.events.named(pod);
+    const unwritten = this.#components.maintenance.whyUnwritten();
     if (unwritten !== null) return { ...unwritten, isReported: false };
-    return whyPending({ plugins: this.#parts.plugins, missing: this.#parts.missing, waitMs: this.#deps.waitMs }, pod);
+    return whyPending(
+      { plugins: this.#components.plugins, missing: this.#components.missing, waitMs: this.#deps.waitMs },
+      pod,
+    );
   }
 
   isChosenByPlugin(pod: RunnablePod): boolean {
-    return isChosenByPlugin(this.#parts.plugins, pod);
+    return isChosenByPlugin(this.#components.plugins, pod);
   }
   hasFailed(podUid: string): boolean {
-    return this.#parts.preferredRequests.hasFailed(podUid);
+    return this.#components.preferredRequests.hasFailed(podUid);
   }
   registrationOf(pod: RunnablePod): string {
-    return registrationOf(this.#parts.plugins, pod);
+    return registrationOf(this.#components.plugins, pod);
   }
   recover(living: readonly LivingPod[]): void {
-    for (const { pod } of living) if (deviceRequirements(pod).size > 0) this.#parts.events.named(pod);
-    this.#parts.missing.recover(living);
+    for (const { pod } of living) if (deviceRequirements(pod).size > 0) this.#components.events.named(pod);
+    this.#components.missing.recover(living);
   }
   toReallocate(): ReadonlyMap<string, ReadonlySet<string>> {
-    return this.#parts.missing.toReallocate();
+    return this.#components.missing.toReallocate();
   }
   reallocated(podUid: string, why: string | null): void {
-    this.#parts.missing.reallocated(podUid, why);
-    if (why === null) this.#parts.changes.changed();
+    this.#components.missing.reallocated(podUid, why);
+    if (why === null) this.#components.changes.changed();
   }
   slowCalls(): ReadonlyMap<string, DeviceFault> {
-    return this.#parts.calls.slow();
+    return this.#components.calls.slow();
   }
   vanished(): readonly VanishedDevices[] {
-    return vanishedDevices(this.#parts.assignments.now(), this.host.states());
+    return vanishedDevices(this.#components.assignments.now(), this.host.states());
   }
 
   askPreferred(podUid: string, questions: readonly PreferredAllocationRequest[]): boolean {
-    return this.#parts.preferredRequests.ask(podUid, questions);
+    return this.#components.preferredRequests.ask(podUid, questions);
   }
   forget(podUid: string): void {
-    this.#parts.preferredRequests.forget(podUid);
+    this.#components.preferredRequests.forget(podUid);
   }
   withResponses(next: unknown): unknown {
-    return this.#parts.assignments.withResponses(next);
+    return this.#components.assignments.withResponses(next);
   }
 
   problems(): readonly Problem[] {
-    const faults = this.#parts.faults.standing().map((message): Problem => ({ from: "devices", message }));
-    const lost = this.#parts.missing.standing().map((message): Problem => ({ from: "state-files", message }));
+    const faults = this.#components.faults.standing().map((message): Problem => ({ from: "devices", message }));
+    const lost = this.#components.missing.standing().map((message): Problem => ({ from: "state-files", message }));
     const gone = this.vanished().map(({ podUid, message }): Problem => {
-      return { from: "devices", message: `pod ${this.#parts.events.nameOf(podUid)}: ${message}` };
+      return { from: "devices", message: `pod ${this.#components.events.nameOf(podUid)}: ${message}` };
     });
     return [
       ...faults,
-      ...this.#parts.maintenance.problems(),
+      ...this.#components.maintenance.problems(),
       ...lost,
       ...gone,
-      ...assignmentProblems(this.#parts.assignments, this.#parts.events.leaks),
+      ...assignmentProblems(this.#components.assignments, this.#components.events.leaks),
     ];
   }
 
   update(living: ReadonlySet<string>): void {
     this.#isAwaited = false;
-    this.#parts.events.record(living);
-    if (this.#parts.maintenance.run()) this.#parts.changes.changed();
-    if (this.#parts.maintenance.voidAfterReboot() !== null) return;
+    this.#components.events.record(living);
+    if (this.#components.maintenance.run()) this.#components.changes.changed();
+    if (this.#components.maintenance.voidAfterReboot() !== null) return;
     // an unreadable file is left for people to inspect, until a device is assigned again
-    if (this.#parts.assignments.fault() !== null) return;
-    const healthy = (resource: string) => healthyOf(this.#parts.plugins.stateOf(resource));
-    this.#parts.assignments.edit((now) => withRegistered(now, this.#parts.plugins.known(), healthy));
+    if (this.#components.assignments.fault() !== null) return;
+    const healthy = (resource: string) => healthyOf(this.#components.plugins.stateOf(resource));
+    this.#components.assignments.edit((now) => withRegistered(now, this.#components.plugins.known(), healthy));
   }
 
   async allocate(
@@ -197,11 +200,12 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     starting?: ReadonlySet<string>,
   ): Promise<Result<null, DeviceFault>> {
     if (deviceRequirements(pod).size === 0) return ok(null);
-    this.#parts.events.named(pod);
-    this.#parts.events.recordAllocations();
+    this.#components.events.named(pod);
+    this.#components.events.recordAllocations();
     const prepared =
-      this.#parts.maintenance.voidAfterReboot() ?? (await this.#parts.allocator.prepare(pod, signal, starting));
-    this.#parts.events.recordAllocations();
+      this.#components.maintenance.voidAfterReboot() ??
+      (await this.#components.allocator.prepare(pod, signal, starting));
+    this.#components.events.recordAllocations();
     return prepared;
   }
 
@@ -211,23 +215,24 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   ): Promise<Result<DeviceOptions | null, DeviceFault>> {
     if (!deviceRequirements(pod).has(container.name)) return ok(null);
     const { host, waitMs } = this.#deps;
-    const onConflict = (conflict: DeviceConflict): void => this.#parts.conflicts.report(pod, container.name, conflict);
+    const onConflict = (conflict: DeviceConflict): void =>
+      this.#components.conflicts.report(pod, container.name, conflict);
     const deps = {
       host,
-      assignments: this.#parts.assignments,
-      plugins: this.#parts.plugins,
-      calls: this.#parts.calls,
+      assignments: this.#components.assignments,
+      plugins: this.#components.plugins,
+      calls: this.#components.calls,
       waitMs,
       onConflict,
     };
-    return this.#parts.maintenance.voidAfterReboot() ?? runContainerOptions(deps, pod, container);
+    return this.#components.maintenance.voidAfterReboot() ?? runContainerOptions(deps, pod, container);
   }
 
   /** Stops notifications, ends all calls to plugins, and removes kubelet.sock. */
   close(): void {
     this.#life.abort();
     this.#unlisten();
-    this.#parts.changes.close();
+    this.#components.changes.close();
     this.host.close();
   }
 }

@@ -25,7 +25,7 @@ export class ManagerFiles {
   #files: StateFiles;
   #version = 1;
   /** The last text of each file that could not be written. */
-  readonly #unwritten = new Map<string, Unwritten>();
+  readonly #unwritten = new Map<string, PendingWrite>();
 
   constructor(directory: string) {
     this.directory = directory;
@@ -126,7 +126,7 @@ export class ManagerFiles {
   }
 }
 
-interface Unwritten {
+interface PendingWrite {
   readonly message: string;
   /** Null: the text is too large, and is never tried again unchanged. */
   readonly text: string | null;

@@ -36,7 +36,7 @@ const MANY_PER_SECOND = 100;
 const FLAGS = ["--opt", "--maglev", "--no-optimize-for-size", "--no-flush-baseline-code"];
 
 /** Switches the optimizing compilers on for good, once the daemon probes so often that it needs them. */
-export class Compilers {
+export class OptimizingCompilers {
   readonly #set: (flag: string) => void;
   #areOn = false;
 
@@ -65,7 +65,7 @@ interface LiveProbesOptions {
 /** The probes of the pods that this daemon runs, and their results. */
 class LiveProbes implements PodProbes {
   readonly #options: LiveProbesOptions;
-  readonly #compilers = new Compilers();
+  readonly #compilers = new OptimizingCompilers();
   readonly #versions = new Map<string, number>();
   /** The container ids by pod and container, as last seen: results of other instances are not reported. */
   readonly #ids = new Map<string, ReadonlyMap<string, string | null>>();

@@ -36,7 +36,7 @@ interface NodeOfPods {
   /** Optional features that are served; undefined: none. */
   readonly serves: Served | undefined;
 }
-type Checked = ReadonlyMap<unknown, RunnablePod | RefusedManifest>;
+type CheckedObjects = ReadonlyMap<unknown, RunnablePod | RefusedManifest>;
 
 /** Checks the pods of a source; unchanged objects are not checked again. Null: the source could not be read. */
 export function desiredPodsReader(
@@ -44,7 +44,7 @@ export function desiredPodsReader(
   profile: Profile,
   serves?: Served,
 ): (read: PodsRead) => DesiredPods | null {
-  let checked: Checked = new Map();
+  let checked: CheckedObjects = new Map();
   let last: { readonly read: PodsRead; readonly desired: DesiredPods } | null = null;
   return (read) => {
     if (read.pods === null) return null;
@@ -62,7 +62,7 @@ export function desiredPodsReader(
   };
 }
 
-function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
+function desiredOf(read: PodsRead, checked: CheckedObjects): DesiredPods {
   const pods = new Map<string, RunnablePod>();
   const files = new Map<string, string>();
   const refused: RefusedManifest[] = [];

@@ -53,14 +53,14 @@ export interface KnownPod {
   readonly runtimePod: RuntimePod | null;
 }
 /** The outcome of a pod's last sync. */
-export interface Worked {
+export interface SyncOutcome {
   readonly errors: Readonly<Record<string, StartError>>;
   readonly heldBack: readonly ContainerBackOff[];
   readonly starting: ReadonlySet<string>;
 }
 /** A computed status with its inputs. */
 interface CachedStatus extends Pick<KnownPod, "record" | "runtimePod"> {
-  readonly worked: Worked;
+  readonly synced: SyncOutcome;
   /** The version of its probe results. */
   readonly probed: number;
   /** The device health as JSON. */
@@ -69,7 +69,7 @@ interface CachedStatus extends Pick<KnownPod, "record" | "runtimePod"> {
   /** True: computed again from itself, the status did not change. */
   readonly isSettled: boolean;
 }
-const NOTHING_WORKED: Worked = { errors: {}, heldBack: [], starting: new Set() };
+const NO_SYNC_OUTCOME: SyncOutcome = { errors: {}, heldBack: [], starting: new Set() };
 
 /** `owner`: the label value of the daemon's own sandboxes and containers. */
 interface NodeNames {
@@ -83,7 +83,7 @@ export class PodSet {
   readonly records: ReadonlyPodRecords;
   readonly #node: NodeNames;
   readonly #read = perObject((object: object) => runnablePod(object, null, { draDrivers: true }));
-  readonly #worked = new Map<string, Worked>();
+  readonly #syncOutcomes = new Map<string, SyncOutcome>();
   readonly #statuses = new Map<string, CachedStatus>();
   readonly #complete: CompleteContainer;
   readonly #probes: PodProbes;
@@ -165,14 +165,14 @@ export class PodSet {
     return read.ok ? read.value : null;
   }
 
-  worked(uid: string): Worked {
-    return this.#worked.get(uid) ?? NOTHING_WORKED;
+  syncOutcome(uid: string): SyncOutcome {
+    return this.#syncOutcomes.get(uid) ?? NO_SYNC_OUTCOME;
   }
-  updateWork(uid: string, worked: Partial<Worked>): void {
-    this.#worked.set(uid, { ...this.worked(uid), ...worked });
+  updateSyncOutcome(uid: string, outcome: Partial<SyncOutcome>): void {
+    this.#syncOutcomes.set(uid, { ...this.syncOutcome(uid), ...outcome });
   }
   forget(uid: string): void {
-    this.#worked.delete(uid);
+    this.#syncOutcomes.delete(uid);
     this.#statuses.delete(uid);
   }
 
@@ -180,14 +180,14 @@ export class PodSet {
   statusOf(known: KnownPod, nowMs: number): PodStatus {
     const { uid, pod, record, runtimePod } = known;
     const cached = this.#statuses.get(uid);
-    const worked = this.worked(uid);
+    const synced = this.syncOutcome(uid);
     const probed = this.#probes.versionOf(uid);
     const its = this.#health?.health(pod);
     const health = its && JSON.stringify(its);
     const isOfThese =
       cached?.record === record &&
       cached.runtimePod === runtimePod &&
-      cached.worked === worked &&
+      cached.synced === synced &&
       cached.probed === probed &&
       cached.health === health;
     if (cached?.isSettled && isOfThese) return cached.status;
@@ -200,12 +200,12 @@ export class PodSet {
       previous,
       probeResults: this.#probes.resultsOf(uid),
       health: its,
-      ...worked,
+      ...synced,
     });
     // a status that equals the last one is not computed again: its times change only with the state
     const isSettled = previous !== null && JSON.stringify(made) === JSON.stringify(previous);
     const status = isSettled ? previous : made;
-    this.#statuses.set(uid, { record, runtimePod, worked, probed, health, status, isSettled });
+    this.#statuses.set(uid, { record, runtimePod, synced, probed, health, status, isSettled });
     return status;
   }
 

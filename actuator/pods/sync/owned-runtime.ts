@@ -1,5 +1,12 @@
 import { err, ok } from "../../../api/model/result.ts";
-import { type Answered, type Exec, OWNER, POD_UID, type PodRuntime, type RuntimePod } from "../../containerd/cri.ts";
+import {
+  type Exec,
+  OWNER,
+  POD_UID,
+  type PodRuntime,
+  type RuntimePod,
+  type RuntimeResult,
+} from "../../containerd/cri.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
 import { FOREIGN_SANDBOX, foreignSandboxes, whyNameIsTaken } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod, TextMap } from "../../lifecycle/pod.ts";
@@ -45,56 +52,56 @@ export class OwnedRuntime {
     this.#containers = new Set(own?.containers.map(({ id }) => id));
   }
 
-  async runSandbox(config: SandboxConfig): Answered<string> {
+  async runSandbox(config: SandboxConfig): RuntimeResult<string> {
     if (!isOwn(config.labels ?? {}, this.#owner, this.#uid) || config.metadata.uid !== this.#uid)
       return refused("RunPodSandbox", "its labels do not name this daemon and the pod");
     const free = await this.#isFree("RunPodSandbox");
     return free.ok ? this.#made(this.#sandboxes, await this.#runtime.runSandbox(config)) : free;
   }
-  async createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): Answered<string> {
+  async createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): RuntimeResult<string> {
     if (!this.#sandboxes.has(sandboxId)) return refused("CreateContainer", notOwn("sandbox", sandboxId));
     if (!isOwn(config.labels ?? {}, this.#owner, this.#uid))
       return refused("CreateContainer", "its labels do not name this daemon and the pod");
     return this.#made(this.#containers, await this.#runtime.createContainer(sandboxId, config, sandbox));
   }
-  async startContainer(id: string): Answered<null> {
+  async startContainer(id: string): RuntimeResult<null> {
     return this.#ofContainer("StartContainer", id, async () => {
       const free = await this.#isFree("StartContainer");
       return free.ok ? this.#runtime.startContainer(id) : free;
     });
   }
-  async exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec> {
+  async exec(id: string, command: readonly string[], timeoutSeconds: number): RuntimeResult<Exec> {
     return this.#ofContainer("ExecSync", id, () => this.#runtime.exec(id, command, timeoutSeconds));
   }
-  async stopContainer(id: string, graceSeconds: number): Answered<null> {
+  async stopContainer(id: string, graceSeconds: number): RuntimeResult<null> {
     return this.#ofContainer("StopContainer", id, () => this.#runtime.stopContainer(id, graceSeconds));
   }
-  async removeContainer(id: string): Answered<null> {
+  async removeContainer(id: string): RuntimeResult<null> {
     return this.#ofContainer("RemoveContainer", id, () => this.#runtime.removeContainer(id));
   }
-  async stopSandbox(id: string): Answered<null> {
+  async stopSandbox(id: string): RuntimeResult<null> {
     return this.#ofSandbox("StopPodSandbox", id, () => this.#runtime.stopSandbox(id));
   }
-  async removeSandbox(id: string): Answered<null> {
+  async removeSandbox(id: string): RuntimeResult<null> {
     return this.#ofSandbox("RemovePodSandbox", id, () => this.#runtime.removeSandbox(id));
   }
 
   /** Checks that the pod runs nowhere else: another user of the runtime may have started it since the last look. */
-  async #isFree(call: string): Answered<null> {
+  async #isFree(call: string): RuntimeResult<null> {
     if (this.#pod === null) return ok(null);
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
     const why = whyNameIsTaken(this.#pod, foreignSandboxes(held.value, this.#owner));
     return why === null ? ok(null) : err({ call, code: FOREIGN_SANDBOX, message: why });
   }
-  #made(ids: Set<string>, made: Awaited<Answered<string>>): Awaited<Answered<string>> {
+  #made(ids: Set<string>, made: Awaited<RuntimeResult<string>>): Awaited<RuntimeResult<string>> {
     if (made.ok) ids.add(made.value);
     return made;
   }
-  async #ofContainer<T>(call: string, id: string, work: () => Answered<T>): Answered<T> {
+  async #ofContainer<T>(call: string, id: string, work: () => RuntimeResult<T>): RuntimeResult<T> {
     return this.#containers.has(id) ? work() : refused(call, notOwn("container", id));
   }
-  async #ofSandbox<T>(call: string, id: string, work: () => Answered<T>): Answered<T> {
+  async #ofSandbox<T>(call: string, id: string, work: () => RuntimeResult<T>): RuntimeResult<T> {
     return this.#sandboxes.has(id) ? work() : refused(call, notOwn("sandbox", id));
   }
 }

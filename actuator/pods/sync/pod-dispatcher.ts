@@ -16,12 +16,12 @@ import type { ForeignSandboxes } from "../admission/foreign-sandboxes.ts";
 import type { OtherKubelet } from "../admission/other-kubelet.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { CgroupView, PodCgroups } from "../cgroups/cgroup-view.ts";
-import { CALL_REASONS } from "../devices/device-manager-parts.ts";
+import { CALL_REASONS } from "../devices/device-allocator.ts";
 import { type NodeClaimsPort, PREPARING_CLAIMS, UNPREPARING_CLAIMS } from "../devices/pod-claims.ts";
 import { CHECKPOINT_NOT_WRITTEN, type NodeDevices, REALLOCATING, WAITING_FOR_PLUGIN } from "../devices/port.ts";
 import type { PodClock } from "../pod-clock.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import { type KnownPod, NOT_PROBED, type PodProbes, type PodSet, type Worked } from "../records/pod-set.ts";
+import { type KnownPod, NOT_PROBED, type PodProbes, type PodSet, type SyncOutcome } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 import type { ResizeActuator } from "../resize/actuator.ts";
 import type { ContainerFault } from "./images.ts";
@@ -60,10 +60,10 @@ interface Settings {
 }
 
 /** The change that ends a pod's back-off early: of any plugin or driver or its answers; of the DRA drivers; none. */
-type Awaited = "answers" | "drivers" | "nothing";
+type BackoffTrigger = "answers" | "drivers" | "nothing";
 interface PodBackoff {
   readonly untilMs: number;
-  readonly awaits: Awaited;
+  readonly awaits: BackoffTrigger;
   /** The versions of what the pod waits for, when its back-off began. */
   readonly seen: string;
 }
@@ -105,7 +105,7 @@ class SyncBackoff {
     const leftMs = held.untilMs - this.#deps.clock.nowMs();
     return leftMs > 0 && leftMs <= BACK_OFF_PERIOD_MS && held.seen === this.#versions(held.awaits);
   }
-  #versions(awaits: Awaited): string {
+  #versions(awaits: BackoffTrigger): string {
     const { devices, claims } = this.#deps;
     if (awaits === "nothing") return "";
     return awaits === "drivers" ? `${claims?.drivers}` : `${devices?.version} ${claims?.version}`;
@@ -148,9 +148,9 @@ class DeviceWaits {
   updateSlowCalls(): void {
     for (const [uid, fault] of this.#deps.devices?.slowCalls() ?? []) {
       const starts = this.#starts.get(uid) ?? [];
-      const { errors } = this.#parts.set.worked(uid);
+      const { errors } = this.#parts.set.syncOutcome(uid);
       if (starts.every((name) => errors[name]?.message === fault.message)) continue;
-      this.#parts.set.updateWork(uid, {
+      this.#parts.set.updateSyncOutcome(uid, {
         errors: { ...errors, ...Object.fromEntries(starts.map((name) => [name, fault])) },
       });
     }
@@ -162,12 +162,12 @@ const LINKS_MS = 10_000;
 
 /** Everything that decides what a pod needs, when it last needed nothing and time alone changes nothing. */
 interface Unchanged extends Pick<KnownPod, "runtimePod"> {
-  readonly worked: Worked;
+  readonly synced: SyncOutcome;
   readonly probed: number;
   readonly status: PodStatus;
 }
-const isSame = (quiet: Unchanged | undefined, { runtimePod, worked, probed, status }: Unchanged): boolean =>
-  quiet?.runtimePod === runtimePod && quiet.worked === worked && quiet.probed === probed && quiet.status === status;
+const isSame = (quiet: Unchanged | undefined, { runtimePod, synced, probed, status }: Unchanged): boolean =>
+  quiet?.runtimePod === runtimePod && quiet.synced === synced && quiet.probed === probed && quiet.status === status;
 
 /** Dispatches the work on pods: one piece at a time per pod, several pods at once. */
 export class PodDispatcher {
@@ -232,7 +232,7 @@ export class PodDispatcher {
     const probed = versionOf(uid);
     const now: Unchanged = {
       runtimePod,
-      worked: this.#parts.set.worked(uid),
+      synced: this.#parts.set.syncOutcome(uid),
       probed,
       status: this.#parts.set.statusOf(known, nowMs),
     };
@@ -263,7 +263,7 @@ export class PodDispatcher {
     const starts = [...actions.initToStart, ...actions.toStart].map(({ name }) => name);
     const failed = starts.filter((name) => !resized.has(name));
     if (fault !== null && (actions.createSandbox || starts.length > 0)) {
-      this.#parts.set.updateWork(uid, {
+      this.#parts.set.updateSyncOutcome(uid, {
         errors: Object.fromEntries(starts.map((n) => [n, fault])),
       });
       return;
@@ -322,11 +322,11 @@ export class PodDispatcher {
   /** A fault remains until its container has started. kubelet 1.36: podWorkers leave a pod alone after a failed sync. */
   #updateFaults(uid: string, starts: readonly string[], synced: SyncPodResult): void {
     const { faults, error, started, isCut } = synced;
-    const stand = Object.entries(this.#parts.set.worked(uid).errors).filter(
+    const stand = Object.entries(this.#parts.set.syncOutcome(uid).errors).filter(
       ([name, { reason }]) => !started.includes(name) && !CALL_REASONS.has(reason),
     );
     const errors = { ...Object.fromEntries(stand), ...wholePodErrors(starts, error, faults), ...faults };
-    this.#parts.set.updateWork(uid, { errors });
+    this.#parts.set.updateSyncOutcome(uid, { errors });
     if (isCut || (error === null && Object.keys(faults).length === 0)) this.#backOff.free(uid);
     else this.#backOff.update(uid, synced);
   }
@@ -344,14 +344,14 @@ export class PodDispatcher {
 
   /** Emits one BackOff event for each back-off of a container; the kubelet emits one at each sync. */
   #updateBackOff({ uid, pod }: KnownPod, { heldBack }: PodActions): void {
-    const { heldBack: known } = this.#parts.set.worked(uid);
+    const { heldBack: known } = this.#parts.set.syncOutcome(uid);
     if (known.length === 0 && heldBack.length === 0) return;
     const before = new Set(known.map(({ name, untilMs }) => `${name} ${untilMs}`));
     const events = this.#deps.eventsOf(pod);
     for (const { name, untilMs } of heldBack) {
       if (!before.has(`${name} ${untilMs}`)) events.warning("BackOff", backOffEventMessage(pod, name), name);
     }
-    this.#parts.set.updateWork(uid, { heldBack });
+    this.#parts.set.updateSyncOutcome(uid, { heldBack });
   }
 }
 

@@ -5,7 +5,7 @@ interface Deps {
   /** Called when a piece of work has ended, so that its result can be observed. */
   readonly onWorked: () => void;
 }
-interface Work {
+interface RunningWork {
   readonly stop: AbortController;
   readonly done: Promise<void>;
 }
@@ -13,7 +13,7 @@ interface Work {
 /** The work on pods in progress: one piece at a time per pod. */
 export class PodWorkQueue {
   readonly #deps: Deps;
-  readonly #running = new Map<string, Work>();
+  readonly #running = new Map<string, RunningWork>();
 
   constructor(deps: Deps) {
     this.#deps = deps;

@@ -67,12 +67,12 @@ async function mount(args: readonly string[]): Promise<Result<null, string>> {
   );
 }
 
-interface Ran {
+interface CommandResult {
   /** Null: the command succeeded. */
   readonly status: string | null;
   readonly output: string;
 }
-const run = (file: string, args: readonly string[]): Promise<Ran> =>
+const run = (file: string, args: readonly string[]): Promise<CommandResult> =>
   new Promise((resolve) => {
     execFile(file, args, (error, stdout, stderr) => {
       const status =

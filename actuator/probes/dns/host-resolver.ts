@@ -188,7 +188,7 @@ const isDomainName = (name: string): boolean =>
   /[A-Za-z_-]/.test(name) &&
   /^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.?$/.test(name);
 
-type Found = Result<readonly string[], string>;
+type AddressResult = Result<readonly string[], string>;
 interface NamesDeps {
   /** Path of the hosts file. */
   readonly hosts: string;
@@ -208,7 +208,7 @@ export class HostResolver {
   readonly #hosts: ReadFile<ReadonlyMap<string, readonly string[]>>;
   readonly #conf: ReadFile<ResolvConf>;
   readonly #port: number;
-  readonly #asked = new Map<string, Promise<Found>>();
+  readonly #asked = new Map<string, Promise<AddressResult>>();
   #query: { readonly conf: ResolvConf; readonly query: NameQuery } | undefined;
 
   constructor({ hosts, resolvConf, port }: NamesDeps) {
@@ -218,7 +218,7 @@ export class HostResolver {
   }
 
   /** An address resolves to itself, a name in the hosts file at once. Error: Go's words. */
-  addressesOf(host: string): Found | Promise<Found> {
+  addressesOf(host: string): AddressResult | Promise<AddressResult> {
     if (isIP(host.replace(/%.*$/, "")) !== 0) return ok([host]);
     const key = hostKey(host);
     const filed = this.#hosts.get().get(key) ?? (key === "localhost" ? LOCALHOST : undefined);
@@ -235,7 +235,7 @@ export class HostResolver {
     return this.#asked.has(host);
   }
 
-  async #ask(host: string): Promise<Found> {
+  async #ask(host: string): Promise<AddressResult> {
     const conf = this.#conf.get();
     if (this.#query?.conf !== conf) this.#query = { conf, query: new NameQuery(conf, this.#port) };
     const endMs = performance.now() + LONGEST_MS;

@@ -8,7 +8,7 @@ import { grpcProbe } from "../grpc/grpc.ts";
 import { httpProbe } from "../http/http.ts";
 import { bounded, type ProbeTarget, tcpProbe } from "../net/dial.ts";
 
-interface Waiting {
+interface QueuedAttempt {
   readonly start: () => void;
 }
 
@@ -19,7 +19,7 @@ interface Waiting {
 export class ExecLimit {
   readonly #most: number;
   /** The queues by pod, in the order of the pods' turns. */
-  readonly #queues = new Map<string, Waiting[]>();
+  readonly #queues = new Map<string, QueuedAttempt[]>();
   #running = 0;
   #waiting = 0;
 
@@ -36,7 +36,7 @@ export class ExecLimit {
 
   /** Starts `run`, which must not reject, now or later. Returns a function that cancels it while it waits. */
   add(podUid: string, run: () => Promise<void>): () => void {
-    const waiting: Waiting = { start: () => void this.#run(run) };
+    const waiting: QueuedAttempt = { start: () => void this.#run(run) };
     const queue = this.#queues.get(podUid);
     if (queue === undefined) this.#queues.set(podUid, [waiting]);
     else queue.push(waiting);
@@ -60,7 +60,7 @@ export class ExecLimit {
       const [turn] = this.#queues;
       if (turn === undefined) return;
       const [podUid, queue] = turn;
-      const first = queue.shift() as Waiting;
+      const first = queue.shift() as QueuedAttempt;
       this.#queues.delete(podUid);
       if (queue.length > 0) this.#queues.set(podUid, queue);
       this.#waiting--;
@@ -68,7 +68,7 @@ export class ExecLimit {
     }
   }
 
-  #remove(podUid: string, waiting: Waiting): void {
+  #remove(podUid: string, waiting: QueuedAttempt): void {
     const queue = this.#queues.get(podUid);
     const at = queue?.indexOf(waiting) ?? -1;
     if (queue === undefined || at < 0) return;
@@ -99,7 +99,7 @@ export function execProbe(
     const ran = await exec(target.containerId, expanded, Math.max(1, Math.ceil(timeoutMs / 1000)));
     if (!ran.ok) return ran.error.code === "DEADLINE_EXCEEDED" ? late : { error: errorOf(ran.error) };
     const { exitCode, stdout, stderr } = ran.value;
-    return { result: exitCode === 0 ? "success" : "failure", output: beginning(stdout + stderr) };
+    return { result: exitCode === 0 ? "success" : "failure", output: truncatedOutput(stdout + stderr) };
   };
   return bounded(
     timeoutMs,
@@ -124,7 +124,7 @@ const timedOut = (command: readonly string[], timeoutMs: number): string =>
 const staticPairs = (env: readonly EnvVar[]) =>
   env.map((variable) => ({ key: variable.name, value: "value" in variable ? variable.value : "" }));
 
-function beginning(output: string): string {
+function truncatedOutput(output: string): string {
   const bytes = Buffer.from(output);
   return bytes.length <= MAX_OUTPUT_BYTES ? output : bytes.toString("utf8", 0, MAX_OUTPUT_BYTES);
 }

@@ -88,7 +88,7 @@ class Attempts {
 /** Numbers the probes of one period: each gets the lowest free number, so that they stay evenly spread. */
 export class ProbeSlots {
   readonly #taken = new Map<number, Set<number>>();
-  /** By period: all lower numbers are taken. */
+  /** The lowest number that may be free, by period. */
   readonly #lowest = new Map<number, number>();
 
   take(periodMs: number): number {

@@ -63,7 +63,7 @@ const later = (failure: KnownFailure, ms: number): KnownFailure => ({
 });
 
 /** Containers whose last attempt failed, and which are below their failure threshold. */
-class Failing {
+class FailingContainers {
   readonly #windowMs: number;
   readonly #last = new Map<string, FailedContainer & { readonly atMs: number }>();
 
@@ -124,7 +124,7 @@ export class LivenessStormGuard {
   #known: readonly KnownFailure[];
   #knownIds: ReadonlySet<string>;
   #knownAtMs: number;
-  readonly #failing: Failing;
+  readonly #failing: FailingContainers;
   /** Failures that the previous daemon knew, of containers not probed since. */
   readonly #inherited: Map<string, KnownFailure>;
   /** The killed containers by id, with the time of the kill. */
@@ -141,7 +141,7 @@ export class LivenessStormGuard {
   constructor(deps: LivenessStormGuardDeps) {
     this.#deps = deps;
     const { settings, time, memory } = deps;
-    this.#failing = new Failing(settings.windowSeconds * 1000);
+    this.#failing = new FailingContainers(settings.windowSeconds * 1000);
     this.#known = (memory?.read() ?? []).filter(({ failedAgoMs, heldForMs }) =>
       heldForMs === null ? failedAgoMs <= settings.windowSeconds * 1000 : heldForMs < settings.holdSeconds * 1000,
     );

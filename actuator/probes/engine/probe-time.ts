@@ -48,7 +48,7 @@ export class ProbeTime {
 }
 
 /** An item that a TimerHeap wakes; `at` is its place in the heap (-1: it is not scheduled). */
-export interface Wake {
+export interface TimerItem {
   dueMs: number;
   at: number;
 }
@@ -58,7 +58,7 @@ const GRAIN_MS = 5;
 const MAX_AT_ONCE = 128;
 
 /** Wakes thousands of items with one timer. Times are worker time; each item is woken once, at its time or a little later. */
-export class TimerHeap<T extends Wake> {
+export class TimerHeap<T extends TimerItem> {
   readonly #time: Pick<ProbeTime, "now">;
   readonly #after: ProbeClock["after"];
   readonly #run: (item: T) => void;

@@ -4,7 +4,7 @@ import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ProbeFacts, ProbeName } from "../../status/probe-row.ts";
 import type { ProbeRequest } from "./attempt.ts";
 import { type AttemptKind, attemptKind } from "./history-entry.ts";
-import type { ProbeTime, Wake } from "./probe-time.ts";
+import type { ProbeTime, TimerItem } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod } from "./probed.ts";
 
 /** What is recorded about an attempt that ended. */
@@ -22,7 +22,7 @@ interface ProbeWorkerSpec extends WorkerSpec {
 }
 
 /** One probe of one container while its pod exists: the reducer's state, and the facts shown to people. */
-export class ProbeWorker implements Wake {
+export class ProbeWorker implements TimerItem {
   dueMs = 0;
   at = -1;
   readonly spec: ProbeWorkerSpec;

@@ -255,7 +255,7 @@ async function grpcConnect(
 ): Promise<ClientHttp2Session | undefined> {
   for (let waitMs = FIRST_WAIT_MS; !opened.isOver; waitMs *= FACTOR) {
     const socket = await dial(host, port, opened);
-    const session = socket.ok ? await greeted(socket.value, opened) : undefined;
+    const session = socket.ok ? await sessionWithSettings(socket.value, opened) : undefined;
     if (session !== undefined) return session;
     const stop = new AbortController();
     const waiting = opened.add({ destroy: () => stop.abort() });
@@ -266,7 +266,7 @@ async function grpcConnect(
 }
 
 /** Undefined: the server closed the connection, or speaks another protocol. */
-function greeted(socket: Socket, opened: OpenConnections): Promise<ClientHttp2Session | undefined> {
+function sessionWithSettings(socket: Socket, opened: OpenConnections): Promise<ClientHttp2Session | undefined> {
   return new Promise((resolve) => {
     const options = { createConnection: () => socket, settings: { enablePush: false } };
     const session = opened.add(connect("http://localhost", options));

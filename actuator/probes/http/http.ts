@@ -44,7 +44,7 @@ const REFUSED = Symbol("refused");
 function exchangeHttp2(
   socket: TLSSocket,
   request: WireRequest,
-  { wanted }: Listening,
+  { wanted }: ExchangeHooks,
   opened: OpenConnections,
 ): Promise<Exchanged | typeof REFUSED> {
   return new Promise((resolve) => {
@@ -149,7 +149,7 @@ function sentForm(request: HttpRequest): Result<PreparedRequest, string> {
 }
 
 /** Connects, sends the request, and closes; it uses HTTP/2 if a TLS server accepts it, as the kubelet's client does. */
-function exchange(request: PreparedRequest, listening: Listening, opened: OpenConnections): Promise<Exchanged> {
+function exchange(request: PreparedRequest, listening: ExchangeHooks, opened: OpenConnections): Promise<Exchanged> {
   if (request.isSecure) return exchangeSecure(request, listening, opened);
   // most probes take this path: no promise between connecting and the response
   return new Promise((resolve) => {
@@ -166,7 +166,7 @@ const MAX_RETRIES = 6;
 
 async function exchangeSecure(
   request: SecureRequest,
-  listening: Listening,
+  listening: ExchangeHooks,
   opened: OpenConnections,
 ): Promise<Exchanged> {
   for (let retry = 0; ; retry++) {
@@ -174,11 +174,11 @@ async function exchangeSecure(
     if (exchanged !== REFUSED) return exchanged;
     if (retry === MAX_RETRIES) return none(streamFault(constants.NGHTTP2_REFUSED_STREAM));
     listening.onStage("retry");
-    if (retry > 0) await waited(2 ** (retry - 1) * 1000, opened);
+    if (retry > 0) await delay(2 ** (retry - 1) * 1000, opened);
   }
 }
 /** Never resolves if the attempt ends first. */
-const waited = (ms: number, opened: OpenConnections): Promise<void> =>
+const delay = (ms: number, opened: OpenConnections): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     opened.add({ destroy: () => clearTimeout(timer) });
@@ -186,7 +186,7 @@ const waited = (ms: number, opened: OpenConnections): Promise<void> =>
 
 async function exchangeSecureOnce(
   request: SecureRequest,
-  listening: Listening,
+  listening: ExchangeHooks,
   opened: OpenConnections,
 ): Promise<Exchanged | typeof REFUSED> {
   const { host, port, wire, text } = request;
@@ -350,7 +350,7 @@ interface Exchanged {
 }
 /** The stage of a request: the error text at a timeout depends on it. */
 type Stage = "answer" | "handshake" | "retry";
-interface Listening {
+interface ExchangeHooks {
   /** The number of bytes of the body to read, decided by the head. */
   readonly wanted: (head: HttpHead) => number;
   /** Called for requests over TLS only. */
@@ -364,7 +364,7 @@ interface Listening {
 function exchangeHttp1(
   socket: Socket,
   request: string,
-  listening: Listening,
+  listening: ExchangeHooks,
   opened: OpenConnections,
 ): Promise<Exchanged> {
   const ends = addressesOf(socket);
@@ -378,7 +378,7 @@ function exchangeHttp1(
 function exchangePlain(
   socket: PlainSocket,
   request: string,
-  listening: Listening,
+  listening: ExchangeHooks,
   opened: OpenConnections,
   done: (exchanged: Exchanged) => void,
 ): void {
@@ -389,7 +389,7 @@ function exchangePlain(
 function asked(
   socket: Socket,
   request: string,
-  { wanted }: Listening,
+  { wanted }: ExchangeHooks,
   opened: OpenConnections,
   endsNow: () => SocketAddresses,
   done: (exchanged: Exchanged) => void,

@@ -36,7 +36,7 @@ interface ReloadEvents {
   readonly onProblem: (problem: Problem) => void;
 }
 
-type Reloading = Pick<Actuator, "reload" | "refuseReload">;
+type ReloadTarget = Pick<Actuator, "reload" | "refuseReload">;
 
 /**
  * Reads a daemon's settings again on request, one time after the other. Invalid settings change nothing; they are reported, and
@@ -46,7 +46,7 @@ class Reloads {
   readonly #given: ActuatorFlags;
   readonly #env: Cli["env"];
   readonly #events: ReloadEvents;
-  #actuator: Reloading | null = null;
+  #actuator: ReloadTarget | null = null;
   #isWanted = false;
   #last: Promise<void> = Promise.resolve();
 
@@ -57,7 +57,7 @@ class Reloads {
   }
 
   /** Runs the reload that was requested while the daemon started. */
-  begin(actuator: Reloading): void {
+  begin(actuator: ReloadTarget): void {
     this.#actuator = actuator;
     if (this.#isWanted) this.wanted();
   }
@@ -68,7 +68,7 @@ class Reloads {
     if (actuator !== null) this.#last = this.#last.then(() => this.#reload(actuator));
   }
 
-  async #reload(actuator: Reloading): Promise<void> {
+  async #reload(actuator: ReloadTarget): Promise<void> {
     const config = await configOf(this.#given, this.#env);
     if (config.ok) return this.#events.onReload(actuator.reload(config.value));
     const faults = config.error.map(

@@ -50,7 +50,7 @@ export async function readMeasured(
   kubelet: string | undefined,
 ): Promise<Result<MeasuredFiles, Fault>> {
   if (!readsOnce(paths)) return fault(EXIT.badInput, READ_ONCE);
-  const told: MeasuredFile[] = [];
+  const measuredFiles: MeasuredFile[] = [];
   for (const path of paths) {
     const documents = await readDocuments(path);
     if (!documents.ok) return documents;
@@ -61,15 +61,15 @@ export async function readMeasured(
           EXIT.badInput,
           `${source.file}: is ${formText(source.value)}, and advise reserves takes what /stats/summary answers, NodeSnapshots, a v1.Node, a KubeletConfiguration and a machine`,
         );
-      told.push({ form, source });
+      measuredFiles.push({ form, source });
     }
   }
-  const nodes = new Set(told.flatMap(nodeOf));
+  const nodes = new Set(measuredFiles.flatMap(nodeOf));
   if (nodes.size > 1)
     return fault(EXIT.badInput, `the files are of the nodes ${listed([...nodes].sort())}: give those of one`);
-  const twin = duplicateFault(told);
+  const twin = duplicateFault(measuredFiles);
   if (twin !== undefined) return fault(EXIT.badInput, twin);
-  return assembled(told, kubelet);
+  return assembled(measuredFiles, kubelet);
 }
 
 /** Measures a node of a live cluster. */
@@ -91,9 +91,9 @@ function nodeOf({ form, source: { value } }: MeasuredFile): readonly string[] {
 }
 
 /** The message about two files of a document that a node has only once. */
-function duplicateFault(told: readonly MeasuredFile[]): string | undefined {
+function duplicateFault(measuredFiles: readonly MeasuredFile[]): string | undefined {
   const seen = new Map<string, string>();
-  for (const { form, source } of told) {
+  for (const { form, source } of measuredFiles) {
     if (form === "/stats/summary" || form === "snapshot") continue;
     const member = MEMBER[form];
     const other = seen.get(member);
@@ -104,14 +104,14 @@ function duplicateFault(told: readonly MeasuredFile[]): string | undefined {
   return undefined;
 }
 
-function assembled(told: readonly MeasuredFile[], kubelet: string | undefined): Result<MeasuredFiles, Fault> {
+function assembled(measuredFiles: readonly MeasuredFile[], kubelet: string | undefined): Result<MeasuredFiles, Fault> {
   const measurements: {
     readonly measured: Measurement;
     readonly input: Fields;
     readonly origins: readonly Origin[];
   }[] = [];
   let withoutStats = 0;
-  for (const { form, source } of told) {
+  for (const { form, source } of measuredFiles) {
     if (form !== "/stats/summary" && form !== "snapshot") continue;
     const input = form === "snapshot" ? fieldsOf(source.value) : { stats: source.value };
     const origins = [{ at: form === "snapshot" ? [] : ["stats"], source, base: [] }];
@@ -124,7 +124,7 @@ function assembled(told: readonly MeasuredFile[], kubelet: string | undefined): 
   const [newest] = measurements.sort((a, b) => (b.measured.atMs ?? 0) - (a.measured.atMs ?? 0));
   const input: Record<string, unknown> = { ...newest?.input };
   const origins: Origin[] = [...(newest?.origins ?? [])];
-  for (const { form, source } of told) {
+  for (const { form, source } of measuredFiles) {
     if (form === "/stats/summary" || form === "snapshot") continue;
     input[MEMBER[form]] = source.value;
     origins.push({ at: [MEMBER[form]], source, base: form === "/configz" ? configurationPath(source.value) : [] });
@@ -132,7 +132,7 @@ function assembled(told: readonly MeasuredFile[], kubelet: string | undefined): 
   const snapshot = decodeSnapshot(input);
   if (!snapshot.ok) return fault(EXIT.badInput, ...snapshot.error.map((issue) => issueText(issue, origins)));
   const { profile } = chooseProfileFor(snapshot.value, kubelet);
-  const config = told.find(({ form }) => form === "KubeletConfiguration")?.source;
+  const config = measuredFiles.find(({ form }) => form === "KubeletConfiguration")?.source;
   return ok({
     measurements: measurements.map(({ measured }) => measured),
     withoutStats,

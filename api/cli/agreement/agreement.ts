@@ -188,8 +188,8 @@ function linesOf(comparison: Comparison, width: number, paint: Paint): readonly 
   lines.push(sideLine("kubelet: ", kubelet));
   if (nodewise !== null) lines.push(sideLine("nodewise:", nodewise));
   for (const { field, kubelet: theirs, nodewise: ours } of measured) {
-    const told = `measured: ${printable(field)}: kubelet ${valueText(theirs)}, nodewise ${valueText(ours)}`;
-    lines.push(paint("dim", clip(told, width)));
+    const line = `measured: ${printable(field)}: kubelet ${valueText(theirs)}, nodewise ${valueText(ours)}`;
+    lines.push(paint("dim", clip(line, width)));
   }
   if (snapshotId !== null) {
     const age = snapshotAgeMs === null ? "" : `, ${durationText(snapshotAgeMs)} before`;

@@ -6,7 +6,7 @@ import { Collector, type CollectorCounts, type FaultPlace } from "../../collecto
 import { statusApp } from "../../collector/status.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { pinoLog } from "../../observe/pino-log.ts";
-import { type Listening, listen } from "../../server/listen.ts";
+import { type ListeningServer, listen } from "../../server/listen.ts";
 import type { RunningApi } from "../../server.ts";
 import { printable } from "../../text/style.ts";
 import { startServing } from "../api/serve.ts";
@@ -115,7 +115,7 @@ export async function follow(
   return ok(EXIT.ok);
 }
 
-async function openStatus(text: string, collector: Collector): Promise<Result<Listening | null, Fault>> {
+async function openStatus(text: string, collector: Collector): Promise<Result<ListeningServer | null, Fault>> {
   const address = parseListen(text);
   if (!address.ok) return fault(EXIT.badInput, `--status-listen ${printable(text)}: ${address.error}`);
   if (address.value === null) return ok(null);

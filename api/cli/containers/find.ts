@@ -45,8 +45,8 @@ async function endpointOf(given: ContainerFlags, cli: Cli): Promise<Result<strin
   if (!source.ok) return source;
   const seen = await source.value();
   if (!seen.ok && (stateDir !== undefined || statusUrl !== DEFAULT_STATUS_URL)) return seen;
-  const told = seen.ok ? seen.value.status.runtimeEndpoint : undefined;
-  if (told !== undefined) return ofRoot(told);
+  const reported = seen.ok ? seen.value.status.runtimeEndpoint : undefined;
+  if (reported !== undefined) return ofRoot(reported);
   const why = seen.ok ? "the daemon is an older one, which does not tell its runtime" : "no daemon answers";
   cli.terminal.warn(
     `nodewise: ${why}: asking the runtime at ${DEFAULT_ENDPOINT} (name another with --runtime-endpoint, or with the daemon's --settings)`,

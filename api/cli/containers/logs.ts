@@ -87,9 +87,9 @@ class ContainerLogs {
   }
 
   async #showOne(container: RuntimeContainer, filter: LogFilter, isFollowing: boolean): Promise<Outcome> {
-    const told = await ask(this.#connection, "ContainerStatus", { containerId: container.id });
-    if (!told.ok) return told;
-    const path = told.value.status?.logPath ?? "";
+    const status = await ask(this.#connection, "ContainerStatus", { containerId: container.id });
+    if (!status.ok) return status;
+    const path = status.value.status?.logPath ?? "";
     if (path === "") return fault(EXIT.failed, `the runtime tells no log of container \`${printable(this.#name)}\``);
     const reader = new LogReader(path, filter, this.#lines);
     try {

@@ -31,7 +31,7 @@ import { type PatchFlags, readPatches } from "../inputs/change.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
 import { type Question, type QuestionFiles, readQuestion } from "../inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "../inputs/snapshot.ts";
-import { type Assumption, asNewcomer, type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
+import { type Assumption, asNewPod, type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
 import {
   EXIT,
   type Fault,
@@ -48,10 +48,10 @@ import { type Compared, comparison, comparisonData, comparisonText } from "./com
 
 /** A warning if the machine, from a file or the library, does not match the node. */
 function otherMachine(file: string, { node, machine }: Snapshot): readonly string[] {
-  const [told, cpus] = [node?.status?.capacity?.["cpu"], machine?.cpus?.length];
-  if (told === undefined || cpus === undefined || milliValue(told.amount) === cpus * 1000) return [];
+  const [capacity, cpus] = [node?.status?.capacity?.["cpu"], machine?.cpus?.length];
+  if (capacity === undefined || cpus === undefined || milliValue(capacity.amount) === cpus * 1000) return [];
   return [
-    `--machine ${file} has ${cpus} CPUs, and node ${node?.metadata.name} ${told.text} (status.capacity): is it that of another?`,
+    `--machine ${file} has ${cpus} CPUs, and node ${node?.metadata.name} ${capacity.text} (status.capacity): is it that of another?`,
   ];
 }
 
@@ -63,8 +63,8 @@ function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): reado
   if (!pod.ok || pod.value === null) return [];
   const { initContainers = [], containers } = pod.value.spec;
   const wanted = [...initContainers, ...containers].flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));
-  const told = assumesNoDevices === "unlisted" ? (snapshot.node?.status?.allocatable ?? {}) : {};
-  const devices = [...new Set(wanted)].filter((name) => isExtended(name) && !Object.hasOwn(told, name)).sort();
+  const allocatable = assumesNoDevices === "unlisted" ? (snapshot.node?.status?.allocatable ?? {}) : {};
+  const devices = [...new Set(wanted)].filter((name) => isExtended(name) && !Object.hasOwn(allocatable, name)).sort();
   if (devices.length === 0) return [];
   return [`no devices are given, and the pod asks for ${listed(devices)}: decided without them; give --devices`];
 }
@@ -103,7 +103,7 @@ export async function decide(
   if (mixed !== undefined) return refused(headOf(kind, snapshot, chosen, []), mixed, snapshot, output, terminal);
   const asks = await readQuestion(kind, options, nodeIn(snapshot), chosen.profile);
   if (!asks.ok) return asks;
-  const newcomer = options.ask === undefined ? asNewcomer(kind, snapshot, asks.value.ask) : undefined;
+  const newcomer = options.ask === undefined ? asNewPod(kind, snapshot, asks.value.ask) : undefined;
   const question = { ...asks.value, ask: newcomer?.ask ?? asks.value.ask };
   warnAll(terminal, [
     ...question.leftOut,

@@ -55,7 +55,7 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
     terminal,
     nodes.flatMap(({ leftOut }) => leftOut),
   );
-  const told = nodes.map(
+  const results = nodes.map(
     ({ node, policyVersion, outcome }): NodeResizes => ({
       node,
       policyVersion,
@@ -64,9 +64,9 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
         : { decision: null, refusal: outcome.error }),
     }),
   );
-  if (flags.output === "table") printText(terminal, fleetResizeText(told, terminal));
-  else printData(terminal, { kind: "resize", nodes: told }, flags.output);
-  return ok(told.every(({ decision }) => decision !== null && isWhole(decision)) ? EXIT.ok : EXIT.negative);
+  if (flags.output === "table") printText(terminal, fleetResizeText(results, terminal));
+  else printData(terminal, { kind: "resize", nodes: results }, flags.output);
+  return ok(results.every(({ decision }) => decision !== null && isWhole(decision)) ? EXIT.ok : EXIT.negative);
 }
 
 /** Whether every pod gets the requested resources. */
@@ -75,15 +75,17 @@ const isWhole = ({ resizes, inError, deferred, infeasible }: ResizeDecision): bo
 const isLeftAlone = ({ status, message }: PodResize): boolean => status === "Unchanged" && message !== "";
 
 /** The fault if a change matches no pod's containers; null if it matches some. */
-function leftAlone(nodes: readonly Answered[], { ask, container }: FleetFlags): Result<never, Fault> | null {
+function leftAlone(nodes: readonly NodeAnswer[], { ask, container }: FleetFlags): Result<never, Fault> | null {
   const all = nodes.flatMap(({ outcome }) => (outcome.ok ? outcome.value.decision.resizes : []));
   if (all.length === 0 || !all.every(isLeftAlone)) return null;
   const option = container === undefined ? "--container" : `--container ${container}`;
-  const told = all.slice(0, MAX_TOLD).map(({ pod, message }) => `${ask ?? option}: ${podName(pod)}: ${message}`);
-  const rest = all.length - told.length;
-  return fault(EXIT.badInput, ...told, ...(rest > 0 ? [`and ${many(rest, "pod")} more`] : []));
+  const messages = all
+    .slice(0, MAX_MESSAGES)
+    .map(({ pod, message }) => `${ask ?? option}: ${podName(pod)}: ${message}`);
+  const rest = all.length - messages.length;
+  return fault(EXIT.badInput, ...messages, ...(rest > 0 ? [`and ${many(rest, "pod")} more`] : []));
 }
-const MAX_TOLD = 5;
+const MAX_MESSAGES = 5;
 
 interface FleetAsk {
   /** The wanted resources, as an ask without pods; null for those in each pod's spec. */
@@ -135,7 +137,7 @@ async function changeIn(path: string): Promise<Result<Fields, Fault>> {
   return ok(value as Fields);
 }
 
-interface Answered {
+interface NodeAnswer {
   readonly node: string;
   readonly policyVersion: string;
   readonly leftOut: readonly string[];
@@ -143,13 +145,13 @@ interface Answered {
   readonly outcome: Result<{ readonly decision: ResizeDecision }, string>;
 }
 
-const unread = (node: string, why: string): Answered => ({ node, policyVersion: "", leftOut: [], outcome: err(why) });
+const unread = (node: string, why: string): NodeAnswer => ({ node, policyVersion: "", leftOut: [], outcome: err(why) });
 
 async function ofFiles(
   asked: FleetAsk,
   { snapshots = [], kubelet }: FleetFlags,
-): Promise<Result<readonly Answered[], Fault>> {
-  const answers: Answered[] = [];
+): Promise<Result<readonly NodeAnswer[], Fault>> {
+  const answers: NodeAnswer[] = [];
   for (const path of snapshots) {
     if (path === "-") return fault(EXIT.badInput, "--snapshots takes files: standard input is read once");
     const source = await readDocument(path);
@@ -162,11 +164,11 @@ async function ofFiles(
   return ok(answers);
 }
 
-async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<Result<readonly Answered[], Fault>> {
+async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<Result<readonly NodeAnswer[], Fault>> {
   const { kubelet, nodes } = flags;
   if (!asksCluster(flags, cli, { namesObject: true, hasFiles: false }))
     return fault(EXIT.badInput, "of which nodes? --context NAME is a live cluster, --snapshots are files");
-  const answered = async (node: string, live: Result<ClusterNode, ClusterFault>): Promise<Answered> => {
+  const answered = async (node: string, live: Result<ClusterNode, ClusterFault>): Promise<NodeAnswer> => {
     if (!live.ok) return unread(node, clusterFaultText(live.error));
     const { snapshot } = live.value;
     const answer = await answerOf(asked, snapshot, { live: snapshot, ...(kubelet && { kubelet }) }, node);
@@ -187,7 +189,7 @@ async function answerOf(
   posted: Fields,
   files: SnapshotFiles,
   place: string,
-): Promise<Result<Answered, Fault>> {
+): Promise<Result<NodeAnswer, Fault>> {
   const read = await readSnapshot(files);
   if (!read.ok) return read;
   const { snapshot, chosen, leftOut } = read.value;
@@ -211,7 +213,7 @@ async function answerOf(
 }
 
 /** Error: why a kubelet tries no resize. */
-const tried = (decision: ResizeDecision): Answered["outcome"] =>
+const tried = (decision: ResizeDecision): NodeAnswer["outcome"] =>
   decision.startErrors.length === 0
     ? ok({ decision })
     : err(`the kubelet does not start: ${decision.startErrors.join("; ")}`);

@@ -36,7 +36,7 @@ const FILE = "kubelet_internal_checkpoint";
  * comes with them. After a crash, the same command continues. Errors: the decision refuses, or a plugin does, and the devices are
  * freed again.
  */
-async function give(work: Allocating, { decision, next }: DevicesAnswer): Promise<Result<null, Fault>> {
+async function give(work: AllocationRun, { decision, next }: DevicesAnswer): Promise<Result<null, Fault>> {
   const { asked, place, manager, waiting } = work;
   const { pods, files } = place;
   const { pod } = asked;
@@ -72,7 +72,7 @@ async function give(work: Allocating, { decision, next }: DevicesAnswer): Promis
 }
 
 /** Makes the calls that plugins require before containers start. They may reset devices, so they are made once. */
-async function makeReady({ asked, place, manager }: Allocating, known: KnownPod): Promise<Result<null, Fault>> {
+async function makeReady({ asked, place, manager }: AllocationRun, known: KnownPod): Promise<Result<null, Fault>> {
   for (const container of asked.containers) {
     const started = await manager.runContainerOptions(asked.pod, container);
     if (started.ok) continue;
@@ -84,7 +84,7 @@ async function makeReady({ asked, place, manager }: Allocating, known: KnownPod)
 }
 
 /** Whether the pod already has its devices, with responses that are still valid after a reboot. */
-function isReady({ asked, place }: Allocating): boolean {
+function isReady({ asked, place }: AllocationRun): boolean {
   const { uid } = asked.pod;
   const read = readDeviceCheckpoint(place.files);
   const own = (read.ok ? (read.value?.entries ?? []) : []).filter(({ podUid }) => podUid === uid);
@@ -98,7 +98,7 @@ const refused = (name: string, { reason, message }: { readonly reason: string; r
 const LOOK_MS = 500;
 
 /** Waits for plugins, until a signal. */
-class Waiting {
+class PluginWaiter {
   readonly #manager: Pick<DeviceManager, "version" | "onChange">;
   /** Aborted by a signal. */
   readonly signal: AbortSignal;
@@ -131,11 +131,11 @@ class Waiting {
 }
 
 /** One allocation. */
-interface Allocating {
+interface AllocationRun {
   readonly asked: AskedPod;
   readonly place: DevicePaths;
   readonly manager: DeviceManager;
-  readonly waiting: Waiting;
+  readonly waiting: PluginWaiter;
   readonly machine: () => MachineFacts;
 }
 
@@ -213,9 +213,9 @@ async function allocateWith(
   if (!configuration.ok) return fault(EXIT.badInput, configuration.error.message);
   const client = clientOf({ config, onProblem: reportTo(terminal) }, "outbox-devices.jsonl");
   if (!client.ok) return fault(EXIT.badInput, client.error);
-  const waiting = new Waiting(manager, stop);
+  const waiting = new PluginWaiter(manager, stop);
   const machine = () => observeMachine({ kubeletDirectory: config.kubeletDir });
-  const work: Allocating = { asked, place, manager, waiting, machine };
+  const work: AllocationRun = { asked, place, manager, waiting, machine };
   const came = await pluginsCome(work, join(config.devicePluginsDirectory, SOCKET_NAME), terminal);
   if (!came.ok) return came;
   const answer = await decideDevices(work, client.value, configuration.value);
@@ -248,11 +248,11 @@ function warnOfKubelets({ resources }: AskedPod, pluginsDirectory: string, termi
 
 /** Waits until the plugins of all its resources have listed their devices. Errors: a timeout; a signal. */
 async function pluginsCome(
-  { asked, manager, waiting }: Allocating,
+  { asked, manager, waiting }: AllocationRun,
   socketPath: string,
   terminal: Terminal,
 ): Promise<Result<null, Fault>> {
-  let told = "";
+  let lastMessage = "";
   for (;;) {
     const version = manager.version;
     const why = manager.whyPending(asked.pod);
@@ -261,8 +261,8 @@ async function pluginsCome(
       const advice = `is it running, and does it register at ${socketPath}? --wait gives it longer`;
       return fault(EXIT.negative, `${printable(why.message)}: ${advice}`);
     }
-    if (why.message !== told) terminal.warn(`nodewise: ${printable(why.message)} (at ${socketPath})`);
-    told = why.message;
+    if (why.message !== lastMessage) terminal.warn(`nodewise: ${printable(why.message)} (at ${socketPath})`);
+    lastMessage = why.message;
     await waiting.change(version);
     if (waiting.isStopped) return waiting.stopped();
   }
@@ -393,7 +393,7 @@ interface DevicesAnswer extends DecisionAnswer {
  * all; a signal. kubelet 1.36: devicesToAllocate.
  */
 async function decideDevices(
-  work: Allocating,
+  work: AllocationRun,
   client: DecisionClient,
   configuration: unknown,
 ): Promise<Result<DevicesAnswer, Fault>> {
@@ -417,7 +417,7 @@ async function decideDevices(
   }
 }
 
-function snapshotFor({ asked, manager, place, machine }: Allocating, kubeletConfiguration: unknown) {
+function snapshotFor({ asked, manager, place, machine }: AllocationRun, kubeletConfiguration: unknown) {
   const { config, files, pods } = place;
   const { uid } = asked.pod;
   const { assignments } = files.read();

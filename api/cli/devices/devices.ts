@@ -7,7 +7,7 @@ import { legendText, table } from "../../text/table.ts";
 import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "../../text/tables/devices.ts";
 import { listText } from "../../text/tables/shown.ts";
 import type { Cli } from "../cli.ts";
-import { headText, showOften, statusSource } from "../inputs/daemon-status.ts";
+import { headText, showWatched, statusSource } from "../inputs/daemon-status.ts";
 import { type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { DevicesFlags } from "./container-devices.ts";
 
@@ -18,7 +18,7 @@ const NONE_TAKEN =
 export async function devices(given: DevicesFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
-  return showOften(source.value, given, cli, (seen, terminal) => {
+  return showWatched(source.value, given, cli, (seen, terminal) => {
     const { at, nodeName, devices: rows } = seen.status;
     if (given.output !== "table") printData(terminal, { at, nodeName, devices: rows ?? null }, given.output);
     else {

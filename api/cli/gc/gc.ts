@@ -2,7 +2,7 @@ import type { ActuatorConfig } from "../../../actuator/core/config.ts";
 import type { PodsRead } from "../../../actuator/core/interfaces.ts";
 import { readConfiguration } from "../../../actuator/daemon/configuration-file.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
-import { podsOrNone, type Shared } from "../../../actuator/gc/open.ts";
+import { podsOrNone, type SharedDeps } from "../../../actuator/gc/open.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { listedPods, podsSource, whyPartial } from "../../../actuator/manifests/pods-source.ts";
 import { profileOf } from "../../profiles/index.ts";
@@ -26,7 +26,7 @@ export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli
     return fault(EXIT.badInput, "--pods: a pass reads the pods more than once: give a file");
   const config = configOf(given, cli.env);
   if (!config.ok) return config;
-  const world = worldOf(config.value, given.pods);
+  const world = machineDeps(config.value, given.pods);
   const pods = await world.readPods();
   if (pods.pods === null) return fault(EXIT.badInput, ...pods.problems.map(({ message }) => message));
   const { kind, goesByPods } = COLLECTIONS[what];
@@ -37,7 +37,7 @@ export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli
 }
 
 /** This machine with pods from a file, a directory or none, without the decider. */
-function worldOf(config: ActuatorConfig, podsFile: string | undefined): Omit<Shared, "client"> {
+function machineDeps(config: ActuatorConfig, podsFile: string | undefined): Omit<SharedDeps, "client"> {
   const fromFile = podsFile === undefined ? undefined : () => podsOf(podsFile, config.nodeName);
   return {
     observeMachine: () => observeMachine({ kubeletDirectory: config.kubeletDir }),

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { type ActuatorConfig, actuatorConfig } from "../../../actuator/core/config.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
-import type { Shared } from "../../../actuator/gc/open.ts";
+import type { SharedDeps } from "../../../actuator/gc/open.ts";
 import type { GcOperation } from "../../model/container-gc.ts";
 import type { Explain } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -66,6 +66,6 @@ export interface GcJob {
   readonly lacksPods: boolean;
   readonly given: GcFlags;
   readonly config: ActuatorConfig;
-  readonly world: Omit<Shared, "client">;
+  readonly world: Omit<SharedDeps, "client">;
   readonly terminal: Terminal;
 }

@@ -23,7 +23,7 @@ export async function preview({ kind, lacksPods, given, config, world, terminal 
   if (!seen.ok) return fault(seen.error.from === "configuration" ? EXIT.badInput : EXIT.failed, seen.error.message);
   for (const { from, message } of seen.value.notices) terminal.warn(`nodewise: ${from}: ${message}`);
   if (lacksPods) terminal.warn(`nodewise: ${NO_PODS}`);
-  const remembered: Result<Remembered, Fault> = REMEMBERING.has(kind)
+  const remembered: Result<RememberedFacts, Fault> = REMEMBERING.has(kind)
     ? rememberedOf({ kind, given, config, terminal }, seen.value)
     : ok({});
   if (!remembered.ok) return remembered;
@@ -43,14 +43,14 @@ export async function preview({ kind, lacksPods, given, config, world, terminal 
 export const NO_PODS =
   "no pods are given, so no container counts as one of a pod that is gone: give all of this node with --pods FILE";
 
-interface Remembered {
+interface RememberedFacts {
   readonly facts?: unknown;
   readonly assumed?: string;
 }
 function rememberedOf(
   { kind, given: { seen }, config: { stateDir }, terminal }: Pick<GcJob, "kind" | "given" | "config" | "terminal">,
   { snapshot, lists, at }: NodeObservation,
-): Result<Remembered, Fault> {
+): Result<RememberedFacts, Fault> {
   const facts = new Memory(stateDir, (message) => terminal.warn(`nodewise: ${message}`)).factsFor(kind, snapshot);
   if (seen !== undefined) {
     const images = lists["images"] as Parameters<typeof assumeSeen>[1];

@@ -42,7 +42,7 @@ export interface ExportFlags extends HistoryPlace {
 const CHUNK = 4 * 1024 * 1024;
 
 /** The progress of an export. */
-interface Reached {
+interface ExportProgress {
   readonly header: MovedHeader;
   /** The position after the written rows; empty if there are none. */
   readonly place: string;
@@ -50,7 +50,7 @@ interface Reached {
 }
 /** The part of an export that is in a file, and which export it is. */
 interface ExportedPart {
-  readonly reached: Reached;
+  readonly reached: ExportProgress;
   readonly bytes: number;
   readonly asked: readonly unknown[];
 }
@@ -58,7 +58,7 @@ interface ExportedPart {
 /** Where the lines are written. */
 interface Sink {
   /** Writes whole lines; `reached`: the progress with them. */
-  write(text: string, reached: Reached): Promise<void>;
+  write(text: string, reached: ExportProgress): Promise<void>;
   /** Ends the output. Returns a closing message. */
   end(): string;
 }
@@ -219,7 +219,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
   });
 }
 
-async function write(source: ExportSource, sink: Sink, from: Reached, cli: Cli): Promise<Outcome> {
+async function write(source: ExportSource, sink: Sink, from: ExportProgress, cli: Cli): Promise<Outcome> {
   const { header } = from;
   const line = redrawnLine(process.stderr);
   const isStopped = stopFlag();
@@ -245,8 +245,8 @@ async function write(source: ExportSource, sink: Sink, from: Reached, cli: Cli):
     if (text.length < CHUNK && !isStopped()) continue;
     await flush();
     const { reachedAt, progress } = step.value;
-    const told = [`${rows.toLocaleString("en")} rows`, ...(reachedAt === null ? [] : [`at ${reachedAt}`])];
-    line.show((columns) => barLine(progress, told, columns));
+    const figures = [`${rows.toLocaleString("en")} rows`, ...(reachedAt === null ? [] : [`at ${reachedAt}`])];
+    line.show((columns) => barLine(progress, figures, columns));
     if (!isStopped()) continue;
     line.clear();
     return fault(EXIT.interrupted, "the export was ended: the same command goes on with it");

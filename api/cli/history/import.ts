@@ -127,7 +127,7 @@ function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStr
 }
 
 /** An export whose first line has been read. */
-interface Begun {
+interface OpenedExport {
   readonly header: MovedHeader;
   readonly name: string;
   readonly size: number | null;
@@ -138,7 +138,7 @@ interface Begun {
 }
 
 /** Errors: it does not start like an export. */
-async function beginningOf({ name, stream, bytes: size }: Source): Promise<Result<Begun, Fault>> {
+async function beginningOf({ name, stream, bytes: size }: Source): Promise<Result<OpenedExport, Fault>> {
   let passed = 0;
   const plain = plainOf(stream, (bytes) => {
     passed += bytes;
@@ -157,7 +157,7 @@ async function beginningOf({ name, stream, bytes: size }: Source): Promise<Resul
 }
 
 class Import {
-  readonly #begun: Begun;
+  readonly #begun: OpenedExport;
   readonly #target: Target;
   readonly #cli: Cli;
   readonly #counts = { added: {} as Record<string, number>, known: {} as Record<string, number> };
@@ -166,7 +166,7 @@ class Import {
   #first = 0;
   #tokens = 0;
 
-  constructor(begun: Begun, target: Target, cli: Cli) {
+  constructor(begun: OpenedExport, target: Target, cli: Cli) {
     this.#begun = begun;
     this.#target = target;
     this.#cli = cli;
@@ -276,14 +276,14 @@ class Import {
   }
 
   #printCounts(size: number | null): void {
-    const told = (["decision", "snapshot", "outcome", "removal", "token"] as const).flatMap((type) => {
+    const counts = (["decision", "snapshot", "outcome", "removal", "token"] as const).flatMap((type) => {
       const [added, known] = [countOf(this.#counts.added, type), countOf(this.#counts.known, type)];
       const there = known === 0 ? "" : ` (${known.toLocaleString("en")} were there)`;
       return added + known === 0 ? [] : [`${type}s ${added.toLocaleString("en")}${there}`];
     });
     const nodes = countOf(this.#counts.added, "node") + countOf(this.#counts.known, "node");
     const read = size === null ? "" : `; read ${humanBytes(size)}`;
-    this.#cli.terminal.write(`${printable(`imported: ${[...told, `nodes ${nodes}`].join(", ")}${read}`)}\n`);
+    this.#cli.terminal.write(`${printable(`imported: ${[...counts, `nodes ${nodes}`].join(", ")}${read}`)}\n`);
     if (this.#tokens > 0)
       this.#cli.terminal.warn(
         `nodewise: tokens do not go over HTTP: make them anew where the API runs (${this.#tokens} were left out)`,

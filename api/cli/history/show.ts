@@ -27,7 +27,7 @@ interface Shown extends Listed, Omit<Decided<DecisionOf[Kind]>, "verdict"> {
     readonly dryRun: boolean;
   }[];
 }
-interface Found {
+interface RecordWithSnapshot {
   readonly record: Shown;
   /** The snapshot as posted; null if it is no longer stored. */
   readonly snapshot: unknown;
@@ -35,7 +35,7 @@ interface Found {
 
 /** `nodewise history show ID`: from a data directory or a running API. Errors: the decision is not stored, or no longer. */
 export async function showDecision(id: string, given: ShowFlags, cli: Cli): Promise<Outcome> {
-  const print = (found: Result<Found, Fault>): Outcome => {
+  const print = (found: Result<RecordWithSnapshot, Fault>): Outcome => {
     if (!found.ok) return found;
     if (given.output !== "table") printData(cli.terminal, found.value.record, given.output);
     else printText(cli.terminal, shownText(found.value, given.explain, cli));
@@ -65,7 +65,7 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
   });
 }
 
-async function ofApi(id: string, url: string, given: ShowFlags, cli: Cli): Promise<Result<Found, Fault>> {
+async function ofApi(id: string, url: string, given: ShowFlags, cli: Cli): Promise<Result<RecordWithSnapshot, Fault>> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   const { apiOf } = await import("../inputs/history-api.ts");
@@ -99,10 +99,10 @@ function drawnOrStored(
 }
 
 /** The decision's times; an older API has no `times`. */
-const whenText = ({ decidedAt, times = 1, lastDecidedAt }: Found["record"]): string =>
+const whenText = ({ decidedAt, times = 1, lastDecidedAt }: RecordWithSnapshot["record"]): string =>
   times === 1 ? decidedAt : `${times} times the same from ${decidedAt} to ${lastDecidedAt}`;
 
-function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: Cli): string {
+function shownText({ record, snapshot }: RecordWithSnapshot, explain: Explain, { terminal }: Cli): string {
   const { node, verdict, pod, decision, reasons, needs, results, policyVersion, profile, id } = record;
   const decoded = snapshot === null ? null : decodeStored(snapshot);
   const known = decoded?.ok === true ? decoded.value : undefined;
@@ -121,7 +121,7 @@ function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: 
       terminal,
     );
   const text = drawnOrStored(record, draw, terminal);
-  const told = results.map(
+  const reports = results.map(
     ({ reportedAt, okCount, failedCount, dryRun }) =>
       `reported ${reportedAt}: ${okCount} ${dryRun ? "to be done" : "done"}, ${failedCount} failed\n`,
   );
@@ -130,5 +130,5 @@ function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: 
     "dim",
     `decided ${whenText(record)} as ${printable(policyVersion)}, id ${printable(id)}\n`,
   );
-  return `${text}${told.join("")}${answeredAs === null ? "" : terminal.paint("yellow", `${printable(answeredAs)}\n`)}${stamp}`;
+  return `${text}${reports.join("")}${answeredAs === null ? "" : terminal.paint("yellow", `${printable(answeredAs)}\n`)}${stamp}`;
 }

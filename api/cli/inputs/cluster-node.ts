@@ -92,12 +92,12 @@ export function missingRights(missing: readonly Pick<ClusterFault, "rule" | "use
   const rules = missing.flatMap(({ rule }) => rule ?? []);
   if (rules.length === 0) return undefined;
   const user = missing.find(({ user }) => user !== undefined)?.user;
-  const told = warnedOn.get(terminal) ?? new Set();
+  const printed = warnedOn.get(terminal) ?? new Set();
   const fresh = rbacYaml(rules, user)
     .trimEnd()
     .split(BETWEEN)
-    .filter((document) => !told.has(document));
-  warnedOn.set(terminal, new Set([...told, ...fresh]));
+    .filter((document) => !printed.has(document));
+  warnedOn.set(terminal, new Set([...printed, ...fresh]));
   return { rights: rightsText(rules), yaml: fresh.join(BETWEEN) };
 }
 const BETWEEN = "\n---\n";

@@ -181,8 +181,8 @@ function agoText(then: string, now: string): string {
 /** The age of a file's status; after a clock change it may be in the future. */
 function oldText(at: string, pid: number, file: string): string {
   const age = Date.now() - Date.parse(at);
-  const told = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
-  return `as process ${pid} last wrote it, ${told}: ${file}`;
+  const ageText = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
+  return `as process ${pid} last wrote it, ${ageText}: ${file}`;
 }
 
 /** The state directory of a daemon: the named one, or else the actuator's default. */
@@ -211,7 +211,7 @@ export function printHistory<Entry>(
 }
 
 type Draw = (seen: StatusRead, terminal: Terminal) => Result<null, Fault>;
-interface Often {
+interface WatchOptions {
   /** Seconds; absent for once. */
   readonly watch?: number;
   readonly output: Form;
@@ -221,7 +221,12 @@ interface Often {
  * Reads and draws once, or repeatedly until a signal. A first failure ends the command; a later one is shown instead of the
  * picture, and reading is retried.
  */
-export async function showOften(read: ReadStatus, { watch, output }: Often, cli: Cli, draw: Draw): Promise<Outcome> {
+export async function showWatched(
+  read: ReadStatus,
+  { watch, output }: WatchOptions,
+  cli: Cli,
+  draw: Draw,
+): Promise<Outcome> {
   const { terminal } = cli;
   const seen = await read();
   if (!seen.ok) return seen;
@@ -236,17 +241,17 @@ export async function showOften(read: ReadStatus, { watch, output }: Often, cli:
     !stopping.signal.aborted;
     now = await read(), isFirst = false
   ) {
-    const picture = new Picture(terminal, output, isFirst);
-    const drawn = now.ok ? draw(now.value, picture) : now;
+    const screen = new WatchScreen(terminal, output, isFirst);
+    const drawn = now.ok ? draw(now.value, screen) : now;
     if (!drawn.ok && isFirst) return drawn;
-    picture.show(drawn.ok ? [] : drawn.error.lines);
+    screen.show(drawn.ok ? [] : drawn.error.lines);
     await sleep(watch * 1000, undefined, { signal: stopping.signal }).catch(() => {});
   }
   return ok(EXIT.ok);
 }
 
 /** On a terminal each picture replaces the last, and is cut to its height; elsewhere they follow each other. */
-class Picture implements Terminal {
+class WatchScreen implements Terminal {
   readonly columns: number;
   readonly paint: Terminal["paint"];
   readonly #terminal: Terminal;

@@ -34,7 +34,7 @@ const DEFAULTS: Assumption = {
 };
 
 /** A pod of another node is decided on as a new pod of this one. The kubelet's own answer would be that the pod is not its own. */
-export function asNewcomer(
+export function asNewPod(
   kind: Kind,
   snapshot: Snapshot,
   ask: AskOf[Kind],

@@ -156,10 +156,10 @@ const unreadable = (file: string, { lines }: Fault, kubelet: string | undefined)
 const ONE_WAY = "--config FILE is the same as FILE: give the files without it";
 
 /** Receives the findings; returns the command's outcome, which may be a fault. */
-type Take = (linted: Findings, node: LintNode) => Outcome;
+type ReportFindings = (linted: Findings, node: LintNode) => Outcome;
 
 /** Lints each configuration of one file. */
-async function lintAt(given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
+async function lintAt(given: LintFlags, cli: Cli, take: ReportFindings): Promise<Outcome> {
   const read = await readLintNodes(given);
   if (!read.ok) return read;
   for (const node of read.value) {
@@ -169,7 +169,7 @@ async function lintAt(given: LintFlags, cli: Cli, take: Take): Promise<Outcome> 
   return ok(EXIT.ok);
 }
 
-async function lintOne(node: LintNode, given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
+async function lintOne(node: LintNode, given: LintFlags, cli: Cli, take: ReportFindings): Promise<Outcome> {
   const { nodeName, api, dataDir, database } = given;
   const { file, commandLine, snapshot, warnings } = node;
   if (nodeName !== undefined && snapshot !== undefined) {

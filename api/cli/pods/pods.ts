@@ -17,7 +17,7 @@ import { healthTexts } from "../../text/tables/devices.ts";
 import { durationText } from "../../text/time-text.ts";
 import { driftTable } from "../actuator/pass-text.ts";
 import type { Cli } from "../cli.ts";
-import { headText, type StatusRead, showOften, statusSource } from "../inputs/daemon-status.ts";
+import { headText, type StatusRead, showWatched, statusSource } from "../inputs/daemon-status.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { PodsFlags } from "./options.ts";
 import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
@@ -200,7 +200,7 @@ function similarPods(wanted: string, { pods, refusedManifests, nodeName }: NodeS
 export async function pods(wanted: string | undefined, given: PodsFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
-  return showOften(source.value, given, cli, (seen, terminal) => {
+  return showWatched(source.value, given, cli, (seen, terminal) => {
     const narrowed = { ...seen, status: ofNamespace(seen.status, given.namespace) };
     return wanted === undefined
       ? printAll(narrowed, given, terminal)

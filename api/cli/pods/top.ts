@@ -6,7 +6,7 @@ import { amountText, humanBytes } from "../../text/size.ts";
 import { type Color, type Paint, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { headText, showOften, statusSource } from "../inputs/daemon-status.ts";
+import { headText, showWatched, statusSource } from "../inputs/daemon-status.ts";
 import { type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 import type { Sort, TopFlags } from "./options.ts";
 import { byName, phaseColor, phaseText } from "./pods-table.ts";
@@ -115,7 +115,7 @@ function totalText(pods: readonly PodRow[]): string {
 export async function top(given: TopFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
-  return showOften(source.value, given, cli, (seen, terminal) => {
+  return showWatched(source.value, given, cli, (seen, terminal) => {
     const { at, nodeName, pods } = seen.status;
     const shown = pods
       .filter(({ namespace }) => given.namespace === undefined || namespace === given.namespace)

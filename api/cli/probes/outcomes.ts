@@ -15,8 +15,8 @@ export type RecordedOutcomes = Readonly<Partial<Record<ProbeType, readonly strin
 type Run = Extract<ProbeHistoryEntry, { readonly kind: "run" }>;
 type Change = Extract<ProbeHistoryEntry, { readonly kind: "result" }>;
 
-type First = Extract<ProbeHistoryEntry, { readonly kind: "first" }>;
-type OutcomeEntry = Run | Change | First;
+type FirstEntry = Extract<ProbeHistoryEntry, { readonly kind: "first" }>;
+type OutcomeEntry = Run | Change | FirstEntry;
 
 /** A body that breaks off at once corresponds to hanging for less than the timeout. */
 const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
@@ -33,10 +33,10 @@ const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
  * allows.
  */
 export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): RecordedOutcomes {
-  const told = entries.filter(isOfAttempts);
+  const attempts = entries.filter(isOfAttempts);
   return Object.fromEntries(
     PROBE_TYPES.flatMap((type) => {
-      const items = itemsOf(told.filter((entry) => entry.type === type));
+      const items = itemsOf(attempts.filter((entry) => entry.type === type));
       return items.length === 0 ? [] : [[type, items]];
     }),
   );
@@ -74,7 +74,7 @@ function lastWord(entries: readonly OutcomeEntry[]): string | null {
   return run.outcome === "success" ? "fail" : "ok";
 }
 
-type OfContainer = Extract<ProbeHistoryEntry, { readonly container: string }>;
+type ContainerEntry = Extract<ProbeHistoryEntry, { readonly container: string }>;
 
 /** Prints the outcomes of one container's probes, for `decide probes --outcomes @FILE`. */
 export async function probeOutcomes(given: ProbeOutcomesFlags, { terminal, env }: Cli): Promise<Outcome> {
@@ -82,7 +82,7 @@ export async function probeOutcomes(given: ProbeOutcomesFlags, { terminal, env }
   const read = readProbeHistory(stateDir, { limit: Number.POSITIVE_INFINITY });
   if (!read.ok) return fault(EXIT.failed, `${read.error}: is it another user's daemon?`);
   const entries = read.value.toReversed();
-  const ofPod = entries.filter((entry): entry is OfContainer => "pod" in entry && entry.pod === given.pod);
+  const ofPod = entries.filter((entry): entry is ContainerEntry => "pod" in entry && entry.pod === given.pod);
   const names = [...new Set(ofPod.map(({ container }) => container))].toSorted();
   if (names.length === 0) return fault(EXIT.failed, `the history in ${stateDir} tells nothing of ${given.pod}`);
   const name = given.container ?? names[0] ?? "";

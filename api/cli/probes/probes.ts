@@ -5,7 +5,7 @@ import { type Color, clip, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import type { Cli } from "../cli.ts";
-import { headText, type SourceFlags, showOften, statusSource } from "../inputs/daemon-status.ts";
+import { headText, type SourceFlags, showWatched, statusSource } from "../inputs/daemon-status.ts";
 import { type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
 const COLOR: Readonly<Record<NonNullable<ProbeRow["result"]>, Color>> = {
@@ -99,7 +99,7 @@ export async function probes(given: ProbesFlags, cli: Cli): Promise<Outcome> {
   if (!source.ok) return source;
   const isShown = (row: ProbeRow): boolean =>
     (given.namespace === undefined || row.namespace === given.namespace) && (given.failing !== true || !isWell(row));
-  return showOften(source.value, given, cli, (seen, terminal) => {
+  return showWatched(source.value, given, cli, (seen, terminal) => {
     const { at, nodeName } = seen.status;
     const rows = seen.status.probes?.filter(isShown);
     if (given.output !== "table") printData(terminal, { at, nodeName, probes: rows ?? null }, given.output);

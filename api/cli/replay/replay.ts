@@ -9,7 +9,7 @@ import {
   type ChangedDecision,
   type Counts,
   changedOf,
-  lostOf,
+  notReplayedOf,
   passedOf,
   podsText,
   ReplayTally,
@@ -132,7 +132,7 @@ class ReplayReport {
     if (differs + refused + unreadable > 0) this.#terminal.write("\n");
     if (passedOf(tally.counts) === 0) this.#terminal.warn("no such decisions");
     else printText(this.#terminal, tallyText(tally, this.#terminal));
-    if (lostOf(tally.counts) > 0) printText(this.#terminal, `\n${lostText(tally.counts)}\n`);
+    if (notReplayedOf(tally.counts) > 0) printText(this.#terminal, `\n${lostText(tally.counts)}\n`);
     if (pageToken !== undefined) this.#terminal.warn("counted from where --page-token goes on");
   }
 }

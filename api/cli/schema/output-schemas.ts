@@ -314,7 +314,7 @@ interface Published {
   readonly what: string;
   readonly schema: (components: Components) => JsonSchema;
 }
-/** By the name for `nodewise schema`. */
+/** The published schemas by their names for `nodewise schema`. */
 export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Published>([
   ...KINDS.map(
     (kind) => [kind, { what: `nodewise decide ${kind} -o json`, schema: () => decideSchema(kind) }] as const,

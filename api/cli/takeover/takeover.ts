@@ -17,11 +17,11 @@ import { desiredPodsReader } from "../../../actuator/pods/records/desired-pods.t
 import { podsDaemon } from "../../../actuator/pods/volumes/claims.ts";
 import {
   fullName,
-  type PodsWanted,
+  type PodsToRun,
   priorityOf,
   type StopEnd,
-  type TakenOver,
   type TakeoverPlan,
+  type TakeoverResult,
   type TakeoverStop,
   takeOver,
   takeoverPlan,
@@ -137,7 +137,7 @@ interface TakeoverContext {
 function planData(
   { nodeName, runtimeEndpoint }: RuntimeAndNode,
   { stops, stays }: TakeoverPlan,
-  { kubelets, isDryRun, ends, cameBack }: TakenOver & TakeoverContext,
+  { kubelets, isDryRun, ends, cameBack }: TakeoverResult & TakeoverContext,
 ): object {
   const endOf = new Map(ends.map(({ stop, outcome, message, tookMs }) => [stop, { outcome, message, tookMs }]));
   return {
@@ -198,7 +198,8 @@ export async function takeover(names: readonly string[], given: TakeoverFlags, c
       const refused = await refusalOf(traces, shown, given, cli);
       if (refused.length > 0) return fault(EXIT.cannotRun, ...refused);
     } else {
-      for (const told of [...kubelets.map(runsStill), ...suspects(traces)]) cli.terminal.warn(`nodewise: ${told}`);
+      for (const warning of [...kubelets.map(runsStill), ...suspects(traces)])
+        cli.terminal.warn(`nodewise: ${warning}`);
       print(shown, given, cli);
       return ok(plan.value.stops.length === 0 ? EXIT.ok : EXIT.negative);
     }
@@ -270,33 +271,33 @@ interface Shown {
   readonly kubelets: readonly KubeletProcess[];
   readonly isDryRun: boolean;
 }
-interface Carried extends Shown {
+interface TakeoverRun extends Shown {
   readonly runtime: PodRuntime;
-  readonly read: () => Promise<PodsWanted | null>;
+  readonly read: () => Promise<PodsToRun | null>;
 }
 
 /** Reads pods, and reports each problem of a source once. */
-function podsReader(config: ActuatorConfig, { terminal }: Cli): Carried["read"] {
+function podsReader(config: ActuatorConfig, { terminal }: Cli): TakeoverRun["read"] {
   const source = podsSource(config);
   const decode = desiredPodsReader(config.nodeName, profileOf(config.kubeletVersion));
-  const told = new Set<string>();
+  const warned = new Set<string>();
   return async () => {
     const read = await source();
     for (const { message } of read.problems) {
-      if (!told.has(message)) terminal.warn(`nodewise: pods: ${message}`);
-      told.add(message);
+      if (!warned.has(message)) terminal.warn(`nodewise: pods: ${message}`);
+      warned.add(message);
     }
     return decode(read);
   };
 }
 
-const notWanted = (name: string, { pods }: PodsWanted): string =>
+const notWanted = (name: string, { pods }: PodsToRun): string =>
   `no pod \`${name}\` is to run here, but ${[...pods.values()].map(fullName).join(", ") || "none at all"}`;
 
 async function planOf(
   runtime: PodRuntime,
   { cgroupRoot }: ActuatorConfig,
-  wanted: PodsWanted,
+  wanted: PodsToRun,
   names: readonly string[],
 ): Promise<Result<TakeoverPlan, Fault>> {
   const held = await runtime.pods();
@@ -309,7 +310,7 @@ function print({ config, plan, kubelets, isDryRun }: Shown, { output }: Takeover
   else printData(terminal, planData(config, plan, { kubelets, isDryRun, ends: [], cameBack: null }), output);
 }
 
-async function executePlan({ runtime, read, ...shown }: Carried, given: TakeoverFlags, cli: Cli): Promise<Outcome> {
+async function executePlan({ runtime, read, ...shown }: TakeoverRun, given: TakeoverFlags, cli: Cli): Promise<Outcome> {
   const { terminal } = cli;
   const isTable = given.output === "table";
   const { config, plan } = shown;

@@ -86,9 +86,9 @@ export interface Case {
 
 const CASE_FILE = /\.(?:ya?ml|json)$/;
 /** Members by which a case file is recognised, even if others are misspelt; other files are input for cases. */
-const TELLING = ["expect", "cases", "given"];
+const CASE_MEMBERS = ["expect", "cases", "given"];
 const isCaseFile = (value: unknown): boolean =>
-  isObject(value) && !("apiVersion" in value) && Object.keys(value).some((key) => nearName(key, TELLING) !== null);
+  isObject(value) && !("apiVersion" in value) && Object.keys(value).some((key) => nearName(key, CASE_MEMBERS) !== null);
 /** Whether a text that cannot be parsed looks like a case file. */
 const looksLikeCases = (lines: string): boolean => /(?:^|[\s{,"'])(?:expect\w*|cases)["']?\s*:/.test(lines);
 
@@ -174,13 +174,13 @@ function casesIn(document: InputDocument): Pick<ReadCases, "cases" | "faults"> {
   const issues = Map.groupBy(error?.issues ?? [], caseOf);
   const words = Map.groupBy(wordFaults(document, several, all), ({ of }) => of);
   const wrong = new Set([...issues.keys(), ...words.keys()]);
-  const told = new Set<string>();
+  const listed = new Set<string>();
   const faults = [null, ...all.keys()].flatMap((i): readonly CaseFileFault[] => {
     const name = i === null ? undefined : fieldsOf(all[i])["name"];
     const lines = [
       ...issueLines(document, issues.get(i) ?? []),
       ...(words.get(i ?? -1) ?? []).map(({ path, message }) => placedIssue(document, { base: [], at: path, message })),
-    ].filter((line) => !told.has(line) && told.add(line));
+    ].filter((line) => !listed.has(line) && listed.add(line));
     return lines.map((line) => ({ file: document.file, line, name: typeof name === "string" ? name : null }));
   });
   const good = wrong.has(null) ? [] : [...all.keys()].filter((i) => !wrong.has(i));
@@ -193,11 +193,11 @@ function casesIn(document: InputDocument): Pick<ReadCases, "cases" | "faults"> {
   };
 }
 
-type OwnCase = z.output<typeof caseForm>;
+type CaseForm = z.output<typeof caseForm>;
 /** A case for each of its kubelet versions. `at`: its path in the file. */
 function casesOf(
-  own: OwnCase,
-  shared: Partial<OwnCase>,
+  own: CaseForm,
+  shared: Partial<CaseForm>,
   at: readonly Step[],
   document: InputDocument,
 ): readonly Case[] {

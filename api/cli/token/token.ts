@@ -28,7 +28,7 @@ export interface TokenFlags {
   /** Store nothing. */
   readonly print?: boolean;
 }
-type Where = Pick<TokenFlags, "dataDir">;
+type TokenLocation = Pick<TokenFlags, "dataDir">;
 
 /** Prints only the token on standard output, for scripts; information about it goes to standard error. */
 export async function create(name: string, given: TokenFlags, cli: Cli): Promise<Outcome> {
@@ -85,7 +85,7 @@ export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
   });
 
 /** An id takes precedence over a name; a name must have exactly one active token. */
-export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> =>
+export const revoke = (which: string, given: TokenLocation, cli: Cli): Promise<Outcome> =>
   withHistory(storeSetting(given, cli), false, async (store) => {
     const tokens = await listTokens(store);
     if (!tokens.ok) return storeFault(tokens);
@@ -111,7 +111,7 @@ export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> 
   });
 
 /** Opens the API to everyone who can reach the port, without any restriction, so the option must be given explicitly. */
-export async function open(given: Where & { readonly toEveryone?: boolean }, cli: Cli): Promise<Outcome> {
+export async function open(given: TokenLocation & { readonly toEveryone?: boolean }, cli: Cli): Promise<Outcome> {
   if (given.toEveryone !== true)
     return fault(EXIT.badInput, "say --to-everyone: whoever reaches the API on loopback may then ask for everything");
   return withHistory(storeSetting(given, cli), false, async (store) => {
@@ -136,7 +136,7 @@ const NOBODY =
   "no token is active: nobody may call the API until `nodewise token create`, or `nodewise token open --to-everyone` on loopback";
 
 const timeText = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-/** Without the hash. */
+/** The token's row without the hash. */
 const shown = ({ id, name, scopes, node, createdAtMs, revokedAtMs }: TokenRow) => ({
   id,
   name,

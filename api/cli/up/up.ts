@@ -186,11 +186,11 @@ function passPrinter(nodeName: string, where: () => string, terminal: Terminal):
   return (report) => {
     const isFirst = last === undefined;
     const line = passLine({ ...report, decisionId: null, decidedBy: null });
-    const told = line.slice(report.at.length);
+    const content = line.slice(report.at.length);
     const title = `${terminal.paint("bold", "This machine")}\n\n`;
     if (isFirst) printText(terminal, `${title}${seenText(nodeName, report, terminal)}\n${where()}\n`);
-    else if (told !== last) printText(terminal, `${line}\n`);
-    last = told;
+    else if (content !== last) printText(terminal, `${line}\n`);
+    last = content;
   };
 }
 

@@ -10,7 +10,7 @@ import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
 import { type ClusterNode, eachClusterNode } from "../inputs/cluster-node.ts";
 import type { Fault } from "../terminal.ts";
-import type { Found } from "./upgrade-output.ts";
+import type { UpgradeReports } from "./upgrade-output.ts";
 import type { UpgradeRequest } from "./upgrade-source.ts";
 
 /**
@@ -28,7 +28,7 @@ export async function reportsOfCluster(
   }: Pick<UpgradeRequest, "to" | "from"> & Pick<UpgradeInput, "configuration"> & BesideFile,
   flags: ClusterFlags,
   cli: Cli,
-): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
+): Promise<Result<Pick<UpgradeReports, "reports" | "unreported">, Fault>> {
   const reportOf = (live: Fields): UpgradeReport | string => {
     const subject = subjectOf(live, configuration);
     if (!subject.ok) return subject.error.map(({ path, message }) => `${path}: ${message}`).join("; ");

@@ -10,7 +10,7 @@ import { EXIT, type ExitCode, printData, printText, type Terminal } from "../ter
 
 export type UpgradeForm = "table" | "json" | "yaml" | "markdown";
 
-export interface Found {
+export interface UpgradeReports {
   readonly to: ChosenProfile;
   readonly reports: readonly UpgradeReport[];
   /** Nodes without a report. */
@@ -28,7 +28,7 @@ export interface Found {
 }
 
 /** Prints the report, and returns the exit code. */
-export function printUpgrade(found: Found, form: UpgradeForm, terminal: Terminal): ExitCode {
+export function printUpgrade(found: UpgradeReports, form: UpgradeForm, terminal: Terminal): ExitCode {
   const { reports, unreported, history } = found;
   if (form === "json" || form === "yaml") {
     printData(terminal, { to: found.to.note, reports, unreported, history }, form);
@@ -38,7 +38,7 @@ export function printUpgrade(found: Found, form: UpgradeForm, terminal: Terminal
   return exitOf(found);
 }
 
-function exitOf(found: Found): ExitCode {
+function exitOf(found: UpgradeReports): ExitCode {
   const { reports, history } = found;
   if (reports.some(({ outcome }) => outcome === "refuses-start")) return EXIT.refusesStart;
   const { differs = 0, refused = 0, unreadable = 0 } = history?.counts ?? {};
@@ -48,7 +48,7 @@ function exitOf(found: Found): ExitCode {
 }
 
 /** Whether there is a result, and nothing is missing from it. */
-function isAllKnown({ reports, unreported, history, isRest = false }: Found): boolean {
+function isAllKnown({ reports, unreported, history, isRest = false }: UpgradeReports): boolean {
   if (unreported.length > 0 || reports.length === 0) return false;
   return history === null || (history.counts.gone === 0 && (isRest || passedOf(history.counts) > 0));
 }
@@ -79,7 +79,7 @@ interface Part {
 
 const NODES = 20;
 
-function partsOf({ to, reports, unreported, history }: Found): readonly Part[] {
+function partsOf({ to, reports, unreported, history }: UpgradeReports): readonly Part[] {
   const groups = groupsOf(reports);
   const parts: Part[] = groups.map(({ first, all }) => ({
     title: headline(first),
@@ -114,7 +114,7 @@ const ofNode = (report: UpgradeReport): readonly Section[] =>
     .filter(({ id }) => id === "static-pods" || id === "changed")
     .map((section) => ({ ...section, title: `${report.node}: ${section.title}` }));
 
-function textOf(found: Found, terminal: Terminal): string {
+function textOf(found: UpgradeReports, terminal: Terminal): string {
   const { paint } = terminal;
   const parts = partsOf(found).map(({ title, lines, sections }) => {
     const head = [paint("bold", title), ...lines].join("\n");
@@ -123,7 +123,7 @@ function textOf(found: Found, terminal: Terminal): string {
   return parts.join("\n");
 }
 
-function markdownOf(found: Found): string {
+function markdownOf(found: UpgradeReports): string {
   const parts = partsOf(found).map(({ title, lines, sections }) => {
     const head = [`# ${escaped(title)}`, ...lines.map(escaped)].join("\n\n");
     return [`${head}\n`, ...sections.map(sectionMarkdown)].join("\n");

@@ -14,7 +14,7 @@ import { timesOf, tokenOf } from "../inputs/history-source.ts";
 import { besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
 import { progressOn } from "../replay/progress.ts";
 import { EXIT, type Fault, fault, type Outcome, stopFlag, warnAll } from "../terminal.ts";
-import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
+import { printUpgrade, type UpgradeForm, type UpgradeReports } from "./upgrade-output.ts";
 import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
 export interface UpgradeFlags extends Omit<LintFiles, "node">, ClusterFlags {
@@ -97,7 +97,7 @@ function reportOfFiles(read: LintNode, to: ChosenProfile, from: ChosenProfile | 
 function filesAlone(read: LintNode, { to, from }: UpgradeRequest, given: UpgradeFlags, cli: Cli): Outcome {
   const report = reportOfFiles(read, to, from);
   if (!report.ok) return report;
-  const found: Found = { to, reports: [report.value], unreported: [], history: null };
+  const found: UpgradeReports = { to, reports: [report.value], unreported: [], history: null };
   return ok(printUpgrade(found, formOf(given), cli.terminal));
 }
 
@@ -185,7 +185,7 @@ async function askSource(source: UpgradeSource, asked: UpgradeCall, cli: Cli): P
 async function reportsOf(
   source: UpgradeSource,
   { given, request: { to, from }, read, isStopped }: UpgradeCall,
-): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
+): Promise<Result<Pick<UpgradeReports, "reports" | "unreported">, Fault>> {
   const { node: nodeName } = given;
   if (nodeName === undefined && (read.file !== null || read.commandLine !== null || read.snapshot !== undefined)) {
     const report = reportOfFiles(read, to, from);

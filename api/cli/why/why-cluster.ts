@@ -2,7 +2,7 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import { type MissingPart, missingPart, type NodeDocuments, readNamespaces, readPod } from "../../cluster/read.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Beside, UnreadPiece, WhyDocument } from "../../service/why/evidence.ts";
+import type { AdditionalEvidence, UnreadPiece, WhyDocument } from "../../service/why/evidence.ts";
 import { namesText } from "../../text/sentences/words.ts";
 import type { Cli } from "../cli.ts";
 import { type ClusterFlags, isPodOfCluster } from "../cluster-options.ts";
@@ -16,7 +16,7 @@ interface ClusterEvidence {
   readonly documents: readonly WhyDocument[];
   /** `NAMESPACE/NAME`; null for all pods. */
   readonly pod: string | null;
-  readonly beside: Beside;
+  readonly additional: AdditionalEvidence;
 }
 
 /**
@@ -47,8 +47,8 @@ export const clusterEvidence = (
     const isWaiting = object !== null && node === null && missing.every(({ part }) => part !== "node");
     const lacked = [...missing, ...(node?.missing ?? [])].map(unreadPiece);
     const { parts, unread } = isWaiting ? await partsOfNodes(cluster, cli) : { parts: partsOf(node), unread: [] };
-    const beside = { readAtMs: Date.now(), hasAllEvents: events !== undefined, unread: [...lacked, ...unread] };
-    return ok({ documents: present([...own, ...parts]), pod: `${namespace}/${name}`, beside });
+    const additional = { readAtMs: Date.now(), hasAllEvents: events !== undefined, unread: [...lacked, ...unread] };
+    return ok({ documents: present([...own, ...parts]), pod: `${namespace}/${name}`, additional });
   });
 
 function unreadPiece({ part, rule, why }: MissingPart): UnreadPiece {
@@ -152,5 +152,5 @@ async function evidenceOfAll(
   const documents = Object.entries({ pods, nodes, events }).flatMap(([origin, read]) =>
     read.ok ? [{ origin, value: list(read.value.items) }] : [],
   );
-  return ok({ documents, pod: null, beside: { readAtMs: Date.now() } });
+  return ok({ documents, pod: null, additional: { readAtMs: Date.now() } });
 }

@@ -122,7 +122,7 @@ async function whyInCluster(
   const read = await clusterEvidence(pod, given, cli);
   if (!read.ok) return read;
   const asked = { pod: read.value.pod, namespace: null, node: null };
-  const answer = whyOf([...read.value.documents, ...files], asked, read.value.beside, workload);
+  const answer = whyOf([...read.value.documents, ...files], asked, read.value.additional, workload);
   const worst = workload === null || !answer.ok ? null : worstOf(answer.value, workload, cli);
   return worst === null ? print(answer, given, cli) : whyInCluster({ pod: worst, workload: null }, files, given, cli);
 }

@@ -14,7 +14,7 @@ import { claimedParts, podRequests, unitsOf } from "../resources/pod-resources.t
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
 import { countedRequests } from "./counted.ts";
 import { type Labels, selectsNode } from "./node-affinity.ts";
-import type { Admitting, Refused } from "./prepare.ts";
+import type { AdmissionContext, Refused } from "./prepare.ts";
 
 /** Nodewise speaks of Linux nodes. */
 const OS = "linux";
@@ -23,7 +23,7 @@ const OS = "linux";
  * Lists refusals that preemption cannot resolve: the wrong operating system, or groups that the runtime cannot set.
  * kubelet 1.36: predicateAdmitHandler.Admit.
  */
-function incompatibilities({ pod, node, needs }: Admitting): readonly Refused[] {
+function incompatibilities({ pod, node, needs }: AdmissionContext): readonly Refused[] {
   const refused: Refused[] = [];
   const label = own(pod.metadata.labels, OS_LABEL);
   if (label !== undefined && label !== OS) {
@@ -126,13 +126,13 @@ const TAINTS = failed("TaintToleration", "node(s) had taints that the pod didn't
  * kubelet rereads the node before it checks affinity, so the labels are the node's own and not the corrected ones.
  * kubelet 1.36: generalFilter.
  */
-function mismatches(admitting: Admitting, onlyThis: boolean): readonly Refused[] {
+function mismatches(admitting: AdmissionContext, onlyThis: boolean): readonly Refused[] {
   const labels = admitting.node.metadata.labels ?? {};
   const found = withLabels(admitting, correctedLabels(labels));
   return onlyThis && found.length === 1 && found[0] === AFFINITY ? withLabels(admitting, labels) : found;
 }
 
-function withLabels(admitting: Admitting, labels: Labels): readonly Refused[] {
+function withLabels(admitting: AdmissionContext, labels: Labels): readonly Refused[] {
   const { pod, node } = admitting;
   const name = node.metadata.name;
   const wanted = pod.spec.nodeName ?? "";
@@ -145,7 +145,7 @@ function withLabels(admitting: Admitting, labels: Labels): readonly Refused[] {
 }
 
 /** Reports each conflicting pod with the address that it binds, since the asked pod may bind several. */
-function portTaken({ pod, others, reasons }: Admitting): boolean {
+function portTaken({ pod, others, reasons }: AdmissionContext): boolean {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return false;
   let taken = false;
@@ -161,7 +161,7 @@ function portTaken({ pod, others, reasons }: Admitting): boolean {
 }
 
 /** Refuses for untolerated NoExecute taints; static pods are exempt. */
-function untolerated({ pod, node, config, reasons }: Admitting): boolean {
+function untolerated({ pod, node, config, reasons }: AdmissionContext): boolean {
   if (isStaticPod(pod)) return false;
   const comparing = gateOn(config, "TaintTolerationComparisonOperators");
   const taints = (node.spec?.taints ?? []).filter(
@@ -253,7 +253,7 @@ export interface Predicates {
  * containers hold, if the pod holds any. kubelet 1.36: predicateAdmitHandler.
  */
 export function findFailures(
-  admitting: Admitting,
+  admitting: AdmissionContext,
   allocatable: ResourceList,
   devices: ReadonlyMap<string, number>,
 ): Failures {
@@ -266,10 +266,14 @@ export function findFailures(
 }
 
 /** Turns the failures into the handler's result: preemption for a critical pod, else one refusal for each. */
-export function checkPredicates({ pod, active }: Admitting, failures: Failures, preempts: boolean): Predicates {
+export function checkPredicates({ pod, active }: AdmissionContext, failures: Failures, preempts: boolean): Predicates {
   const { incompatible, resources, short, unmatched } = failures;
   if (!preempts || !isCriticalPod(pod) || short.length === 0) {
-    return { refusals: [...incompatible, ...short.map(outOf), ...unmatched], resources, preemption: null };
+    return {
+      refusals: [...incompatible, ...short.map(insufficientResource), ...unmatched],
+      resources,
+      preemption: null,
+    };
   }
   // a critical pod is never refused directly for lack of resources
   const preemption = preemptFor(pod, active, short);
@@ -278,7 +282,7 @@ export function checkPredicates({ pod, active }: Admitting, failures: Failures, 
 }
 
 function testedResources(
-  { pod, others, config, reasons }: Admitting,
+  { pod, others, config, reasons }: AdmissionContext,
   allocatable: ResourceList,
   devices: ReadonlyMap<string, number>,
 ): readonly TestedResource[] {
@@ -317,7 +321,7 @@ function isLeftToClaims(name: string, { allocatable }: NodeInfo, config: Effecti
 }
 
 /** kubelet 1.36: InsufficientResourceError. */
-export const outOf = ({ resource, requested, used, capacity }: Shortage): Refused => ({
+export const insufficientResource = ({ resource, requested, used, capacity }: Shortage): Refused => ({
   reason: `OutOf${resource}`,
   message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
 });

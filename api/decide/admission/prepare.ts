@@ -93,7 +93,7 @@ const onHostPorts = (c: Container): Container =>
 
 /** The inputs of one admission. */
 export interface Prepared {
-  readonly admitting: Admitting;
+  readonly admitting: AdmissionContext;
   /**
    * The pod as it was asked about: with its pod-level resources whatever the gate, and its requests rather than its
    * allocated resources.
@@ -128,7 +128,7 @@ export function prepare(
   const others = active.filter((pod) => isCounted(pod, snapshot));
   if (others.length < active.length)
     reasons.add("not_allocated", "pods", "used", { pods: active.length - others.length });
-  const admitting: Admitting = {
+  const admitting: AdmissionContext = {
     pod: allocated(asked),
     node: snapshot.node ?? { metadata: {} },
     config,
@@ -163,7 +163,7 @@ export function allocatableOf({ status }: Node): Result<ResourceList, Refusal> {
 }
 
 /** One admission: the inputs that every handler may read. */
-export interface Admitting {
+export interface AdmissionContext {
   /** The asked pod, with its allocated resources if the kubelet has allocated any. */
   readonly pod: Pod;
   readonly node: Node;

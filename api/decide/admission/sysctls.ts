@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour, SysctlNamespace } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
-import type { Admitting, Refused } from "./prepare.ts";
+import type { AdmissionContext, Refused } from "./prepare.ts";
 
 type Namespaces = Behaviour["namespacedSysctls"];
 
@@ -61,7 +61,7 @@ export function unsafeSysctls(
  * One refusal for every sysctl of the pod that the node does not allow; the kubelet stops at the first. kubelet 1.36:
  * patternAllowlist.Admit.
  */
-export function sysctlRefusals(admitting: Admitting, unsafe: UnsafeSysctls): readonly Refused[] {
+export function sysctlRefusals(admitting: AdmissionContext, unsafe: UnsafeSysctls): readonly Refused[] {
   const { pod } = admitting;
   return (pod.spec.securityContext?.sysctls ?? []).flatMap(({ name: given }) => {
     const name = normalized(given);
@@ -71,14 +71,14 @@ export function sysctlRefusals(admitting: Admitting, unsafe: UnsafeSysctls): rea
   });
 }
 /** Whether the pod shares the host's namespace; no sysctl needs the UTS namespace. kubelet 1.37: validateSysctl. */
-function isShared(namespace: SysctlNamespace, { spec }: Admitting["pod"]): boolean {
+function isShared(namespace: SysctlNamespace, { spec }: AdmissionContext["pod"]): boolean {
   if (namespace === "IPC") return spec.hostIPC === true;
   if (namespace === "Net") return spec.hostNetwork === true;
   return namespace === "User" && spec.hostUsers !== false;
 }
 const forbidden = (what: string): Refused => ({ reason: "SysctlForbidden", message: `forbidden sysctl: ${what}` });
 
-function safeNamespace(name: string, { node, config, reasons, needs }: Admitting): SysctlNamespace | undefined {
+function safeNamespace(name: string, { node, config, reasons, needs }: AdmissionContext): SysctlNamespace | undefined {
   const { safeSysctls, namespacedSysctls } = config.profile.behaviour;
   const since = safeSysctls.get(name);
   if (since === undefined) return undefined;

@@ -165,7 +165,7 @@ export interface TreeContext extends RuntimeContext {
   readonly needs: string[];
 }
 
-type OfPods = Pick<TreeContext, "version" | "driver" | "pageSizes" | "memoryCapacity" | "memoryQos" | "swap">;
+type PodTreeContext = Pick<TreeContext, "version" | "driver" | "pageSizes" | "memoryCapacity" | "memoryQos" | "swap">;
 
 const DEFAULT_PAGE_SIZE = 4096;
 
@@ -227,7 +227,11 @@ export function treeContext(
  * A text of everything that a pod's cgroups depend on besides the pod, the configuration and the assignments. The
  * profile's behaviour belongs to the configuration.
  */
-function surroundingsText({ cgroup }: EffectiveSnapshot, explain: Explain, { memoryQos, ...rest }: OfPods): string {
+function surroundingsText(
+  { cgroup }: EffectiveSnapshot,
+  explain: Explain,
+  { memoryQos, ...rest }: PodTreeContext,
+): string {
   return JSON.stringify([explain, cgroup?.runtimeCpuWeight, rest, memoryQos && { ...memoryQos, behaviour: null }]);
 }
 

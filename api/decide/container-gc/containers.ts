@@ -28,7 +28,7 @@ interface Unit {
   readonly dead: readonly ContainerTarget[];
   taken: number;
 }
-type Take = (list: readonly ContainerTarget[], i: number, because: RemoveReason) => void;
+type RemoveContainer = (list: readonly ContainerTarget[], i: number, because: RemoveReason) => void;
 
 /**
  * Selects the dead containers that a pass removes: all of removed pods; then those above the limit of each unit; then
@@ -40,7 +40,7 @@ type Take = (list: readonly ContainerTarget[], i: number, because: RemoveReason)
  */
 export function evictContainers(pass: ContainerPass, ledger: GcPlan): readonly RuntimeContainer[] {
   const left: RuntimeContainer[] = [];
-  const take: Take = (list, i, because) => {
+  const take: RemoveContainer = (list, i, because) => {
     const entry = list[i] as ContainerTarget;
     if (!ledger.take(entry, because, entry.state === "CONTAINER_UNKNOWN", isTied(list, i))) left.push(entry.made);
   };
@@ -59,18 +59,18 @@ export function evictContainers(pass: ContainerPass, ledger: GcPlan): readonly R
   return left;
 }
 
-function removePod(unit: Unit, underPressure: boolean, take: Take): boolean {
+function removePod(unit: Unit, underPressure: boolean, take: RemoveContainer): boolean {
   const because = podRemovalReason(unit.pod, underPressure);
   if (because !== null) cut(unit, 0, because, take);
   return because !== null;
 }
 
 /** Removes the oldest containers of a unit until `left` remain. */
-function cut(unit: Unit, left: number, because: Parameters<Take>[2], take: Take): void {
+function cut(unit: Unit, left: number, because: Parameters<RemoveContainer>[2], take: RemoveContainer): void {
   for (; unit.dead.length - unit.taken > left; unit.taken++) take(unit.dead, unit.taken, because);
 }
 
-function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take): void {
+function enforceTotal(units: readonly Unit[], maxContainers: number, take: RemoveContainer): void {
   let total = 0;
   const filled: Unit[] = [];
   for (const unit of units) {

@@ -3,14 +3,14 @@ import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Target } from "./gc-plan.ts";
 import { uidOf } from "./pod-states.ts";
-import { type Aged, nanosToMs } from "./unix-nanos.ts";
+import { nanosToMs, type ObjectWithAge } from "./unix-nanos.ts";
 
 /** A container in the answer, with the runtime's container that it was made from. */
-export interface ContainerTarget extends Target, Aged<RuntimeContainer> {
+export interface ContainerTarget extends Target, ObjectWithAge<RuntimeContainer> {
   readonly name: string;
   readonly createdAtMs: EpochMs;
 }
-export interface SandboxTarget extends Target, Aged<RuntimeSandbox> {
+export interface SandboxTarget extends Target, ObjectWithAge<RuntimeSandbox> {
   readonly createdAtMs: EpochMs;
 }
 

@@ -17,28 +17,28 @@ function compareNanos(a: string, b: string): number {
 /** Whether `a` is after `b`; cheaper than `compareNanos`, since a pass compares ten thousand. */
 export const isAfter = (a: string, b: string): boolean => (a.length === b.length ? a > b : a.length > b.length);
 
-interface Made {
+interface CreatedObject {
   readonly id: string;
   readonly createdAt: string;
 }
 /** An object with its creation time as a number, which compares much faster than text. */
-export interface Aged<T extends Made = Made> {
+export interface ObjectWithAge<T extends CreatedObject = CreatedObject> {
   readonly made: T;
   readonly createdAtMs: EpochMs;
 }
 
 /** Sorts oldest first; of equal age, the smaller id first. */
-export const byAge = (a: Aged, b: Aged): number => a.createdAtMs - b.createdAtMs || inOneMs(a, b);
-const inOneMs = (a: Aged, b: Aged): number =>
+export const byAge = (a: ObjectWithAge, b: ObjectWithAge): number => a.createdAtMs - b.createdAtMs || inOneMs(a, b);
+const inOneMs = (a: ObjectWithAge, b: ObjectWithAge): number =>
   compareNanos(a.made.createdAt, b.made.createdAt) || byText(a.made.id, b.made.id);
 
-export const sortedByAge = <T extends Aged>(list: readonly T[]): readonly T[] => sortedBy(list, msOf, inOneMs);
-const msOf = ({ createdAtMs }: Aged): number => createdAtMs;
+export const sortedByAge = <T extends ObjectWithAge>(list: readonly T[]): readonly T[] => sortedBy(list, msOf, inOneMs);
+const msOf = ({ createdAtMs }: ObjectWithAge): number => createdAtMs;
 
 /** Whether a neighbour in the order was created at the same moment. */
-export const isTied = (sorted: readonly Aged[], i: number): boolean =>
-  isOfOneMoment(sorted[i - 1], sorted[i] as Aged) || isOfOneMoment(sorted[i + 1], sorted[i] as Aged);
-const isOfOneMoment = (a: Aged | undefined, b: Aged): boolean =>
+export const isTied = (sorted: readonly ObjectWithAge[], i: number): boolean =>
+  isOfOneMoment(sorted[i - 1], sorted[i] as ObjectWithAge) || isOfOneMoment(sorted[i + 1], sorted[i] as ObjectWithAge);
+const isOfOneMoment = (a: ObjectWithAge | undefined, b: ObjectWithAge): boolean =>
   a !== undefined && a.createdAtMs === b.createdAtMs && a.made.createdAt === b.made.createdAt;
 
 /** Truncates to milliseconds. The loop over digits is ten times as fast as converting a substring. */

@@ -149,7 +149,7 @@ function staticManager(policy: StaticPolicy, state: WorkingState, podLevel: bool
   return {
     isManaging: true,
     cpusOf: (uid, container) => state.held.get(uid)?.get(container),
-    state: () => standing(state),
+    state: () => copyState(state),
     available: () => minus(state.pool, policy.reserved),
     removeContainer: (uid, container) => release(state, uid, container),
     removeStale(active) {
@@ -374,7 +374,7 @@ const workingState = ({ defaultCpus, assignments, podCpus }: CpuState): WorkingS
   reuse: { uid: "", cpus: NO_CPUS },
 });
 /** Copies the current state. */
-const standing = ({ pool, held, podCpus }: WorkingState): CpuState => ({
+const copyState = ({ pool, held, podCpus }: WorkingState): CpuState => ({
   defaultCpus: pool,
   assignments: new Map(Array.from(held, ([uid, containers]) => [uid, new Map(containers)])),
   podCpus: new Map(podCpus),

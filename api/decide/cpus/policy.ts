@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { OptionGates } from "../../profiles/profile.ts";
 import { BY_SOCKET, type StaticOptions, staticOptions } from "./options.ts";
 import { type CpuSet, cpuText, holdsAll, minus, NO_CPUS, parseCpus } from "./sets.ts";
-import { neverDone, type Spread, spreadSearch } from "./spread.ts";
+import { endlessSearchMessage, type Spread, spreadSearch } from "./spread.ts";
 import { type CpuGroups, type CpuTopology, cpusAt } from "./topology.ts";
 
 export interface StaticPolicy {
@@ -156,18 +156,18 @@ function takeDistributed(
   const packed = () => takePacked(topology, available, count, { spread, byCache: false });
   if (count % group !== 0) return packed();
   if (count < 1) return ok(NO_CPUS);
-  const taking = startTaking(topology, available, count);
-  if (freeCount(taking) < count) return err(notEnough(count, available));
-  const nodes = inOrder(taking, topology.nodes);
+  const accumulator = newAccumulator(topology, available, count);
+  if (freeCount(accumulator) < count) return err(notEnough(count, available));
+  const nodes = inOrder(accumulator, topology.nodes);
   const inOneSocket = bySocket ? (chosen: readonly number[]) => areInOneSocket(topology, chosen) : undefined;
-  const search = spreadSearch({ nodes, free: freeIn(taking, topology.nodes), count, group, inOneSocket });
+  const search = spreadSearch({ nodes, free: freeIn(accumulator, topology.nodes), count, group, inOneSocket });
   const groups = Math.ceil(count / group);
   const groupsPerNode = Math.ceil(Math.ceil(topology.cpus.length / group) / topology.nodes.ids.length);
   const most = Math.min(groups, new Set(nodes).size);
   for (let size = Math.ceil(groups / groupsPerNode); size <= most; size++) {
     const found = search(size);
     if (!found.ok) return found;
-    if (found.value !== undefined) return takeSpread(taking, found.value, { group, spread, bySocket });
+    if (found.value !== undefined) return takeSpread(accumulator, found.value, { group, spread, bySocket });
   }
   return packed();
 }
@@ -178,32 +178,37 @@ function areInOneSocket({ nodes, sockets }: CpuTopology, chosen: readonly number
   return new Set(touched).size <= 1;
 }
 
-function takeSpread(taking: Taking, { nodes, share, remainder }: Spread, how: Distribution): Result<CpuSet, string> {
-  let rest = taking.needed - share * nodes.length;
-  for (const node of nodes) takeOfNode(taking, node, share, how.spread);
+function takeSpread(
+  accumulator: CpuAccumulator,
+  { nodes, share, remainder }: Spread,
+  how: Distribution,
+): Result<CpuSet, string> {
+  let rest = accumulator.needed - share * nodes.length;
+  for (const node of nodes) takeOfNode(accumulator, node, share, how.spread);
   while (rest > 0) {
     const before = rest;
     for (const node of remainder) {
       if (rest === 0) break;
-      if (freeOf(taking, taking.topology.nodes.members[node] as readonly number[]).length < how.group) continue;
-      takeOfNode(taking, node, how.group, how.spread);
+      if (freeOf(accumulator, accumulator.topology.nodes.members[node] as readonly number[]).length < how.group)
+        continue;
+      takeOfNode(accumulator, node, how.group, how.spread);
       rest -= how.group;
     }
-    if (rest === before) return err(neverDone(rest, how.group));
+    if (rest === before) return err(endlessSearchMessage(rest, how.group));
   }
-  if (taking.needed === 0) return ok(taking.taken);
-  const fault = taking.needed > 0 ? "not enough" : "too many";
-  return err(`accounting error, ${fault} CPUs allocated, remaining: ${taking.needed}`);
+  if (accumulator.needed === 0) return ok(accumulator.taken);
+  const fault = accumulator.needed > 0 ? "not enough" : "too many";
+  return err(`accounting error, ${fault} CPUs allocated, remaining: ${accumulator.needed}`);
 }
 
 /** Takes CPUs of a node; if it has too few, takes nothing, and the total stays short. */
-function takeOfNode(taking: Taking, node: number, count: number, spread: boolean): void {
-  const { topology } = taking;
-  const free = freeOf(taking, topology.nodes.members[node] as readonly number[]);
+function takeOfNode(accumulator: CpuAccumulator, node: number, count: number, spread: boolean): void {
+  const { topology } = accumulator;
+  const free = freeOf(accumulator, topology.nodes.members[node] as readonly number[]);
   const cpus = takePacked(topology, cpusAt(topology, free), count, { spread, byCache: false });
   if (!cpus.ok) return;
   take(
-    taking,
+    accumulator,
     [...cpus.value].map((cpu) => topology.positionOf.get(cpu) as number),
   );
 }
@@ -226,15 +231,15 @@ function takePacked(
   { spread, byCache }: Packing,
 ): Result<CpuSet, string> {
   if (count < 1) return ok(NO_CPUS);
-  const taking = startTaking(topology, available, count);
-  if (freeCount(taking) < count) return err(notEnough(count, available));
+  const accumulator = newAccumulator(topology, available, count);
+  if (freeCount(accumulator) < count) return err(notEnough(count, available));
   const { outer, inner } = levelsOf(topology);
-  takeWhole(taking, outer, outerInOrder);
-  takeWhole(taking, inner, innerInOrder);
-  if (taking.needed > 0 && byCache) takeCaches(taking);
-  if (!spread) takeWhole(taking, topology.cores, coresInOrder);
-  if (taking.needed > 0) takeRest(taking, spread);
-  return taking.needed > 0 ? err("failed to allocate cpus") : ok(taking.taken);
+  takeWhole(accumulator, outer, outerInOrder);
+  takeWhole(accumulator, inner, innerInOrder);
+  if (accumulator.needed > 0 && byCache) takeCaches(accumulator);
+  if (!spread) takeWhole(accumulator, topology.cores, coresInOrder);
+  if (accumulator.needed > 0) takeRest(accumulator, spread);
+  return accumulator.needed > 0 ? err("failed to allocate cpus") : ok(accumulator.taken);
 }
 /** The kubelet's message if more CPUs are requested than available. */
 const notEnough = (requested: number, available: CpuSet): string =>
@@ -244,25 +249,30 @@ const notEnough = (requested: number, available: CpuSet): string =>
  * Takes as many whole groups as needed. If cores or sockets differ in size, the kubelet considers a group free if it
  * has as many free CPUs as the average group, and then takes all its CPUs, including those that others hold.
  */
-function takeWhole(taking: Taking, groups: CpuGroups, order: (taking: Taking) => readonly number[]): void {
-  const counts = freeIn(taking, groups);
+function takeWhole(
+  accumulator: CpuAccumulator,
+  groups: CpuGroups,
+  order: (accumulator: CpuAccumulator) => readonly number[],
+): void {
+  const counts = freeIn(accumulator, groups);
   const sizeOf = (group: number): number => (groups.members[group] as readonly number[]).length;
-  const isWhole = (group: number): boolean => counts[group] === groups.whole[group] && sizeOf(group) <= taking.needed;
+  const isWhole = (group: number): boolean =>
+    counts[group] === groups.whole[group] && sizeOf(group) <= accumulator.needed;
   // skips the sort if no group is whole
   if (!counts.some((_, group) => isWhole(group))) return;
-  for (const group of order(taking).filter(isWhole)) {
-    if (sizeOf(group) <= taking.needed) take(taking, groups.members[group] as readonly number[]);
+  for (const group of order(accumulator).filter(isWhole)) {
+    if (sizeOf(group) <= accumulator.needed) take(accumulator, groups.members[group] as readonly number[]);
   }
 }
 
 /** kubelet 1.36: takeUncoreCache. */
-function takeCaches(taking: Taking): void {
-  const { caches, cpusPerCache } = taking.topology;
-  const order = cachesInOrder(taking);
-  if (taking.needed >= cpusPerCache) takeWhole(taking, caches, () => order);
+function takeCaches(accumulator: CpuAccumulator): void {
+  const { caches, cpusPerCache } = accumulator.topology;
+  const order = cachesInOrder(accumulator);
+  if (accumulator.needed >= cpusPerCache) takeWhole(accumulator, caches, () => order);
   for (const cache of order) {
-    if (taking.needed < 1) return;
-    takeInCache(taking, cache);
+    if (accumulator.needed < 1) return;
+    takeInCache(accumulator, cache);
   }
 }
 
@@ -270,27 +280,27 @@ function takeCaches(taking: Taking): void {
  * Takes all the rest from one cache, cores of the lowest number first, or takes nothing. kubelet 1.36:
  * takePartialUncore.
  */
-function takeInCache(taking: Taking, cache: number): void {
-  const { caches, cores, cpusPerCore } = taking.topology;
-  const inCache = freeOf(taking, caches.members[cache] as readonly number[]);
+function takeInCache(accumulator: CpuAccumulator, cache: number): void {
+  const { caches, cores, cpusPerCore } = accumulator.topology;
+  const inCache = freeOf(accumulator, caches.members[cache] as readonly number[]);
   const coresThere = [...new Set(inCache.map((position) => cores.of[position] as number))].sort((a, b) => a - b);
-  const chosen = coresThere.slice(0, Math.ceil(taking.needed / cpusPerCore));
-  let cpus = chosen.flatMap((core) => freeOf(taking, cores.members[core] as readonly number[]));
-  if (taking.needed % 2 !== 0 && cpusPerCore > 1 && cpus.length > taking.needed) {
+  const chosen = coresThere.slice(0, Math.ceil(accumulator.needed / cpusPerCore));
+  let cpus = chosen.flatMap((core) => freeOf(accumulator, cores.members[core] as readonly number[]));
+  if (accumulator.needed % 2 !== 0 && cpusPerCore > 1 && cpus.length > accumulator.needed) {
     cpus = cpus.sort((a, b) => a - b).slice(0, -1);
   }
-  if (cpus.length === taking.needed) take(taking, cpus);
+  if (cpus.length === accumulator.needed) take(accumulator, cpus);
 }
 
-function takeRest(taking: Taking, spread: boolean): void {
-  for (const position of cpusInOrder(taking, spread)) {
-    take(taking, [position]);
-    if (taking.needed < 1) return;
+function takeRest(accumulator: CpuAccumulator, spread: boolean): void {
+  for (const position of cpusInOrder(accumulator, spread)) {
+    take(accumulator, [position]);
+    if (accumulator.needed < 1) return;
   }
 }
 
 /** The CPUs taken for one request. kubelet 1.36: cpuAccumulator. */
-interface Taking {
+interface CpuAccumulator {
   readonly topology: CpuTopology;
   /** 1 for each CPU that is free to take, by position. */
   readonly free: Uint8Array;
@@ -301,7 +311,7 @@ interface Taking {
 }
 
 /** Starts a request for `needed` CPUs. `available`: ids; those that the machine does not have are ignored. */
-function startTaking(topology: CpuTopology, available: CpuSet, needed: number): Taking {
+function newAccumulator(topology: CpuTopology, available: CpuSet, needed: number): CpuAccumulator {
   const free = new Uint8Array(topology.cpus.length);
   for (const cpu of available) {
     const position = topology.positionOf.get(cpu);
@@ -310,23 +320,23 @@ function startTaking(topology: CpuTopology, available: CpuSet, needed: number): 
   return { topology, free, taken: new Set(), needed };
 }
 /** The number of CPUs that are free to take. */
-function freeCount({ free }: Taking): number {
+function freeCount({ free }: CpuAccumulator): number {
   let count = 0;
   for (const one of free) count += one;
   return count;
 }
 
 /** Takes CPUs. INVARIANT: as in the kubelet, CPUs that were taken before count again. */
-function take(taking: Taking, positions: readonly number[]): void {
+function take(accumulator: CpuAccumulator, positions: readonly number[]): void {
   for (const position of positions) {
-    taking.free[position] = 0;
-    taking.taken.add(taking.topology.cpus[position] as number);
+    accumulator.free[position] = 0;
+    accumulator.taken.add(accumulator.topology.cpus[position] as number);
   }
-  taking.needed -= positions.length;
+  accumulator.needed -= positions.length;
 }
 
 /** Free CPUs of each group. */
-function freeIn({ free }: Taking, { members }: CpuGroups): number[] {
+function freeIn({ free }: CpuAccumulator, { members }: CpuGroups): number[] {
   return members.map((positions) => {
     let count = 0;
     for (const position of positions) count += free[position] as number;
@@ -334,7 +344,7 @@ function freeIn({ free }: Taking, { members }: CpuGroups): number[] {
   });
 }
 /** The free ones of the positions, in the same order. */
-const freeOf = ({ free }: Taking, positions: readonly number[]): number[] =>
+const freeOf = ({ free }: CpuAccumulator, positions: readonly number[]): number[] =>
   positions.filter((position) => free[position] === 1);
 
 /** The kubelet's order of groups: fewest free CPUs first, then the lower id. `groups` ascending. */
@@ -345,20 +355,20 @@ const fewestFirst = (counts: readonly number[], groups: number[]): number[] =>
  * For each group of `outer`, in order, the groups of `inner` that share a free CPU with it. An inner group that spans
  * two outer ones occurs twice.
  */
-function nested(taking: Taking, outer: CpuGroups, inner: CpuGroups): number[][] {
+function nested(accumulator: CpuAccumulator, outer: CpuGroups, inner: CpuGroups): number[][] {
   const inside: number[][] = outer.ids.map(() => []);
   for (const [group, positions] of inner.members.entries()) {
     for (const position of positions) {
-      if (taking.free[position] === 0) continue;
+      if (accumulator.free[position] === 0) continue;
       const groups = inside[outer.of[position] as number] as number[];
       if (groups.at(-1) !== group) groups.push(group);
     }
   }
-  const counts = freeIn(taking, inner);
+  const counts = freeIn(accumulator, inner);
   return inside.map((groups) => fewestFirst(counts, groups));
 }
-function within(taking: Taking, outer: CpuGroups, order: readonly number[], inner: CpuGroups): number[] {
-  const inside = nested(taking, outer, inner);
+function within(accumulator: CpuAccumulator, outer: CpuGroups, order: readonly number[], inner: CpuGroups): number[] {
+  const inside = nested(accumulator, outer, inner);
   return order.flatMap((group) => inside[group] as number[]);
 }
 
@@ -367,38 +377,38 @@ const levelsOf = ({ sockets, nodes }: CpuTopology): { outer: CpuGroups; inner: C
   sockets.ids.length >= nodes.ids.length ? { outer: nodes, inner: sockets } : { outer: sockets, inner: nodes };
 
 /** Groups of the outer level with free CPUs, in the kubelet's order. kubelet 1.36: sortAvailableNUMANodes, -Sockets. */
-function outerInOrder(taking: Taking): number[] {
-  const counts = freeIn(taking, levelsOf(taking.topology).outer);
+function outerInOrder(accumulator: CpuAccumulator): number[] {
+  const counts = freeIn(accumulator, levelsOf(accumulator.topology).outer);
   const there = [...counts.keys()].filter((group) => counts[group] !== 0);
   return fewestFirst(counts, there);
 }
 /** Groups of the inner level, outer group by outer group. */
-function innerInOrder(taking: Taking): number[] {
-  const { outer, inner } = levelsOf(taking.topology);
-  return within(taking, outer, outerInOrder(taking), inner);
+function innerInOrder(accumulator: CpuAccumulator): number[] {
+  const { outer, inner } = levelsOf(accumulator.topology);
+  return within(accumulator, outer, outerInOrder(accumulator), inner);
 }
 /** The groups' indexes at their level (`nodes` or `sockets`), in the kubelet's order. */
-const inOrder = (taking: Taking, groups: CpuGroups): number[] =>
-  groups === levelsOf(taking.topology).outer ? outerInOrder(taking) : innerInOrder(taking);
+const inOrder = (accumulator: CpuAccumulator, groups: CpuGroups): number[] =>
+  groups === levelsOf(accumulator.topology).outer ? outerInOrder(accumulator) : innerInOrder(accumulator);
 
 /** Uncore caches, grouped by NUMA node. kubelet 1.36: sortAvailableUncoreCaches. */
-function cachesInOrder(taking: Taking): number[] {
-  const { nodes, caches } = taking.topology;
-  return within(taking, nodes, inOrder(taking, nodes), caches);
+function cachesInOrder(accumulator: CpuAccumulator): number[] {
+  const { nodes, caches } = accumulator.topology;
+  return within(accumulator, nodes, inOrder(accumulator, nodes), caches);
 }
 /** Cores, grouped by inner group. kubelet 1.36: sortAvailableCores. */
-function coresInOrder(taking: Taking): number[] {
-  const { topology } = taking;
-  return within(taking, levelsOf(topology).inner, innerInOrder(taking), topology.cores);
+function coresInOrder(accumulator: CpuAccumulator): number[] {
+  const { topology } = accumulator;
+  return within(accumulator, levelsOf(topology).inner, innerInOrder(accumulator), topology.cores);
 }
 
 /**
  * Free positions, core by core; with `spread`, socket by socket in the order of numbers, which on most machines
  * alternates between cores.
  */
-function cpusInOrder(taking: Taking, spread: boolean): number[] {
-  const { cores, sockets } = taking.topology;
+function cpusInOrder(accumulator: CpuAccumulator, spread: boolean): number[] {
+  const { cores, sockets } = accumulator.topology;
   const groups = spread ? sockets : cores;
-  const order = spread ? inOrder(taking, sockets) : coresInOrder(taking);
-  return order.flatMap((group) => freeOf(taking, groups.members[group] as readonly number[]));
+  const order = spread ? inOrder(accumulator, sockets) : coresInOrder(accumulator);
+  return order.flatMap((group) => freeOf(accumulator, groups.members[group] as readonly number[]));
 }

@@ -67,7 +67,7 @@ export function readCheckpoint(text: string, options: ReadOptions): Result<ReadC
   const { stateFiles } = options.profile.behaviour;
   if (stateFiles === "containers") return oldestFirst(json.value, options);
   if (stateFiles === "pods") return upToV3(json.value, options);
-  return readData<ReadCheckpoint>(json.value, V4) ?? fallenBack(json.value, options);
+  return readData<ReadCheckpoint>(json.value, V4) ?? readOlderVersion(json.value, options);
 }
 
 /** kubelet 1.35: restoreState. */
@@ -100,7 +100,7 @@ function upToV3(json: GoJson, options: ReadOptions): Result<CheckpointV3, string
  * Reads a file without `data`; version 1 is no longer read. kubelet 1.37: loadAndMigrateCheckpointV3,
  * loadCheckpointV2.
  */
-function fallenBack(json: GoJson, options: ReadOptions): Result<CheckpointV3, string> {
+function readOlderVersion(json: GoJson, options: ReadOptions): Result<CheckpointV3, string> {
   const { fields, error } = decodeWithPods(json, V3);
   const sums = [hashedV3(fields), hashedV3(fields, "CPUManagerCheckpointV3")].map((text) => BigInt(fnv1a(text)));
   if (error === undefined && sums.includes(fields.checksum)) return ok(fields);

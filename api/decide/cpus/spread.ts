@@ -115,7 +115,7 @@ function bestRemainder(search: Search, nodes: readonly number[], share: number):
     combinations(givers, size, (subset) => {
       if (search.steps.left-- <= 0) fault = tooLong(search);
       else if (sumOf(left, subset) >= rest) {
-        if (!handOut(after, subset, rest, search.group)) fault = neverDone(rest, search.group);
+        if (!handOut(after, subset, rest, search.group)) fault = endlessSearchMessage(rest, search.group);
         const balance = deviation(search, after);
         if (balance < best.balance) best = { balance, remainder: subset };
         for (const node of subset) after[node] = left[node] as number;
@@ -142,7 +142,7 @@ function handOut(free: number[], nodes: readonly number[], rest: number, group: 
   return true;
 }
 /** The message for `rest` CPUs that the kubelet would try to take for ever. */
-export const neverDone = (rest: number, group: number): string =>
+export const endlessSearchMessage = (rest: number, group: number): string =>
   `the kubelet would not come back: it looks for ${rest} more CPUs in groups of ${group} on NUMA nodes that have none left`;
 const tooLong = ({ nodes, count }: SpreadAsk): string =>
   `distributing ${count} CPUs over ${nodes.length} NUMA nodes takes more than ${MAX_SPREAD_STEPS} steps`;

@@ -47,14 +47,14 @@ export function readAllocateResponse(base64: string): Result<AllocateResponse, W
   return ok(response);
 }
 
-interface Building {
+interface RunContainerOptionsDraft {
   readonly envs: Map<string, string>;
   readonly mounts: Mount[];
   readonly devices: DeviceSpec[];
   readonly annotations: Map<string, string>;
   readonly cdiDevices: string[];
 }
-function addTo(response: Building, number: number, slice: Slice): WireFault | undefined {
+function addTo(response: RunContainerOptionsDraft, number: number, slice: Slice): WireFault | undefined {
   if (number < 1 || number > 5) return undefined;
   const message = messageOf(slice, TEXTS[number] as readonly number[]);
   if (!message.ok) return message.error;

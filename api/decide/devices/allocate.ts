@@ -53,7 +53,7 @@ export interface GivenDevices {
   readonly resource: string;
   readonly taken: readonly TakenDevices[];
 }
-interface Allocating {
+interface AllocationContext {
   readonly inventories: Inventories;
   readonly nodes: NumaNodes;
   readonly sourcesReady: boolean;
@@ -78,7 +78,7 @@ const isClaimed = (pod: Pod, container: Container, resource: string): boolean =>
  * next allocation: here they are released at once. kubelet 1.36: allocateContainerResources.
  */
 export function allocateContainer(
-  m: Allocating,
+  m: AllocationContext,
   pod: Pod,
   container: Container,
   affinity: TopologyHint,

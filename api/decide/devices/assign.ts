@@ -109,7 +109,7 @@ type Ask = (among: readonly string[]) => Result<readonly string[], AllocateError
 type Failed = Result<never, AllocateError> | undefined;
 
 /** There are more aligned devices than needed: the plugin may choose among them. */
-function fromAligned(picked: Picking, { aligned }: Filtered, ask: Ask): Failed {
+function fromAligned(picked: DeviceSelection, { aligned }: Filtered, ask: Ask): Failed {
   const preferred = ask(aligned);
   if (!preferred.ok) return preferred;
   if (!picked.take("preferred", preferred.value)) picked.take("aligned", aligned);
@@ -118,7 +118,7 @@ function fromAligned(picked: Picking, { aligned }: Filtered, ask: Ask): Failed {
 
 /** Takes every aligned device, then the plugin's choice among the rest. */
 function fromAll(
-  picked: Picking,
+  picked: DeviceSelection,
   { aligned, unaligned, noAffinity }: Filtered,
   available: readonly string[],
   ask: Ask,
@@ -131,7 +131,7 @@ function fromAll(
   return undefined;
 }
 
-interface Picking {
+interface DeviceSelection {
   readonly ids: ReadonlySet<string>;
   readonly taken: readonly TakenDevices[];
   /** The number of devices still needed. */
@@ -141,7 +141,7 @@ interface Picking {
    */
   take(from: Source, list: readonly string[]): boolean;
 }
-function picking(required: number): Picking {
+function picking(required: number): DeviceSelection {
   const ids = new Set<string>();
   const taken: TakenDevices[] = [];
   const needed = (): number => required - ids.size;

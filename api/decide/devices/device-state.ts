@@ -4,7 +4,7 @@ import { type Inventories, isKnown } from "./inventory.ts";
 import {
   addTo,
   allocatedDevices,
-  type Holding,
+  type HeldDevices,
   holdingOf,
   insert,
   type PodDevices,
@@ -28,14 +28,14 @@ export interface DeviceState {
   readonly dropped: readonly DroppedEntry[];
   /** Whether a plugin or a container has the resource. kubelet 1.36: isDevicePluginResource. */
   isDeviceResource(resource: string): boolean;
-  holding(podUid: string, container: string, resource: string): Holding | undefined;
+  holding(podUid: string, container: string, resource: string): HeldDevices | undefined;
   /** Returns the devices that all containers of the pod hold. */
   podHolds(podUid: string, resource: string): ReadonlySet<string>;
   /** Returns the devices that all containers of the node hold. */
   inUse(resource: string): ReadonlySet<string>;
   /** Resource -> the number of its held devices. */
   allocated(): ReadonlyMap<string, number>;
-  give(podUid: string, container: string, resource: string, holding: Holding): void;
+  give(podUid: string, container: string, resource: string, holding: HeldDevices): void;
   release(podUid: string, container: string, resources: readonly string[]): void;
   removePods(podUids: readonly string[]): void;
 }
@@ -43,7 +43,7 @@ export interface DeviceState {
 export function deviceState(inventories: Inventories, checkpoint: DeviceCheckpoint | undefined): DeviceState {
   const { pods, dropped } = fromCheckpoint(checkpoint);
   let allocated = allocatedDevices(pods);
-  const holding = (podUid: string, container: string, resource: string): Holding | undefined =>
+  const holding = (podUid: string, container: string, resource: string): HeldDevices | undefined =>
     pods.get(podUid)?.get(container)?.get(resource);
   return {
     pods,

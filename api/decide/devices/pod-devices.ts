@@ -2,19 +2,19 @@ import type { DevicesPerNuma, PodDevicesEntry } from "./checkpoint.ts";
 import type { Inventory } from "./inventory.ts";
 
 /** One container's devices of one resource. */
-export interface Holding {
+export interface HeldDevices {
   readonly perNuma: DevicesPerNuma;
   readonly ids: ReadonlySet<string>;
   /** base64 of the plugin's ContainerAllocateResponse; null: it was not asked yet. */
   readonly allocResp: string | null;
 }
 /** Pod uid -> container -> resource, in the order of insertion. kubelet 1.36: podDevices. */
-export type PodDevices = Map<string, Map<string, Map<string, Holding>>>;
+export type PodDevices = Map<string, Map<string, Map<string, HeldDevices>>>;
 
 /** The NUMA node under which the checkpoint lists devices without one. kubelet 1.36: nodeWithoutTopology. */
 const NO_NODE = -1;
 
-export function holdingOf(perNuma: DevicesPerNuma, allocResp: string | null): Holding {
+export function holdingOf(perNuma: DevicesPerNuma, allocResp: string | null): HeldDevices {
   const held = new Set<string>();
   for (const ids of perNuma.values()) for (const id of ids ?? []) held.add(id);
   return { perNuma, ids: held, allocResp };
@@ -34,10 +34,16 @@ export function perNumaOf(inventory: Inventory, ids: readonly string[]): Devices
   return perNuma;
 }
 
-export function insert(pods: PodDevices, podUid: string, container: string, resource: string, holding: Holding): void {
-  const containers = pods.get(podUid) ?? new Map<string, Map<string, Holding>>();
+export function insert(
+  pods: PodDevices,
+  podUid: string,
+  container: string,
+  resource: string,
+  holding: HeldDevices,
+): void {
+  const containers = pods.get(podUid) ?? new Map<string, Map<string, HeldDevices>>();
   pods.set(podUid, containers);
-  const resources = containers.get(container) ?? new Map<string, Holding>();
+  const resources = containers.get(container) ?? new Map<string, HeldDevices>();
   containers.set(container, resources);
   resources.set(resource, holding);
 }

@@ -51,13 +51,13 @@ const fault = (
 ): Fault => ({ request, driver, pool, device, fault: code, message });
 
 const deviceKey = ({ driver, pool = "", device = "" }: AllocatedDevice): string => `${driver}/${pool}/${device}`;
-interface Holding {
+interface HeldDevice {
   readonly result: AllocatedDevice;
   /** The claim's text. */
   readonly holder: string;
 }
 /** The devices of a claim; a device with admin access does not exclude others. */
-const holdings = (claim: ResourceClaim): readonly Holding[] =>
+const holdings = (claim: ResourceClaim): readonly HeldDevice[] =>
   (claim.status?.allocation?.devices?.results ?? [])
     .filter(({ adminAccess }) => adminAccess !== true)
     .map((result) => ({ result, holder: claimText(claim) }));
@@ -160,7 +160,7 @@ const drawnIn = (all: Map<string, Drawn>, at: string, name: string, has: Quantit
  * The counters that allocated devices consume. A device counts once, however many shares are allocated. kubernetes
  * 1.37: checkAvailableCounters.
  */
-function counters(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Drawn[] {
+function counters(held: readonly HeldDevice[], slices: readonly ResourceSlice[]): readonly Drawn[] {
   const given = new Map(held.map((one) => [deviceKey(one.result), one]));
   const all = new Map<string, Drawn>();
   for (const [key, { result, holder }] of given) {
@@ -183,7 +183,7 @@ function counters(held: readonly Holding[], slices: readonly ResourceSlice[]): r
 }
 
 /** The capacities that shares of devices consume. kubernetes 1.37: CmpRequestOverCapacity. */
-function capacities(held: readonly Holding[], slices: readonly ResourceSlice[]): readonly Drawn[] {
+function capacities(held: readonly HeldDevice[], slices: readonly ResourceSlice[]): readonly Drawn[] {
   const all = new Map<string, Drawn>();
   for (const { result, holder } of held) {
     const key = deviceKey(result);
@@ -221,7 +221,7 @@ function deviceIn(slices: readonly ResourceSlice[], name: string) {
 
 /** The slices with devices on the node, and these devices; the slice, or each device, names its nodes. */
 export function slicesHere({ resourceSlices = [] }: Dra = {}, node: Node | undefined): readonly ResourceSlice[] {
-  const isHere = (where: Where): boolean => elsewhereText(where, node) === undefined;
+  const isHere = (where: DeviceNodeFields): boolean => elsewhereText(where, node) === undefined;
   return resourceSlices.flatMap((slice) => {
     if (slice.spec.perDeviceNodeSelection !== true) return isHere(slice.spec) ? [slice] : [];
     const devices = (slice.spec.devices ?? []).filter(isHere);
@@ -230,9 +230,9 @@ export function slicesHere({ resourceSlices = [] }: Dra = {}, node: Node | undef
 }
 
 /** The fields that say on which nodes devices are. */
-type Where = Pick<SliceDevice, "nodeName" | "nodeSelector">;
+type DeviceNodeFields = Pick<SliceDevice, "nodeName" | "nodeSelector">;
 /** Why devices are not on the node; undefined: they are, or the node is not known. */
-function elsewhereText(where: Where, node: Node | undefined): string | undefined {
+function elsewhereText(where: DeviceNodeFields, node: Node | undefined): string | undefined {
   const name = node?.metadata.name;
   if (name === undefined) return undefined;
   if (where.nodeName !== undefined && where.nodeName !== name) return `it is on node ${where.nodeName}`;

@@ -17,7 +17,7 @@ export interface DriverState {
 }
 export const NODE_OPERATIONS = ["NodePrepareResources", "NodeUnprepareResources"] as const;
 export type NodeOperation = (typeof NODE_OPERATIONS)[number];
-export const doesWithout = ({ skips }: DriverState, operation: NodeOperation): boolean =>
+export const skipsOperation = ({ skips }: DriverState, operation: NodeOperation): boolean =>
   skips.includes("*") || skips.includes(operation);
 
 /** How a claim is named to a driver. */

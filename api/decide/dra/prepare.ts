@@ -8,11 +8,11 @@ import {
   type ClaimInfoCache,
   type ClaimRef,
   type DriverState,
-  doesWithout,
   driversOf,
   NODE_OPERATIONS,
   type NodeOperation,
   type PreparedDevice,
+  skipsOperation,
 } from "./claim-info.ts";
 import { claimName, isReservedFor, NIL_POINTER, notForPod, podClaims } from "./claim-name.ts";
 
@@ -100,7 +100,7 @@ export function checkClaim(
   const drivers = driverStates(claim, gates, behaviour);
   if (!drivers.ok) return err(`ResourceClaim ${claim.metadata.name}: ${drivers.error}`);
   for (const driver of driversOf({ drivers: drivers.value })) {
-    if (doesWithout(drivers.value.get(driver) as DriverState, "NodePrepareResources")) continue;
+    if (skipsOperation(drivers.value.get(driver) as DriverState, "NodePrepareResources")) continue;
     const missing = notRegistered(driver, isRegistered);
     if (missing !== undefined) return err(missing);
   }
@@ -141,7 +141,7 @@ function skippedOf(results: readonly AllocatedDevice[]): readonly string[] {
 }
 
 /** A pod's claims in the kubelet's cache, once they passed the checks. */
-interface Attached {
+interface AttachedClaims {
   /** Claims that are not prepared yet. */
   readonly staged: readonly ClaimInfo[];
   readonly calls: readonly DriverCall[];
@@ -152,9 +152,9 @@ interface Attached {
   readonly lost: boolean;
 }
 const isCalled = (state: DriverState | undefined): boolean =>
-  state !== undefined && !doesWithout(state, "NodePrepareResources");
+  state !== undefined && !skipsOperation(state, "NodePrepareResources");
 /** Adds the pod to its claims, and returns the drivers to call. kubelet 1.37: prepareResources. */
-function attachClaims(cache: ClaimInfoCache, pod: Pod, checked: readonly CheckedClaim[]): Attached {
+function attachClaims(cache: ClaimInfoCache, pod: Pod, checked: readonly CheckedClaim[]): AttachedClaims {
   const staged: ClaimInfo[] = [];
   const batches = new Map<string, ClaimRef[]>();
   let lost = false;
@@ -166,7 +166,7 @@ function attachClaims(cache: ClaimInfoCache, pod: Pod, checked: readonly Checked
     if (!staged.includes(info)) staged.push(info);
     const { namespace, name, uid } = info;
     for (const [driver, state] of info.drivers) {
-      if (doesWithout(state, "NodePrepareResources")) continue;
+      if (skipsOperation(state, "NodePrepareResources")) continue;
       if (!isCalled(drivers.get(driver))) lost = true;
       else batches.set(driver, [...(batches.get(driver) ?? []), { namespace, name, uid }]);
     }

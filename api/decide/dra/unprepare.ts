@@ -1,7 +1,7 @@
 import { byKey } from "../../model/order.ts";
 import { type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { type ClaimInfo, type ClaimInfoCache, type ClaimRef, doesWithout } from "./claim-info.ts";
+import { type ClaimInfo, type ClaimInfoCache, type ClaimRef, skipsOperation } from "./claim-info.ts";
 import { claimName, podClaims } from "./claim-name.ts";
 import {
   type ClaimSources,
@@ -74,7 +74,7 @@ export function detachClaims(
     if (!leaving.includes(info)) leaving.push(info);
     info.unpreparing = unpreparesByReference;
     for (const [driver, state] of info.drivers) {
-      if (doesWithout(state, "NodeUnprepareResources")) continue;
+      if (skipsOperation(state, "NodeUnprepareResources")) continue;
       batches.set(driver, [...(batches.get(driver) ?? []), { namespace, name, uid: info.uid }]);
     }
   }

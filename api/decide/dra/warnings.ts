@@ -139,7 +139,7 @@ export function driverWarnings(
     return messages.map((one) => ({ about: driver.name, ...one }));
   });
 }
-type Answered = NonNullable<NonNullable<DraDriver["answers"]>[number]["devices"]>[number];
+type DeviceAnswer = NonNullable<NonNullable<DraDriver["answers"]>[number]["devices"]>[number];
 const claimText = ({ metadata }: ResourceClaim): string => `${metadata.namespace ?? DEFAULT}/${metadata.name}`;
 
 function forNoClaim(uid: string, resourceClaims: readonly ResourceClaim[]): Omit<ClaimWarning, "about"> {
@@ -157,7 +157,7 @@ function forNoClaim(uid: string, resourceClaims: readonly ResourceClaim[]): Omit
 function deviceWarnings(
   { name: driver }: DraDriver,
   claim: ResourceClaim,
-  { poolName, deviceName, cdiDeviceIds = [] }: Answered,
+  { poolName, deviceName, cdiDeviceIds = [] }: DeviceAnswer,
 ): readonly Omit<ClaimWarning, "about">[] {
   const results = claim.status?.allocation?.devices?.results ?? [];
   const isAllocated = results.some(

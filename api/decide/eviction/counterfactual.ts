@@ -2,10 +2,10 @@ import { add, fromUnits, sub, value } from "../../model/amount.ts";
 import type { Counterfactual, StarvedResource } from "../../model/eviction.ts";
 import { podRef } from "../../model/pod.ts";
 import { canonicalText } from "../../model/quantity.ts";
-import { type Candidate, isBefore, type RankKey, standing } from "./rank.ts";
+import { type Candidate, isBefore, type RankKey, usageRank } from "./rank.ts";
 
 /** A value of a pod that could be changed. */
-interface Lever {
+interface AdjustableValue {
   readonly change: Counterfactual["change"];
   readonly from: number;
   /** The direction of change in which the pod is evicted later. */
@@ -18,18 +18,18 @@ interface Lever {
 /** The highest priority below the system's own classes, whose pods are critical. */
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
 
-function leversOf(c: Candidate, resource: StarvedResource): readonly Lever[] {
+function leversOf(c: Candidate, resource: StarvedResource): readonly AdjustableValue[] {
   const { usage, priority, request, deducted } = c;
   if (usage === undefined) return [];
   const used = fromUnits(usage);
-  const levers: Lever[] = [
+  const levers: AdjustableValue[] = [
     {
       change: "usage",
       from: usage,
       direction: -1,
       furthest: 0,
       turns: (o) => [value(request), value(add(deducted, o.above))],
-      keyAt: (to) => ({ priority, ...standing(resource, fromUnits(to), request, deducted) }),
+      keyAt: (to) => ({ priority, ...usageRank(resource, fromUnits(to), request, deducted) }),
     },
     {
       change: "priority",
@@ -42,19 +42,19 @@ function leversOf(c: Candidate, resource: StarvedResource): readonly Lever[] {
   ];
   // inodes and process ids cannot be requested
   if (resource === "inodes" || resource === "pids") return levers;
-  const requested: Lever = {
+  const requested: AdjustableValue = {
     change: "request",
     from: value(request),
     direction: 1,
     furthest: Number.MAX_SAFE_INTEGER,
     turns: (o) => [usage, value(sub(used, o.above))],
-    keyAt: (to) => ({ priority, ...standing(resource, used, fromUnits(to), fromUnits(to)) }),
+    keyAt: (to) => ({ priority, ...usageRank(resource, used, fromUnits(to), fromUnits(to)) }),
   };
   return [requested, ...levers];
 }
 
 /** The change of a value after which another pod is evicted first; 0: it is already; Infinity: never. */
-function distanceTo(other: Candidate, lever: Lever, resource: StarvedResource): number {
+function distanceTo(other: Candidate, lever: AdjustableValue, resource: StarvedResource): number {
   const { from, direction, furthest } = lever;
   let least = Number.POSITIVE_INFINITY;
   for (const to of [from, ...lever.turns(other).flatMap((n) => [n - 1, n, n + 1])]) {

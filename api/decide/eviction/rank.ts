@@ -72,7 +72,7 @@ const comparePids = (a: RankKey, b: RankKey): number =>
   a.priority - b.priority || a.group - b.group || compare(b.above, a.above);
 
 /** The group and the excess for a usage and its request. */
-export function standing(
+export function usageRank(
   resource: StarvedResource,
   usage: Amount | undefined,
   request: Amount,
@@ -93,7 +93,7 @@ export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasur
     const deducted = measure.deducted(pod);
     const amount = usage === undefined ? undefined : fromUnits(usage);
     return {
-      ...standing(resource, amount, request, deducted),
+      ...usageRank(resource, amount, request, deducted),
       priority: pod.spec.priority ?? 0,
       uid: podUid(pod) ?? "",
       pod,

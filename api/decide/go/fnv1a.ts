@@ -9,7 +9,7 @@ export class Fnv1a {
   get sum(): number {
     return this.#hash >>> 0;
   }
-  /** In UTF-8. */
+  /** Adds the text in UTF-8. */
   addText(text: string): void {
     this.add(UTF8.encode(text));
   }
@@ -20,7 +20,7 @@ export class Fnv1a {
   }
 }
 
-/** Of the text in UTF-8: the checksum of the kubelet's state files. kubelet 1.36: checksum.New. */
+/** The checksum of a state file of the kubelet, over its text in UTF-8. kubelet 1.36: checksum.New. */
 export function fnv1a(text: string): number {
   const hash = new Fnv1a();
   hash.addText(text);

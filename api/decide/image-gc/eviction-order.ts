@@ -40,7 +40,7 @@ export class Removals {
   take(candidate: Ordered, why: ChosenImage["why"]): string | undefined {
     const done = this.#ends.get(candidate.image.key);
     const end = done?.end ?? "planned";
-    const message = done?.message ?? (end === "failed" ? UNTOLD : undefined);
+    const message = done?.message ?? (end === "failed" ? UNKNOWN_ERROR : undefined);
     const { image, place, tie } = candidate;
     this.taken.push(message === undefined ? { image, place, tie, why, end } : { image, place, tie, why, end, message });
     if (end === "stopped") this.stopped = true;
@@ -50,23 +50,23 @@ export class Removals {
     this.left.push({ image, place, tie, why });
   }
 }
-const UNTOLD = "unknown error";
+const UNKNOWN_ERROR = "unknown error";
 
 /** Whether an image is removed, or will be unless its removal fails. */
 export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end === "planned" || end === "removed";
 
 /** Why an image is not in the eviction order at all. */
-type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
+type ExclusionReason = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
 export interface Ordered {
   readonly image: DetectedImage;
-  /** From 1. */
+  /** Position in the eviction order, from 1. */
   readonly place: number;
   /** True: a neighbour is equal in everything that the kubelet sorts by. */
   readonly tie: boolean;
 }
 export interface EvictionOrder {
   readonly order: readonly Ordered[];
-  readonly barred: readonly { readonly image: DetectedImage; readonly why: Barred }[];
+  readonly barred: readonly { readonly image: DetectedImage; readonly why: ExclusionReason }[];
 }
 
 /**
@@ -79,7 +79,7 @@ export function evictionOrder(
   uses: ReadonlyMap<string, Use>,
   sandboxImages: ReadonlySet<string>,
 ): EvictionOrder {
-  const barred: { image: DetectedImage; why: Barred }[] = [];
+  const barred: { image: DetectedImage; why: ExclusionReason }[] = [];
   const unused: DetectedImage[] = [];
   const used: DetectedImage[] = [];
   for (const image of images) {
@@ -103,7 +103,11 @@ const byDetection = (a: DetectedImage, b: DetectedImage): number =>
 const isEqual = (a: DetectedImage, b: DetectedImage | undefined): boolean =>
   b !== undefined && a.lastUsedAtMs === b.lastUsedAtMs && a.firstDetectedAtMs === b.firstDetectedAtMs;
 
-function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: ReadonlySet<string>): Barred | undefined {
+function barredBy(
+  image: DetectedImage,
+  use: Use | undefined,
+  sandboxImages: ReadonlySet<string>,
+): ExclusionReason | undefined {
   if (use !== undefined) return use.why;
   if (image.pinned) return "pinned";
   if (sandboxImages.has(image.key)) return "sandbox-image";

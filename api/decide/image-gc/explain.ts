@@ -28,8 +28,9 @@ export function explainPass(
   }
   if (fileSystem === null) return;
   const { capacityBytes, availableBytes, usagePercent, wantedBytes } = fileSystem;
-  const told = disk?.availableBytes ?? 0;
-  if (told > availableBytes) reasons.add("available_above_capacity", PASS, "fileSystem", { told, capacityBytes });
+  const reportedBytes = disk?.availableBytes ?? 0;
+  if (reportedBytes > availableBytes)
+    reasons.add("available_above_capacity", PASS, "fileSystem", { told: reportedBytes, capacityBytes });
   if (capacityBytes === 0) reasons.add("capacity_zero", PASS, "fileSystem");
   else if (wantedBytes === null) {
     reasons.add("below_high_threshold", PASS, "fileSystem", { usagePercent, highThresholdPercent });
@@ -52,7 +53,7 @@ export function explainImages(
 ): void {
   // most images have no reason yet
   const explained = new Set(reasons.list.map((r) => r.at));
-  const first: Say = (code, at, field, numbers) => {
+  const first: AddReason = (code, at, field, numbers) => {
     if (explained.has(at)) reasons.add(code, at, field, numbers);
     else reasons.addFirst(code, at, field, numbers);
   };
@@ -66,7 +67,7 @@ export function explainImages(
     if (full) remember(k, reasons);
   }
 }
-type Say = Reasons<ReasonCode<"image-gc">>["add"];
+type AddReason = Reasons<ReasonCode<"image-gc">>["add"];
 const keyOf = (i: ImageRef): string => imageKey(i.id, i.runtimeHandler);
 const remember = (i: ImageRef, reasons: Reasons<ReasonCode<"image-gc">>): void => {
   const { firstDetectedAtMs, lastUsedAtMs } = i;
@@ -77,7 +78,7 @@ function explainRemoval(
   r: ImageRemoval,
   maxAgeMs: number,
   now: EpochMs,
-  first: Say,
+  first: AddReason,
   reasons: Reasons<ReasonCode<"image-gc">>,
 ): void {
   const at = keyOf(r);

@@ -5,8 +5,8 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeImage } from "../../model/runtime.ts";
 import { type EpochMs, epochMs, mulDiv } from "../../model/units.ts";
 import type { EffectiveArguments, EffectiveConfiguration } from "../../profiles/effective.ts";
+import { type Move, shiftToClock } from "../clock-shift.ts";
 import { goDurationText } from "../go/strconv.ts";
-import { type Move, onThisClock } from "../this-clock.ts";
 import { isImageReported } from "./images-in-use.ts";
 
 /** The settings that a pass follows. */
@@ -116,7 +116,7 @@ export function imageGcInput({ snapshot, facts, ask }: EffectiveArguments<ImageG
   if (time === null || images === undefined || containers === undefined || disk === undefined || unreported >= 0) {
     return err({ code: "needs_input", message: `an image collection needs ${missing.join(", ")}`, needs: missing });
   }
-  const { facts: known, shiftedMs } = onThisClock(before.value, time, moveImages);
+  const { facts: known, shiftedMs } = shiftToClock(before.value, time, moveImages);
   const startedAt = kubelet?.startedAt;
   const began = startedAt === undefined ? known?.beganAtMs : Date.parse(startedAt);
   return ok({

@@ -15,7 +15,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";
 import { isGateOn } from "../../profiles/profile.ts";
 import { checkPredicates, findFailures, type Predicates } from "../admission/predicates.ts";
-import { type Admitting, allocatableOf, type Prepared, prepare, type Refused } from "../admission/prepare.ts";
+import { type AdmissionContext, allocatableOf, type Prepared, prepare, type Refused } from "../admission/prepare.ts";
 import { sysctlRefusals, type UnsafeSysctls, unsafeSysctls } from "../admission/sysctls.ts";
 import { refusalUnderPressure } from "../eviction/pressure.ts";
 import { quote } from "../go/strconv.ts";
@@ -33,7 +33,7 @@ import { assignedOf } from "./topology.ts";
  * Refusals by pod features. `asked`: the pod with its pod-level resources even if the gate is off. kubelet 1.36:
  * podFeaturesAdmitHandler.
  */
-function podFeatureRefusals({ config }: Admitting, asked: Pod): readonly Refused[] {
+function podFeatureRefusals({ config }: AdmissionContext, asked: Pod): readonly Refused[] {
   if (gateOn(config, "PodLevelResources") || !isPodLevelResourcesSet(asked)) return [];
   return [{ reason: "PodLevelResourcesNotSupported", message: "PodLevelResources feature gate is disabled" }];
 }
@@ -48,7 +48,7 @@ const REQUIRED_BY: Readonly<Record<string, (pod: Pod) => boolean>> = {
 };
 
 /** kubelet 1.36: declaredFeaturesAdmitHandler, discoverNodeDeclaredFeatures. */
-function declaredFeatureRefusals({ pod, node, config, needs }: Admitting): readonly Refused[] {
+function declaredFeatureRefusals({ pod, node, config, needs }: AdmissionContext): readonly Refused[] {
   if (!gateOn(config, "NodeDeclaredFeatures")) return [];
   const { declaredFeatures } = config.profile.behaviour;
   const declared = node.status?.declaredFeatures;
@@ -67,7 +67,7 @@ function declaredFeatureRefusals({ pod, node, config, needs }: Admitting): reado
 
 interface Handler {
   readonly name: AdmissionHandler;
-  readonly check: (admitting: Admitting) => readonly Refused[];
+  readonly check: (admitting: AdmissionContext) => readonly Refused[];
 }
 /** The inputs that the handlers need beside the admission itself. */
 interface HandlerInputs {
@@ -95,14 +95,14 @@ const SHUTTING_DOWN = "node is shutting down";
  * Refuses if the node is shutting down, which the kubelet reports in its Ready condition. kubelet 1.36: nodeshutdown
  * managerImpl.Admit.
  */
-function shutdownRefusals({ node, kubelet }: Admitting): readonly Refused[] {
+function shutdownRefusals({ node, kubelet }: AdmissionContext): readonly Refused[] {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
   if (!(kubelet.shuttingDown ?? ready?.message?.includes(SHUTTING_DOWN))) return [];
   return [{ reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." }];
 }
 
 /** All refusals in the handlers' order; the kubelet reports the first. */
-function askHandlers(admitting: Admitting, inputs: HandlerInputs): readonly WouldRefuse[] {
+function askHandlers(admitting: AdmissionContext, inputs: HandlerInputs): readonly WouldRefuse[] {
   const all = handlersFor(inputs).flatMap(({ name, check }) =>
     check(admitting).map((refused) => ({ handler: name, reason: refused.reason, message: refused.message })),
   );
@@ -113,7 +113,7 @@ function askHandlers(admitting: Admitting, inputs: HandlerInputs): readonly Woul
  * Refuses under pressure, where the node's conditions stand for the eviction manager's state. kubelet 1.36: eviction
  * managerImpl.Admit.
  */
-function evictionRefusals({ pod, node, reasons, needs }: Admitting): readonly Refused[] {
+function evictionRefusals({ pod, node, reasons, needs }: AdmissionContext): readonly Refused[] {
   const conditions = node.status?.conditions;
   if (conditions === undefined) needs.add("node.status.conditions");
   const pressures = PRESSURE_CONDITIONS.filter((type) =>
@@ -133,7 +133,7 @@ const refused = (what: string): Refused => ({ reason: "AppArmor", message: `Cann
  * Refuses a pod that has not started if the host does not enforce AppArmor or a profile has no name. kubelet 1.36:
  * appArmorAdmitHandler.
  */
-function appArmorRefusals({ pod, kubelet, needs }: Admitting): readonly Refused[] {
+function appArmorRefusals({ pod, kubelet, needs }: AdmissionContext): readonly Refused[] {
   const phase = pod.status?.phase ?? "";
   // a new pod is Pending
   if ((phase !== "" && phase !== "Pending") || !isRequired(pod)) return [];
@@ -267,7 +267,7 @@ export function decideWithManagers(
       : started;
   }
   if (!started.value.ok) return withStartErrors(decideAdmission(asked, more), started.value.error);
-  const { next, ...hands } = atHand(started.value.value);
+  const { next, ...hands } = managerAttempts(started.value.value);
   const answer = withNeeds(decideAdmission(asked, { ...hands, ...more }), needs);
   return answer.ok && answer.value.decision.admit ? ok({ ...answer.value, next: next() }) : answer;
 }
@@ -311,7 +311,7 @@ interface AdmissionAttempt {
 }
 
 /** Tries each pod once, in the managers' working copies. `next`: the state files after the last one is admitted. */
-function atHand(node: ManagedNode): ManagersAtHand & { readonly next: () => unknown } {
+function managerAttempts(node: ManagedNode): ManagersAtHand & { readonly next: () => unknown } {
   const tried = new Map<string, AdmissionAttempt>();
   const tryOne = (asking: Pod): AdmissionAttempt & { readonly pod: Pod } => {
     const pod = withUid(asking);

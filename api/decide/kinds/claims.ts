@@ -27,9 +27,9 @@ import {
   type ClaimInfo,
   type ClaimInfoCache,
   type DriverState,
-  doesWithout,
   driversOf,
   type PreparedDevice,
+  skipsOperation,
 } from "../dra/claim-info.ts";
 import { claimName, podClaims } from "../dra/claim-name.ts";
 import { containerDevices, usedRequests } from "../dra/container-devices.ts";
@@ -322,7 +322,7 @@ const reportedDrivers = (
   isPrepared: boolean,
 ): PodOfClaims["claims"][number]["drivers"] =>
   [...drivers.keys()].sort().map((driver) => {
-    const isLeftOut = doesWithout(drivers.get(driver) as DriverState, "NodePrepareResources");
+    const isLeftOut = skipsOperation(drivers.get(driver) as DriverState, "NodePrepareResources");
     return { driver, call: isLeftOut ? "left-out" : isPrepared ? "done" : "to-make" };
   });
 

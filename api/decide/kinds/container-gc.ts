@@ -180,12 +180,12 @@ function finder(containers: readonly RuntimeContainer[]): (id: string | undefine
   for (const list of [others, exited]) list.sort((a, b) => byText(a.id, b.id));
   return (id) => {
     if (id === undefined) return undefined;
-    return byId.get(id) ?? beginning(others, id) ?? beginning(exited, id);
+    return byId.get(id) ?? firstWithPrefix(others, id) ?? firstWithPrefix(exited, id);
   };
 }
 
 /** The first container whose id has the prefix. */
-function beginning(sorted: readonly RuntimeContainer[], id: string): RuntimeContainer | undefined {
+function firstWithPrefix(sorted: readonly RuntimeContainer[], id: string): RuntimeContainer | undefined {
   let low = 0;
   let high = sorted.length;
   while (low < high) {

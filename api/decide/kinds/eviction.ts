@@ -22,6 +22,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
+import { type Move, shiftToClock } from "../clock-shift.ts";
 import { evictionThresholds } from "../eviction/configuration.ts";
 import { counterfactuals } from "../eviction/counterfactual.ts";
 import { doubts } from "../eviction/doubts.ts";
@@ -33,7 +34,6 @@ import { refOf, SIGNALS, type Threshold, thresholdQuantity } from "../eviction/t
 import { diskParts } from "../eviction/usage.ts";
 import { missingUid, podLevelByGate, podsHere } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
-import { type Move, onThisClock } from "../this-clock.ts";
 import { decideContainerGc } from "./container-gc.ts";
 import { decideImageGc } from "./image-gc.ts";
 
@@ -270,7 +270,7 @@ export function decideEviction(asked: EffectiveArguments<EvictionAsk>): Result<D
     return err({ code: "no_such_pod", message: `no pod \`${wanted}\` runs here`, needs: [] });
   }
   const pods = here.map((pod) => podLevelByGate(pod, config));
-  const { facts: before, shiftedMs } = onThisClock(facts.value, time, movePasses);
+  const { facts: before, shiftedMs } = shiftToClock(facts.value, time, movePasses);
   const statsAfterReclaim = ask.statsAfterReclaim;
   const pass = synchronise({ config, thresholds: thresholds.value, stats, statsAfterReclaim, pods, before, now });
   const reasons = new Reasons<ReasonCode<"eviction">>(asked.explain);

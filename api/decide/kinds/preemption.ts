@@ -4,8 +4,8 @@ import { podRef } from "../../model/pod.ts";
 import type { Preemption, PreemptionAsk, PreemptionDecision, Shortage } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
-import { findFailures, outOf } from "../admission/predicates.ts";
-import type { Admitting } from "../admission/prepare.ts";
+import { findFailures, insufficientResource } from "../admission/predicates.ts";
+import type { AdmissionContext } from "../admission/prepare.ts";
 import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
 import { counterfactualsOf } from "../preemption/counterfactuals.ts";
 import { preemptFor } from "../preemption/handler.ts";
@@ -55,7 +55,7 @@ const given = (reasons: NonNullable<PreemptionAsk["failureReasons"]>): Failures 
   others: reasons.flatMap((r) => ("predicateName" in r ? [r.predicateName] : [])),
 });
 
-function foundIn(admitting: Admitting): Result<Failures, Refusal> {
+function foundIn(admitting: AdmissionContext): Result<Failures, Refusal> {
   const allocatable = allocatableOf(admitting.node);
   if (!allocatable.ok) return allocatable;
   const { incompatible, short, unmatched } = findFailures(admitting, allocatable.value, new Map());
@@ -66,7 +66,7 @@ function answer({ admitting, asked }: Prepared, { shortages, others }: Failures)
   const { pod } = admitting;
   const preemption = preemptFor(pod, admitting.active, shortages);
   const critical = isCriticalPod(pod);
-  const remaining = critical ? others : [...shortages.map((s) => outOf(s).reason), ...others];
+  const remaining = critical ? others : [...shortages.map((s) => insufficientResource(s).reason), ...others];
   // no pod is preempted for a pod that is refused anyway
   const { preempt, error } = remaining.length === 0 ? preemption : { preempt: [], error: null };
   return {

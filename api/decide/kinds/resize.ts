@@ -27,7 +27,7 @@ import { Reasons } from "../reasons.ts";
 import { type Actuation, actuationOf, MEMORY_IN_USE, type Write } from "../resize/actuation.ts";
 import { changesOf, patchedPod } from "../resize/desired.ts";
 import { type FreedResources, freedResources, type PendingResize, pendingResize } from "../resize/freed.ts";
-import { inTurn, pendingOf, type Resize } from "../resize/queue.ts";
+import { pendingOf, type Resize, retryOrder } from "../resize/queue.ts";
 import {
   type Infeasible,
   type NodeResources,
@@ -84,7 +84,7 @@ export function decideResize(asked: EffectiveArguments<ResizeAsk>): Result<Decid
   let node: Node = { snapshot: asAllocated(snapshot, allocated), facts, ...runtime.value, ahead: [] };
   const resizes: PodResize[] = [];
   const reasons: PlaceReasons<ReasonCode<"resize">>[] = [];
-  for (const one of inTurn(pushed.value)) {
+  for (const one of retryOrder(pushed.value)) {
     const tried = tryResize(node, one, asked);
     if (!tried.ok) return tried;
     if ("startErrors" in tried.value) return ok(notStarted(tried.value.startErrors));
@@ -368,7 +368,7 @@ function actuate(
       return memory?.usageBytes;
     },
   });
-  const error = done.error ?? stuckOn(desired, stats !== undefined);
+  const error = done.error ?? actuationError(desired, stats !== undefined);
   return withFiles(error === null ? done : { ...done, writes: [], error }, snapshot, desired);
 }
 
@@ -376,7 +376,7 @@ function actuate(
  * Why the pod's status says that the resize is stuck; null: it does not, or (`isKnown`) the known memory usage
  * explains it better.
  */
-function stuckOn(pod: Pod, isKnown: boolean): string | null {
+function actuationError(pod: Pod, isKnown: boolean): string | null {
   const { reason, message = "" } = conditionIn(pod, "PodResizeInProgress") ?? {};
   return reason !== "Error" || (isKnown && message.startsWith(MEMORY_IN_USE)) ? null : message;
 }

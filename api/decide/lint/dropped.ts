@@ -73,13 +73,13 @@ function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
     const at = [name, ...off].find((gate) => named[gate] !== undefined) ?? name;
     const fault = settingFault(field(at), GATES_OF_FILE + why);
     const advice = `switch ${name} off as well, or ${off.join(" and ")} on`;
-    const fix = Object.fromEntries([name, ...wanting(name, profile, isOn)].map((gate) => [gate, false]));
+    const fix = Object.fromEntries([name, ...dependentGates(name, profile, isOn)].map((gate) => [gate, false]));
     return [refusal("feature-gate-dependency", fault, advice, { featureGates: fix })];
   });
 }
 
 /** The enabled gates that depend on this gate, directly or indirectly. */
-function wanting(name: string, profile: Profile, isOn: (gate: string) => boolean): readonly string[] {
+function dependentGates(name: string, profile: Profile, isOn: (gate: string) => boolean): readonly string[] {
   const found = new Set([name]);
   for (const of of found)
     for (const [gate, { wants }] of profile.gates) if (wants.includes(of) && isOn(gate)) found.add(gate);

@@ -81,16 +81,16 @@ export const refusal = (
   fix: unknown = null,
 ): LintFinding => ({ code, severity: "refuses-start", field, message, kubelet: true, advice, fix });
 
-type Own = Pick<LintFinding, "code" | "field" | "message" | "advice"> & { readonly fix?: unknown };
-const own =
+type FindingParts = Pick<LintFinding, "code" | "field" | "message" | "advice"> & { readonly fix?: unknown };
+const findingOf =
   (severity: LintSeverity) =>
-  ({ fix = null, ...rest }: Own): LintFinding => ({ ...rest, severity, kubelet: false, fix });
+  ({ fix = null, ...rest }: FindingParts): LintFinding => ({ ...rest, severity, kubelet: false, fix });
 /** Creates a finding for a setting that does not have the written effect. */
-export const error = own("error");
+export const error = findingOf("error");
 /** Creates a finding for a setting that works but causes harm. */
-export const warning = own("warning");
+export const warning = findingOf("warning");
 /** Creates a finding that is only good to know. */
-export const note = own("note");
+export const note = findingOf("note");
 
 /** Whether a finding is about the command line and not about a field of the configuration. */
 export const isOfCommandLine = ({ field }: Pick<LintFinding, "field">): boolean => field.startsWith("-");

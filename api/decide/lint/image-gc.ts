@@ -43,7 +43,7 @@ export function imageGcFindings(input: LintInput): readonly LintFinding[] {
   if (!isFought) return found;
   const signals = [IMAGES, ...(isOneDisk(input) ? [NODE] : [])];
   const onDisk = readThresholds(config).thresholds.filter(({ signal }) => signals.includes(signal));
-  return [...found, ...fight(input, onDisk, high, low)];
+  return [...found, ...thresholdConflict(input, onDisk, high, low)];
 }
 const HOUR = 3600 * SECOND;
 
@@ -55,10 +55,15 @@ function isOneDisk({ snapshot }: LintInput): boolean {
 }
 
 /** Reports the threshold on the disk that is met first; what mends it mends the others. */
-function fight(input: LintInput, onDisk: readonly Threshold[], high: number, low: number): readonly LintFinding[] {
+function thresholdConflict(
+  input: LintInput,
+  onDisk: readonly Threshold[],
+  high: number,
+  low: number,
+): readonly LintFinding[] {
   const met = onDisk
     .map((threshold) => ({ threshold, percent: percentOf(input, threshold) }))
-    .reduce<Met | null>((a, { threshold, percent }) => {
+    .reduce<ReachedThreshold | null>((a, { threshold, percent }) => {
       return percent === null || (a !== null && a.percent >= percent) ? a : { threshold, percent };
     }, null);
   if (met === null) return [];
@@ -75,7 +80,7 @@ function fight(input: LintInput, onDisk: readonly Threshold[], high: number, low
   const advice = "collect earlier: lower the high threshold below what eviction leaves";
   return [warning({ code: "image-gc-after-eviction", field: HIGH, message, advice, fix })];
 }
-interface Met {
+interface ReachedThreshold {
   readonly threshold: Threshold;
   readonly percent: number;
 }

@@ -52,7 +52,7 @@ export interface LintInput {
 export function lintInput(posted: Fields, { profile, snapshot, relativePaths }: LintBy): LintInput {
   const known = new Set(profile.fieldNames.get(""));
   const raw = Object.fromEntries(Object.entries(posted).filter(([name]) => known.has(name)));
-  const { config: own, untaken } = taken(raw);
+  const { config: own, untaken } = decodeValidFields(raw);
   const config = effectiveConfiguration(profile, own);
   const defaults = new RawConfiguration(profile.defaults);
   const given = new RawConfiguration(raw);
@@ -68,7 +68,7 @@ export function gatesIn(given: RawConfiguration): LintInput["gates"] {
   return Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
 }
 
-function taken(raw: Fields): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {
+function decodeValidFields(raw: Fields): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {
   const rest: Record<string, unknown> = { ...(withoutNulls(raw) as Fields) };
   // a document of any kind is read as a configuration
   delete rest["kind"];

@@ -303,14 +303,14 @@ export function lintConfiguration(
     ...typeFindings(unread, document as Fields, profile, readFindings),
   ]);
 }
-interface Checked extends LintBy {
+interface LintContext extends LintBy {
   readonly isOfKubelet: boolean;
 }
-function findingsOf(configuration: Fields, by: Checked): readonly LintFinding[] {
+function findingsOf(configuration: Fields, by: LintContext): readonly LintFinding[] {
   const checked = (given: Fields) => checkedBy(given, by);
   return standingRenames(checked(configuration), configuration, checked);
 }
-function checkedBy(configuration: Fields, by: Checked): readonly LintFinding[] {
+function checkedBy(configuration: Fields, by: LintContext): readonly LintFinding[] {
   const input = lintInput(configuration, by);
   const found = [...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, by.isOfKubelet)];
   return [...found, ...untaken(input, found)];

@@ -181,13 +181,13 @@ function advised(fault: SettingFault, settings: Settings): LintFinding {
     return refusal("state-file", fault, "drain the node and remove the state file before the kubelet starts with this");
   }
   if (field === "reservedMemory") {
-    const { reserved } = wanted(message);
+    const { reserved } = reservedValueIn(message);
     const advice = `of all NUMA nodes together it has to be what kubeReserved, systemReserved and evictionHard keep back${reserved}`;
     return refusal("reserved-memory", fault, advice);
   }
   return refusal("manager-refuses", fault, "change the policy, or what it asks of the machine");
 }
-function wanted(message: string): { readonly reserved: string } {
+function reservedValueIn(message: string): { readonly reserved: string } {
   const value = /the value "([^"]*)"/.exec(message)?.[1];
   return { reserved: value === undefined ? "" : `: ${value}` };
 }

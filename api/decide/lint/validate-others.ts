@@ -30,14 +30,14 @@ export function taintFindings({ given }: LintInput): readonly LintFinding[] {
   });
 }
 
-interface Wrong {
+interface TaintFault {
   readonly part: "key" | "value" | "effect";
   readonly advice: string;
 }
 const NAME = "at most 63 letters, digits, `-`, `_` and `.`, which begins and ends with a letter or a digit";
 
 /** What is wrong with a taint; the kubelet does not report the part; null: nothing. An effect may be absent. */
-function wrongPart(key: string, value: string, effect: string): Wrong | null {
+function wrongPart(key: string, value: string, effect: string): TaintFault | null {
   if (!isQualifiedName(key))
     return { part: "key", advice: `the key is a name, or a DNS name, a slash and a name: ${NAME}` };
   if (value !== "" && !isNamePart(value)) return { part: "value", advice: `the value is ${NAME}; or none` };

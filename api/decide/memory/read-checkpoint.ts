@@ -77,7 +77,7 @@ export function readCheckpoint(text: string, form: StateForm): Result<Checkpoint
   const { stateFiles } = form.profile.behaviour;
   if (stateFiles === "containers") return onlyVersion(json.value);
   if (stateFiles === "pods") return upToV2(json.value, form);
-  const read = readData(json.value, V3) ?? fallenBack(json.value);
+  const read = readData(json.value, V3) ?? readOlderVersion(json.value);
   return read.ok && !form.podLevel ? ok({ ...read.value, podEntries: new Map() }) : read;
 }
 
@@ -100,7 +100,7 @@ function upToV2(json: GoJson, { podLevel }: StateForm): Result<Checkpoint, strin
 }
 
 /** A file without `data`. kubelet 1.37: loadAndMigrateCheckpointV2, loadCheckpointV1. */
-function fallenBack(json: GoJson): Result<Checkpoint, string> {
+function readOlderVersion(json: GoJson): Result<Checkpoint, string> {
   const { fields, checksum, error } = decodeFile(json, V2);
   return error === undefined && checksum === sum(fields, "v2") ? ok(fields) : readV1(json, ["v1"]);
 }

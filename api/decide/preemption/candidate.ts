@@ -80,7 +80,7 @@ export interface Requirement extends ResourceAmount {
   readonly index: number;
 }
 /** The amounts of resources that something frees, in the order of the need. */
-interface Freeing {
+interface FreedAmounts {
   readonly frees: readonly number[];
 }
 
@@ -95,7 +95,7 @@ export const requirementsOf = (shortages: readonly Shortage[]): readonly Require
 /**
  * Returns the requirements that remain when the given pods are gone. kubelet 1.36: admissionRequirementList.subtract.
  */
-export function subtract(open: readonly Requirement[], gone: readonly Freeing[]): readonly Requirement[] {
+export function subtract(open: readonly Requirement[], gone: readonly FreedAmounts[]): readonly Requirement[] {
   const left: Requirement[] = [];
   for (const { resource, quantity, index } of open) {
     let rest = quantity;
@@ -112,7 +112,7 @@ export function subtract(open: readonly Requirement[], gone: readonly Freeing[])
  * The distance of a pod from meeting all open requirements: the sum of the squared shares that would stay open.
  * kubelet 1.36: admissionRequirementList.distance.
  */
-export function distance(open: readonly Requirement[], { frees }: Freeing): number {
+export function distance(open: readonly Requirement[], { frees }: FreedAmounts): number {
   let sum = 0;
   for (const { quantity, index } of open) {
     const rest = quantity - (frees[index] as number);

@@ -17,17 +17,17 @@ export function counterfactualsOf(
   otherReasons: number,
 ): readonly Counterfactual[] {
   const short = requirementsOf(shortages).filter(({ quantity }) => quantity > 0);
-  const lower = (code: Lower, index: number, less: number): Counterfactual =>
+  const lower = (code: LowerRequestCode, index: number, less: number): Counterfactual =>
     lowerRequest(code, pod, shortages[index] as Shortage, less, otherReasons);
   if (preemption === null) {
-    return withHopeless(short.map(({ index, quantity }) => lower("lower_request_admits", index, quantity)));
+    return markHopeless(short.map(({ index, quantity }) => lower("lower_request_admits", index, quantity)));
   }
   if (preemption.error === null) {
     const spared = short.map(({ index, quantity }) => lower("lower_request_spares_all", index, quantity));
     return [...betterSetsOf(preemption), ...spared];
   }
   const unmet = new Map(preemption.unmet.map(({ resource, quantity }) => [resource, quantity]));
-  return withHopeless(
+  return markHopeless(
     short.flatMap(({ resource, index }) => {
       const less = unmet.get(resource);
       return less === undefined ? [] : [lower("lower_request_admits", index, less)];
@@ -35,7 +35,7 @@ export function counterfactualsOf(
   );
 }
 /** Marks all counterfactuals as hopeless if one resource is short whatever is requested. */
-function withHopeless(list: readonly Counterfactual[]): readonly Counterfactual[] {
+function markHopeless(list: readonly Counterfactual[]): readonly Counterfactual[] {
   const hopeless = list.filter(({ code }) => code === "no_request_helps").length;
   if (hopeless === 0) return list;
   return list.map(({ code, numbers }) =>
@@ -44,11 +44,11 @@ function withHopeless(list: readonly Counterfactual[]): readonly Counterfactual[
       : { code, numbers: { ...numbers, otherReasons: Number(numbers["otherReasons"]) + hopeless } },
   );
 }
-type Lower = "lower_request_admits" | "lower_request_spares_all";
+type LowerRequestCode = "lower_request_admits" | "lower_request_spares_all";
 
 /** A lower request of one resource that would pass: a request of 0 is not tested, and overhead cannot be reduced. */
 function lowerRequest(
-  code: Lower,
+  code: LowerRequestCode,
   pod: Pod,
   { resource, requested }: Shortage,
   less: number,

@@ -161,7 +161,7 @@ function extend(search: Search, start: number, rest: readonly number[], cost: nu
   }
   const bound = cost + leastCost(weights, rest);
   for (let i = start; i < items.length; i++) {
-    if (search.steps-- <= 0 || !promises(search, bound) || !canFree(sums, rest, i)) return;
+    if (search.steps-- <= 0 || !canImprove(search, bound) || !canFree(sums, rest, i)) return;
     const item = items[i] as Item;
     // the search without its identical neighbour covers this
     if (i > start && identical(item, items[i - 1] as Item)) continue;
@@ -171,7 +171,7 @@ function extend(search: Search, start: number, rest: readonly number[], cost: nu
   }
 }
 /** Whether one more item can still make it cheaper, or as cheap with fewer items. */
-function promises({ best, taken }: Search, bound: number): boolean {
+function canImprove({ best, taken }: Search, bound: number): boolean {
   if (bound < best.cost - EQUAL) return true;
   return bound <= best.cost + EQUAL && taken.length + 1 < best.items.length;
 }

@@ -4,7 +4,7 @@ import { type BackOff, type BackOffLimits, isOver, raised } from "./back-off.ts"
 import { MIN_GRACE_SECONDS } from "./settings.ts";
 import {
   type ContainerTrace,
-  type QuirkMet,
+  type QuirkOccurrence,
   SimClock,
   SimProbeWorker,
   type SimulatedPod,
@@ -140,7 +140,7 @@ export class SimPod {
   readonly #containers: readonly SimContainer[];
   readonly #ready = new Spans();
   readonly #events = new Map<string, { -readonly [K in keyof ProbeNodeEvent]: ProbeNodeEvent[K] }>();
-  readonly #quirks = new Map<string, QuirkMet>();
+  readonly #quirks = new Map<string, QuirkOccurrence>();
   #managerStartMs: number | null = null;
   #isReady = false;
   #isEnded = false;
@@ -306,7 +306,7 @@ export class SimPod {
       known.lastAtMs = nowMs;
     }
   }
-  #noteQuirk(code: QuirkMet["code"], container: string, type: ProbeType): void {
+  #noteQuirk(code: QuirkOccurrence["code"], container: string, type: ProbeType): void {
     const key = `${code} ${container} ${type}`;
     const known = this.#quirks.get(key);
     if (known === undefined) this.#quirks.set(key, { code, container, type, times: 1, firstAtMs: this.clock.nowMs });

@@ -19,7 +19,7 @@ import type {
   WorkerStep,
 } from "./worker-state.ts";
 
-interface Due {
+interface ScheduledRun {
   readonly atMs: number;
   readonly order: number;
   readonly run: () => void;
@@ -30,7 +30,7 @@ interface Due {
  */
 export class SimClock {
   nowMs = 0;
-  readonly #due: Due[] = [];
+  readonly #due: ScheduledRun[] = [];
   #order = 0;
 
   at(atMs: number, run: () => void): void {
@@ -38,8 +38,8 @@ export class SimClock {
     let i = this.#due.push(due) - 1;
     while (i > 0) {
       const parent = (i - 1) >> 1;
-      if (isSooner(this.#due[parent] as Due, due)) break;
-      this.#due[i] = this.#due[parent] as Due;
+      if (isSooner(this.#due[parent] as ScheduledRun, due)) break;
+      this.#due[i] = this.#due[parent] as ScheduledRun;
       i = parent;
     }
     this.#due[i] = due;
@@ -57,20 +57,22 @@ export class SimClock {
   }
 
   #takeFirst(): void {
-    const last = this.#due.pop() as Due;
+    const last = this.#due.pop() as ScheduledRun;
     const { length } = this.#due;
     if (length === 0) return;
     let i = 0;
     for (let child = 1; child < length; child = 2 * i + 1) {
-      if (child + 1 < length && isSooner(this.#due[child + 1] as Due, this.#due[child] as Due)) child++;
-      if (isSooner(last, this.#due[child] as Due)) break;
-      this.#due[i] = this.#due[child] as Due;
+      if (child + 1 < length && isSooner(this.#due[child + 1] as ScheduledRun, this.#due[child] as ScheduledRun))
+        child++;
+      if (isSooner(last, this.#due[child] as ScheduledRun)) break;
+      this.#due[i] = this.#due[child] as ScheduledRun;
       i = child;
     }
     this.#due[i] = last;
   }
 }
-const isSooner = (a: Due, b: Due): boolean => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
+const isSooner = (a: ScheduledRun, b: ScheduledRun): boolean =>
+  a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 
 /** The parts of its pod that a lane needs. */
 export interface SimulatedPod {
@@ -211,7 +213,7 @@ interface AttemptMade {
   readonly outcome: OutcomeWord;
   readonly tookMs: number;
 }
-export interface QuirkMet {
+export interface QuirkOccurrence {
   readonly code: ProbeQuirk;
   readonly container: string;
   readonly type: ProbeType;
@@ -242,5 +244,5 @@ export interface Timeline {
   readonly containers: readonly ContainerTrace[];
   readonly ready: readonly Span[];
   readonly events: readonly ProbeNodeEvent[];
-  readonly quirks: readonly QuirkMet[];
+  readonly quirks: readonly QuirkOccurrence[];
 }

@@ -47,7 +47,7 @@ function attempted(
   const event = probeEvent(spec.type, outcome);
   if (event !== null) effects.push(event);
   const result = resultOf(spec, outcome, effects);
-  return waits(result === null ? worker : counted(spec, worker, result, effects), atMs, effects);
+  return waitForTick(result === null ? worker : counted(spec, worker, result, effects), atMs, effects);
 }
 
 /** The result of an attempt; null: it is discarded. */
@@ -164,20 +164,20 @@ function turn(
   pod: PodForProbe | null,
   effects: WorkerEffect[],
 ): WorkerStep {
-  if (pod === null) return waits(before, atMs, effects);
+  if (pod === null) return waitForTick(before, atMs, effects);
   if (pod.ended) return ended(before, effects);
   const { container } = pod;
-  if (container === null) return waits(before, atMs, effects);
+  if (container === null) return waitForTick(before, atMs, effects);
   let worker = before;
   if (worker.containerId !== container.id) worker = withContainer(spec, worker, container, effects);
-  if (worker.onHold) return waits(worker, atMs, effects);
+  if (worker.onHold) return waitForTick(worker, atMs, effects);
   if (container.state !== "running") {
     worker = stored(worker, "Failure", effects);
     if (container.state === "terminated" && !container.willRestart) return ended(worker, effects);
-    return waits(worker, atMs, effects);
+    return waitForTick(worker, atMs, effects);
   }
   if (pod.deleting && spec.type !== "readiness") return ended(stored(worker, "Success", effects), effects);
-  if (!isDue(spec, container, atMs)) return waits(worker, atMs, effects);
+  if (!isDue(spec, container, atMs)) return waitForTick(worker, atMs, effects);
   effects.push({ kind: "attempt", containerId: container.id, tries: 1 });
   return { next: { ...worker, at: "probing", tries: 1 }, effects };
 }
@@ -216,7 +216,7 @@ function stored(worker: Worker, result: StoredResult, effects: WorkerEffect[]): 
 }
 
 /** Waits until the next tick, or not at all if an event arrived meanwhile. */
-function waits(worker: Worker, atMs: number, effects: WorkerEffect[]): WorkerStep {
+function waitForTick(worker: Worker, atMs: number, effects: WorkerEffect[]): WorkerStep {
   if (worker.stopping) return ended(worker, effects);
   effects.push({ kind: "wake", atMs: worker.triggered ? atMs : worker.nextTickMs });
   return { next: worker.at === "waiting" ? worker : { ...worker, at: "waiting" }, effects };

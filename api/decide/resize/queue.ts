@@ -39,7 +39,7 @@ interface Ranked<P> {
  * Whether `a` sorts before `b`, which precedes it; also true if neither requests more. kubelet 1.36:
  * sortPendingResizes.
  */
-function goesBefore<P>(a: Ranked<P>, b: Ranked<P>): boolean {
+function precedes<P>(a: Ranked<P>, b: Ranked<P>): boolean {
   if (!a.takesMore || !b.takesMore) return !a.takesMore;
   if (a.priority !== b.priority) return a.priority > b.priority;
   if (a.isGuaranteed !== b.isGuaranteed) return a.isGuaranteed;
@@ -61,7 +61,7 @@ export function queueOf<P extends PendingResize>(pushed: readonly P[]): readonly
     const priority = desired.spec.priority ?? 0;
     const isGuaranteed = qosClass(desired) === "Guaranteed";
     queue.push({ resize, takesMore: takesMore(resize), priority, isGuaranteed, sinceMs });
-    sortFunc(queue, goesBefore);
+    sortFunc(queue, precedes);
   }
   return queue.map(({ resize }) => resize);
 }
@@ -138,7 +138,7 @@ export function pendingOf(
 }
 
 /** The resizes in the kubelet's order; those that it would not retry by itself come last. */
-export const inTurn = (pushed: readonly Resize[]): readonly Resize[] => [
+export const retryOrder = (pushed: readonly Resize[]): readonly Resize[] => [
   ...queueOf(pushed.filter(({ isRetried }) => isRetried)),
   ...pushed.filter(({ isRetried }) => !isRetried),
 ];

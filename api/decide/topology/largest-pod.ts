@@ -31,7 +31,7 @@ interface Fragmentation extends Fragments {
 export function fragmentation(capacity: FreeCapacity): Fragmentation {
   const ids = new Set([...capacity.cpus.map((cpu) => cpu.numa), ...capacity.freeMemory.keys()]);
   const counts = [...ids].sort((a, b) => a - b).map((numaNode) => ({ numaNode, count: countOf(capacity, numaNode) }));
-  const total = counts.reduce((sum, { count }) => together(sum, count), NOTHING);
+  const total = counts.reduce((sum, { count }) => addCounts(sum, count), NOTHING);
   return {
     ...fragmentsOf(total),
     nodes: counts.map(({ numaNode, count }) => ({ numaNode, ...fragmentsOf(count) })),
@@ -64,7 +64,7 @@ function countOf({ cpus, free, freeMemory, wholeCores }: FreeCapacity, numaNode:
     splitCpus: freeCpus - inWhole,
   };
 }
-const together = (a: Count, b: Count): Count => ({
+const addCounts = (a: Count, b: Count): Count => ({
   freeCpus: a.freeCpus + b.freeCpus,
   freeCores: a.freeCores + b.freeCores,
   freeMemory: bytes(a.freeMemory + b.freeMemory),

@@ -111,7 +111,7 @@ export async function callerWith(
   return ok(row === null || !sameDigest(hash, row.hash) ? null : callerOf(row));
 }
 
-export const speaksFor = (caller: Caller, node: string): boolean => caller.node === null || caller.node === node;
+export const mayAccessNode = (caller: Caller, node: string): boolean => caller.node === null || caller.node === node;
 
 /** Errors: the caller's token has neither the scope nor `admin`. */
 export function requireScope(caller: Caller, scope: Scope): Result<null, Problem> {
@@ -127,7 +127,7 @@ export function requireScope(caller: Caller, scope: Scope): Result<null, Problem
  * must not learn which node it belongs to, nor that it exists (route.ts).
  */
 export function requireNode(caller: Caller, node: string): Result<null, Problem> {
-  if (speaksFor(caller, node)) return ok(null);
+  if (mayAccessNode(caller, node)) return ok(null);
   return problem(
     "forbidden_node",
     `token \`${caller.id}\` speaks for node \`${caller.node}\` only, this is of node \`${node}\``,

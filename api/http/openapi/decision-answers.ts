@@ -37,7 +37,7 @@ function ofEachKind<S extends z.ZodRawShape>(name: string, shapeOf: (decision: D
 }
 const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
 const explained = { reasons: z.array(placeReasons), needs: needed };
-const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
+const explainedRecorded = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
 
 const namedVersion = z.string().optional().describe("as the request named it; absent: it named none");
 
@@ -105,7 +105,7 @@ export const fullDecision = ofEachKind("Record", (decision) => ({
   kubeletVersion: namedVersion,
   ask: z.unknown(),
   decision,
-  ...explainedThen,
+  ...explainedRecorded,
   next: z.unknown(),
   results: z.array(storedResult),
 }));
@@ -113,7 +113,7 @@ export const replayAnswer = ofEachKind("Replay", (decision) => ({
   id,
   node: z.string(),
   snapshotId: id.nullable(),
-  recorded: z.strictObject({ policyVersion: z.string(), decision, ...explainedThen }),
+  recorded: z.strictObject({ policyVersion: z.string(), decision, ...explainedRecorded }),
   replayed: z.strictObject({ policyVersion: z.string(), decision, ...explained }),
   differences: z.array(placeDifference),
   truncated: z.boolean().describe("true: there are more differences than are listed"),

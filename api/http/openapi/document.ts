@@ -131,7 +131,7 @@ Request bodies may be compressed (gzip, and zstd on Node). GETs carry an ETag.
 Limits: a body of ${LIMITS.bodyBytes / 2 ** 20} MiB (as configured), ${LIMITS.pods} pods, ${LIMITS.containersPerPod} containers a pod, ${LIMITS.cpus} CPUs, ${LIMITS.numaNodes} NUMA nodes, ${LIMITS.devices} devices, ${LIMITS.images} images, ${LIMITS.runtimeContainers} containers that a runtime lists, ${LIMITS.resourcesPerList} resources a list (${LIMITS.nodeResources} in that of a node), ${LIMITS.deviceResources} device plugins, texts of ${LIMITS.textLength} characters, 128 levels of nesting.`;
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
-/** By their names. */
+/** The routes by their names. */
 type Routes = ReadonlyMap<string, Route>;
 
 /** The OpenAPI 3.1 document of the routes given; others have their turn while it is made. Throws when a route is not described. */

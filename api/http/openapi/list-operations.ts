@@ -6,7 +6,7 @@ import { END_REASON_PATTERN } from "../../model/end-reasons.ts";
 import { ADMITTED, REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { KNOWN_VERSION_PATTERN } from "../../profiles/index.ts";
-import { ASKED_VERSION, FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
+import { ASKED_VERSION, FLEET_SORTS, FLEET_VIEWS } from "../../service/fleet.ts";
 import { DEFAULT_PAGE, timeOrAgoMeta as TIME_OR_AGO } from "../decision-list.ts";
 import { MAX_HOURS, ORDERS, PRESSURES } from "../fleet.ts";
 import { MAX_CSV_ROWS } from "../route.ts";
@@ -89,7 +89,7 @@ export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
         "Only under pressure (or where that is not known), with refusals or evictions by decisions or the kubelet, with drift, or silent for 15 minutes",
         {
           type: "string",
-          enum: SHOWS,
+          enum: FLEET_VIEWS,
         },
       ),
       query(

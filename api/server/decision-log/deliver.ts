@@ -7,7 +7,7 @@ import type { LogMetrics } from "../../observe/node-metrics.ts";
 import { type EventForm, eventText, INPUT, SNAPSHOT, wantsSnapshot } from "../../service/decision-event.ts";
 import type { Turns } from "../../service/turns.ts";
 
-export type Sent =
+export type DeliveryResult =
   | { readonly state: "taken" }
   | { readonly state: "too-large" }
   | { readonly state: "failed"; readonly reason: string; readonly retryMs?: number };
@@ -20,7 +20,7 @@ export interface Receiver {
    * Sends events; `taken`: the receiver has them, and they need not be sent again. Never rejects; ends well within `LEASE_MS`, and
    * at `signal`.
    */
-  send(events: readonly string[], signal: AbortSignal): Promise<Sent>;
+  send(events: readonly string[], signal: AbortSignal): Promise<DeliveryResult>;
   close(): Promise<void>;
 }
 
@@ -51,12 +51,12 @@ const LAST_MS = 3_000;
 const MAX_EVENTS = 1_000;
 
 /** An event that waits to be sent. */
-interface Waiting {
+interface QueuedEvent {
   readonly row: StreamedDecision;
   readonly text: string;
 }
 /** Why a pass ended early: another process delivers, the history cannot be read or written, or the server ends. */
-type Cut = "not-ours" | "history" | "ended";
+type PassEnd = "not-ours" | "history" | "ended";
 
 /**
  * Delivers recorded decisions from the position stored in the history: each decision at least once, in the order of storing, by
@@ -138,7 +138,7 @@ export class Delivery {
     this.#isUnread = false;
     const from = this.#place.seq;
     if (settled.value <= from) return metrics.waits({ events: 0, sinceMs: null });
-    let batch: Waiting[] = [];
+    let batch: QueuedEvent[] = [];
     let bytes = 0;
     for await (const found of store.streamLog(from, settled.value)) {
       if (!found.ok && found.error.row === undefined) return this.#unread(found.error.message);
@@ -160,7 +160,7 @@ export class Delivery {
   }
 
   /** Takes or renews the right to deliver. Null: this process delivers. */
-  async #hold(): Promise<Cut | null> {
+  async #hold(): Promise<PassEnd | null> {
     const { store, holder } = this.#deps;
     if (this.#place !== null && performance.now() - this.#place.atMs < RENEW_MS && this.#reported === 0) return null;
     const reported = this.#reported;
@@ -190,7 +190,7 @@ export class Delivery {
     );
   }
 
-  async #eventOf(row: StreamedDecision): Promise<Waiting | "history" | null> {
+  async #eventOf(row: StreamedDecision): Promise<QueuedEvent | "history" | null> {
     const { form, turns } = this.#deps;
     let snapshot: string | null = null;
     if (wantsSnapshot(form) && row.snapshotId !== null) {
@@ -231,7 +231,7 @@ export class Delivery {
   #isUnread = false;
 
   /** Sends until the receiver has accepted everything, and moves the position to `seq`. Null when done. */
-  async #sendUntil(batch: readonly Waiting[], seq: number, settledSeq: number): Promise<Cut | null> {
+  async #sendUntil(batch: readonly QueuedEvent[], seq: number, settledSeq: number): Promise<PassEnd | null> {
     const { store, holder, metrics } = this.#deps;
     for (let attempt = 0; batch.length > 0; attempt++) {
       if (this.#closing.signal.aborted || (this.#isLast && attempt > 0)) return "ended";
@@ -248,7 +248,7 @@ export class Delivery {
       metrics.attempted(sent.state);
       if (sent.state === "taken") break;
       if (sent.state === "failed") await this.#backOff(sent, batch);
-      else if (batch.length === 1) return this.#sendLess(batch[0] as Waiting, seq, settledSeq);
+      else if (batch.length === 1) return this.#sendLess(batch[0] as QueuedEvent, seq, settledSeq);
       else {
         const half = Math.ceil(batch.length / 2);
         const [first, second] = [batch.slice(0, half), batch.slice(half)];
@@ -272,7 +272,7 @@ export class Delivery {
   }
 
   /** An event that is too large for the receiver is sent without its snapshot, then without its input, and is finally dropped. */
-  async #sendLess({ row, text }: Waiting, seq: number, settledSeq: number): Promise<Cut | null> {
+  async #sendLess({ row, text }: QueuedEvent, seq: number, settledSeq: number): Promise<PassEnd | null> {
     const { form, log, metrics } = this.#deps;
     const smaller = [SNAPSHOT, INPUT].map((pointer) =>
       eventText(row, null, { ...form, erase: [...form.erase, pointer] }),
@@ -295,7 +295,10 @@ export class Delivery {
     this.#failures = 0;
   }
 
-  async #backOff({ reason, retryMs }: Extract<Sent, { state: "failed" }>, batch: readonly Waiting[]): Promise<void> {
+  async #backOff(
+    { reason, retryMs }: Extract<DeliveryResult, { state: "failed" }>,
+    batch: readonly QueuedEvent[],
+  ): Promise<void> {
     const { receiver, log } = this.#deps;
     const { least, most } = BACK_OFF_MS;
     const ms = Math.max(retryMs ?? 0, Math.min(most, least * 2 ** this.#failures));

@@ -8,7 +8,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Log } from "../../observe/log.ts";
 import type { LogMetrics } from "../../observe/node-metrics.ts";
 import type { Turns } from "../../service/turns.ts";
-import { Delivery, type Receiver, type Sent } from "./deliver.ts";
+import { Delivery, type DeliveryResult, type Receiver } from "./deliver.ts";
 
 /** The receiver of the decision log, and the form of its events. */
 export interface DecisionLogSetting {
@@ -149,7 +149,7 @@ function httpReceiver({ url, token }: ReceiverSetting): Receiver {
   };
 }
 
-function sentOf({ ok, status, headers }: Response): Sent {
+function sentOf({ ok, status, headers }: Response): DeliveryResult {
   if (ok) return { state: "taken" };
   if (status === 413) return { state: "too-large" };
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);

@@ -66,7 +66,7 @@ const SAMPLERS: Readonly<Record<SamplerName, (ratio: number) => Sampler>> = {
 /** Never waits for the collector: what cannot be sent is dropped, counted and logged. */
 export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): Otlp {
   const { url, version } = setting;
-  const trouble = new Trouble(log);
+  const failureLog = new ExportFailureLog(log);
   // the exporters' own messages contain response bodies
   diag.setLogger({ error() {}, warn() {}, info() {}, debug() {}, verbose() {} }, DiagLogLevel.NONE);
   const resource = resourceFromAttributes({
@@ -81,7 +81,7 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
   let tracing: Tracing | null = null;
   if (setting.traces) {
     const sampler = SAMPLERS[setting.sampler](setting.ratio);
-    spans = new CountedSpans(new OTLPTraceExporter(at("traces")), counts, trouble);
+    spans = new CountedSpans(new OTLPTraceExporter(at("traces")), counts, failureLog);
     const provider = new TracerProvider({ resource, spanProcessors: [spans], sampler });
     tracing = tracingWith(provider.getTracer("nodewise", version));
     closing.push(() => provider.shutdown());
@@ -91,7 +91,7 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
     const exporter = new OTLPMetricExporter(at("metrics"));
     watch(exporter, (result) => {
       areMetricsSent = result.code === ExportResultCode.SUCCESS;
-      trouble.see("metrics", result, () => counts.failed("metrics"));
+      failureLog.observe("metrics", result, () => counts.failed("metrics"));
     });
     const reader = new PeriodicExportingMetricReader({
       exporter,
@@ -134,16 +134,16 @@ function watch(
 class CountedSpans implements SpanProcessor {
   readonly #inner: BatchSpanProcessor;
   readonly #counts: OtlpMetrics;
-  readonly #trouble: Trouble;
+  readonly #failureLog: ExportFailureLog;
   #waiting = 0;
   #dropped = 0;
 
-  constructor(exporter: SpanExporter, counts: OtlpMetrics, trouble: Trouble) {
+  constructor(exporter: SpanExporter, counts: OtlpMetrics, failureLog: ExportFailureLog) {
     this.#counts = counts;
-    this.#trouble = trouble;
+    this.#failureLog = failureLog;
     watch(exporter, (result, count) => {
       this.#waiting -= count;
-      trouble.see("traces", result, () => {
+      failureLog.observe("traces", result, () => {
         counts.failed("traces");
         this.#drop(count);
       });
@@ -168,7 +168,7 @@ class CountedSpans implements SpanProcessor {
       this.#inner.onEnd(span);
     } else {
       this.#drop(1);
-      this.#trouble.say("traces", `more than ${MAX_WAITING} spans wait`);
+      this.#failureLog.warn("traces", `more than ${MAX_WAITING} spans wait`);
     }
   }
   forceFlush(): Promise<void> {
@@ -186,26 +186,26 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Logs, at long intervals, that the collector accepts nothing, and that it accepts data again. */
-class Trouble {
+class ExportFailureLog {
   readonly #log: Log;
-  readonly #saidMs = new Map<string, number>();
+  readonly #loggedMs = new Map<string, number>();
   constructor(log: Log) {
     this.#log = log;
   }
-  see(signal: "traces" | "metrics", { code, error }: ExportResult, onFailure: () => void): void {
+  observe(signal: "traces" | "metrics", { code, error }: ExportResult, onFailure: () => void): void {
     if (code === ExportResultCode.SUCCESS) {
-      if (this.#saidMs.delete(signal)) this.#log.info({ signal }, "telemetry delivered again");
+      if (this.#loggedMs.delete(signal)) this.#log.info({ signal }, "telemetry delivered again");
       return;
     }
     onFailure();
     const { code: status } = (error ?? {}) as { readonly code?: unknown };
-    this.say(signal, String(status ?? WORDS[error?.message ?? ""] ?? error?.name ?? "unknown"));
+    this.warn(signal, String(status ?? WORDS[error?.message ?? ""] ?? error?.name ?? "unknown"));
   }
-  say(signal: "traces" | "metrics", reason: string): void {
+  warn(signal: "traces" | "metrics", reason: string): void {
     const now = performance.now();
-    const said = this.#saidMs.get(signal);
-    if (said !== undefined && now - said < REMIND_MS) return;
-    this.#saidMs.set(signal, now);
+    const loggedMs = this.#loggedMs.get(signal);
+    if (loggedMs !== undefined && now - loggedMs < REMIND_MS) return;
+    this.#loggedMs.set(signal, now);
     this.#log.warn({ signal, reason }, "telemetry not delivered: it is dropped");
   }
 }

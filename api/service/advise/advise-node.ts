@@ -114,11 +114,11 @@ export async function measuredHistory(
   const measurements: Measurement[] = [];
   if (oldest.value === null) return ok({ measurements, withoutStats: 0, everyMs: null });
   const read = snapshotReader(store);
-  const walk = new EvenWalk(store, node, span);
+  const sampler = new SnapshotSampler(store, node, span);
   let withoutStats = 0;
   let turn = performance.now();
   for (let count = 0; count < most; count++) {
-    const id = await walk.next(oldest.value, most);
+    const id = await sampler.next(oldest.value, most);
     if (!id.ok) return id;
     if (id.value === null) break;
     const snapshot = await read(id.value);
@@ -130,29 +130,29 @@ export async function measuredHistory(
     await nextTurn();
     turn = performance.now();
   }
-  return ok({ measurements, withoutStats, everyMs: walk.skipped ? walk.everyMs : null });
+  return ok({ measurements, withoutStats, everyMs: sampler.skipped ? sampler.everyMs : null });
 }
 
 /** The number of decisions read at once: more than one pass makes on a snapshot. */
 const HEADS = 32;
 
 /** A time at which a decision about a node was made, with its snapshot. */
-interface Made {
+interface DecisionTime {
   readonly atMs: number;
   readonly snapshotId: string | null;
 }
 /** The last and the first time at which a decision was made, whose snapshots are stored. */
-const madeAt = ({ decidedAtMs, snapshotId, series }: DecisionHead): readonly Made[] => [
+const madeAt = ({ decidedAtMs, snapshotId, series }: DecisionHead): readonly DecisionTime[] => [
   ...(series === undefined ? [] : [{ atMs: series.lastAtMs, snapshotId: series.lastSnapshotId }]),
   { atMs: decidedAtMs, snapshotId },
 ];
 
 /** Walks back in time over decisions, in steps large enough to finish within a number of steps. */
-class EvenWalk {
+class SnapshotSampler {
   readonly #store: MeasuredStore;
   readonly #node: string;
   readonly #span: Span;
-  #last: Made | null = null;
+  #last: DecisionTime | null = null;
   everyMs = 1;
   /** A snapshot between two steps was skipped. */
   skipped = false;
@@ -190,10 +190,10 @@ class EvenWalk {
   }
 
   /** When the newest decisions before a time were made, newest first. */
-  async #madeBefore(untilMs: number): Promise<Result<readonly Made[], StoreFailure>> {
+  async #madeBefore(untilMs: number): Promise<Result<readonly DecisionTime[], StoreFailure>> {
     const page = await this.#store.listDecisions({ node: this.#node, ...this.#span, untilMs, limit: HEADS });
     if (!page.ok) return page;
-    const isWithin = ({ atMs }: Made): boolean => atMs >= this.#span.sinceMs && atMs < untilMs;
+    const isWithin = ({ atMs }: DecisionTime): boolean => atMs >= this.#span.sinceMs && atMs < untilMs;
     const within = page.value.items.flatMap(madeAt).filter(isWithin);
     return ok(within.toSorted((a, b) => b.atMs - a.atMs));
   }

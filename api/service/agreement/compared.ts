@@ -16,7 +16,7 @@ export interface Basis {
 }
 
 export type Measured = Comparison["measured"];
-interface Why {
+interface NotComparedReason {
   readonly code: NotComparable;
   readonly missing: readonly string[];
   /** Details of this comparison, in addition to the code's text. */
@@ -28,7 +28,7 @@ export interface Compared {
   /** Nodewise's side; null if there is no decision. */
   readonly nodewise: Side | null;
   readonly measured: Measured;
-  readonly why: Why | null;
+  readonly why: NotComparedReason | null;
 }
 
 export const sides = (kubelet: Side, nodewise: Side, measured: Measured = []): Compared => ({
@@ -41,7 +41,7 @@ export const sides = (kubelet: Side, nodewise: Side, measured: Measured = []): C
 export const notComparable = (
   code: NotComparable,
   kubelet: Side,
-  known: Partial<Pick<Compared, "nodewise" | "measured">> & Partial<Omit<Why, "code">> = {},
+  known: Partial<Pick<Compared, "nodewise" | "measured">> & Partial<Omit<NotComparedReason, "code">> = {},
 ): Compared => {
   const { nodewise = null, measured = [], missing = [], detail } = known;
   return { kubelet, nodewise, measured, why: { code, missing, ...(detail !== undefined && { detail }) } };

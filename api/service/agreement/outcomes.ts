@@ -92,10 +92,12 @@ export function podOutcomes(before: unknown, after: unknown): readonly Outcome[]
   ];
 }
 /** An outcome without the fields that all outcomes of one change share. */
-type Found<K extends Outcome["kind"]> = K extends unknown ? Omit<OutcomeOf<K>, "pod" | "object" | "seenIn"> : never;
+type OutcomeFields<K extends Outcome["kind"]> = K extends unknown
+  ? Omit<OutcomeOf<K>, "pod" | "object" | "seenIn">
+  : never;
 
 /** A refused pod gets no condition unless it ran before. kubelet 1.36: rejectPod. */
-function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly Found<"admission">[] {
+function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly OutcomeFields<"admission">[] {
   const { startTime, reason, message } = status;
   const isRefused = status.phase === "Failed" && message.startsWith(REJECTED);
   if (isRefused) {
@@ -110,10 +112,10 @@ function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly 
 }
 
 /** The end of a pod; a pod whose containers exit with 0 succeeds without a reason, but still has the condition. */
-function endsIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"eviction" | "preemption">[] {
-  const [before, told] = [was === null ? null : endOf(was), endOf(now)];
-  if (told === null || before?.kind === told.kind || told.at === undefined) return [];
-  return [{ kind: told.kind, at: told.at, message: told.message }];
+function endsIn(was: WatchedPod | null, now: WatchedPod): readonly OutcomeFields<"eviction" | "preemption">[] {
+  const [before, after] = [was === null ? null : endOf(was), endOf(now)];
+  if (after === null || before?.kind === after.kind || after.at === undefined) return [];
+  return [{ kind: after.kind, at: after.at, message: after.message }];
 }
 interface End {
   readonly kind: "eviction" | "preemption";
@@ -130,7 +132,7 @@ function endOf({ status }: WatchedPod): End | null {
   return message === undefined ? null : { kind: "eviction", at, message };
 }
 
-function resizesIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"resize">[] {
+function resizesIn(was: WatchedPod | null, now: WatchedPod): readonly OutcomeFields<"resize">[] {
   const pending = pendingIn(now);
   const before = was === null ? undefined : pendingIn(was);
   if (pending === undefined) return [];
@@ -146,7 +148,7 @@ const pendingIn = ({ status }: WatchedPod) =>
  * A kubelet prepares a pod's claims right before it creates the sandbox. kubelet 1.37: SyncPod,
  * GeneratePodReadyToStartContainersCondition.
  */
-function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"claims">[] {
+function preparedIn(was: WatchedPod | null, now: WatchedPod): readonly OutcomeFields<"claims">[] {
   const at = sandboxSince(now);
   if (at === undefined || (was !== null && sandboxSince(was) !== undefined)) return [];
   return [{ kind: "claims", at, prepared: true, message: "" }];
@@ -182,7 +184,7 @@ const involvedPod = z.object({
 });
 
 /** What is known about an event's pod when the event arrives. */
-interface AroundEvent {
+interface EventContext {
   /** The pod before the event, a v1.Pod. */
   readonly pod?: unknown;
   /** See `probeFailures`; null if unknown. */
@@ -190,7 +192,7 @@ interface AroundEvent {
 }
 
 /** The outcomes in an event (v1.Event or events.k8s.io/v1); events of components other than the kubelet have none. */
-export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {}): readonly Outcome[] {
+export function eventOutcomes(event: unknown, { pod, failures }: EventContext = {}): readonly Outcome[] {
   const parsed = eventForm.safeParse(event);
   if (!parsed.success) return [];
   const { reason, source, reportingComponent, reportingController, ...rest } = parsed.data;
@@ -203,18 +205,18 @@ export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {
   if (typeof first !== "string" || typeof last !== "string") return [];
   const { namespace, name, uid } = about.data;
   const shared = { pod: { namespace, name, uid }, ...objectOf(pod), seenIn: ["event" as const] };
-  const told =
+  const outcome =
     reasonReportedBy(reason, message, first) ??
     unpreparedBy(reason, message, last) ??
     killOf(reason, message, last, pod, failures ?? null);
-  return told === null ? [] : [{ ...shared, ...told }];
+  return outcome === null ? [] : [{ ...shared, ...outcome }];
 }
 
 function reasonReportedBy(
   reason: string,
   message: string,
   at: string,
-): Found<"admission" | "eviction" | "preemption" | "resize"> | null {
+): OutcomeFields<"admission" | "eviction" | "preemption" | "resize"> | null {
   if (reason === "Preempting") return { kind: "preemption", at, message };
   if (reason === "Evicted" && !message.startsWith(UNDER_PRESSURE)) return { kind: "eviction", at, message };
   if (reason === "Evicted" || REFUSALS.has(reason) || reason.startsWith("OutOf"))
@@ -242,7 +244,7 @@ function resizeText(message: string): { readonly message: string; readonly gener
 }
 
 /** A kubelet retries, so the last time counts. The recorder combines more than ten messages into one event. client-go: EventAggregator. */
-function unpreparedBy(reason: string, message: string, at: string): Found<"claims"> | null {
+function unpreparedBy(reason: string, message: string, at: string): OutcomeFields<"claims"> | null {
   const own = message.replace(/^\(combined from similar events\): /, "");
   return reason === PREPARE_FAILED && own !== "" ? { kind: "claims", at, prepared: false, message: own } : null;
 }
@@ -254,7 +256,7 @@ function killOf(
   at: string,
   pod: unknown,
   failures: number | null,
-): Found<"probes"> | null {
+): OutcomeFields<"probes"> | null {
   const [, container, probe] = (reason === "Killing" && KILLED.exec(message)) || [];
   if (container === undefined) return null;
   const known = watchedPod.safeParse(pod);
@@ -316,10 +318,10 @@ type WatchedNode = z.output<typeof watchedNode>["status"];
 export function nodeOutcomes(before: unknown, after: unknown): readonly OutcomeOf<"conditions" | "image-gc">[] {
   const [then, now] = [watchedNode.safeParse(before), watchedNode.safeParse(after)];
   if (!then.success || !now.success) return [];
-  return [...turnedIn(then.data.status, now.data.status), ...imagesGoneIn(then.data.status, now.data.status)];
+  return [...changedConditions(then.data.status, now.data.status), ...imagesGoneIn(then.data.status, now.data.status)];
 }
 
-function turnedIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"conditions">[] {
+function changedConditions(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"conditions">[] {
   return PRESSURE_CONDITIONS.flatMap((type): readonly OutcomeOf<"conditions">[] => {
     const was = then.conditions.find((c) => c.type === type);
     const is = now.conditions.find((c) => c.type === type);

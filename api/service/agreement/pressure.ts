@@ -27,7 +27,7 @@ const LOOK_MS = 10_000;
 export const LONGEST_PASS_MS = 2 * LOOK_MS;
 const SECOND_MS = 1000;
 
-interface Looked {
+interface ComparedEviction {
   readonly decision: EvictionDecision;
   /** False: what the kubelet remembers of earlier passes is unknown. */
   readonly remembers: boolean;
@@ -36,7 +36,11 @@ interface Looked {
  * One pass over the state, with the facts from when its snapshot was observed. `atMs`: the time of a later pass; its stats then
  * count as new, since the kubelet acted on newer ones than before.
  */
-function look(state: EffectiveSnapshot, { facts, observedAtMs }: Basis, atMs = observedAtMs): Result<Looked, Refusal> {
+function look(
+  state: EffectiveSnapshot,
+  { facts, observedAtMs }: Basis,
+  atMs = observedAtMs,
+): Result<ComparedEviction, Refusal> {
   const decoded = decodeEvictionFacts(facts.eviction);
   const known = decoded.ok ? decoded.value : undefined;
   const age = known === undefined ? Number.POSITIVE_INFINITY : observedAtMs - known.atMs;
@@ -81,7 +85,7 @@ function compareThreshold(
   outcome: OutcomeOf<"eviction">,
   kubelet: Side,
   words: EvictionWords,
-  { decision, remembers }: Looked,
+  { decision, remembers }: ComparedEviction,
 ): Compared {
   const ofResource = decision.thresholds.filter(({ signal }) => SIGNALS[signal].resource === words.resource);
   const meant = ofResource.filter(({ quantity }) => words.threshold === null || quantity === words.threshold);
@@ -122,7 +126,7 @@ function compareVictims(
 ): Compared {
   const { reclaim, thresholds, rankings } = decision;
   const own = decision.evicted.find(({ cause }) => cause === "threshold");
-  const told = own === undefined ? null : evictionWords(own.message);
+  const ownWords = own === undefined ? null : evictionWords(own.message);
   const driving = thresholds.find(
     ({ signal, value }) => signal === reclaim?.threshold.signal && value === reclaim.threshold.value,
   );
@@ -131,7 +135,7 @@ function compareVictims(
     threshold: words.threshold === null ? null : (driving?.quantity ?? null),
     pod: own === undefined ? null : namespacedName(own.pod),
   };
-  const measured = [...available, ...usages(words, told)];
+  const measured = [...available, ...usages(words, ownWords)];
   const others = reclaim?.orElse.map(({ signal }) => SIGNALS[signal].resource) ?? [];
   if (reclaim !== null && reclaim.resource !== words.resource && others.some((one) => one === words.resource))
     return notComparable("order_is_chance", kubelet, { nodewise, measured });
@@ -140,14 +144,14 @@ function compareVictims(
   const [from, to] = [Math.min(...places), Math.max(...places)];
   const areEqual = from >= 0 && from < to && ranked.slice(from, to + 1).every(({ tie }) => tie);
   if (areEqual) return notComparable("order_is_chance", kubelet, { nodewise, measured });
-  const [theirs, ours] = requests(words, told);
+  const [theirs, ours] = requests(words, ownWords);
   return sides({ ...kubelet, ...theirs }, { ...nodewise, ...ours }, measured);
 }
 
 /** The requests of the containers that both messages name; which containers exceed their requests depends on the measurement. */
-function requests(words: EvictionWords, told: EvictionWords | null): readonly [Side, Side] {
+function requests(words: EvictionWords, ownWords: EvictionWords | null): readonly [Side, Side] {
   const ofBoth = words.offenders.flatMap((one) => {
-    const own = told?.offenders.find(({ name }) => name === one.name);
+    const own = ownWords?.offenders.find(({ name }) => name === one.name);
     return own === undefined ? [] : [[`request of ${one.name}`, one.request, own.request] as const];
   });
   return [
@@ -155,11 +159,11 @@ function requests(words: EvictionWords, told: EvictionWords | null): readonly [S
     Object.fromEntries(ofBoth.map(([field, , ours]) => [field, ours])),
   ];
 }
-const usages = (words: EvictionWords, told: EvictionWords | null): Measured =>
+const usages = (words: EvictionWords, ownWords: EvictionWords | null): Measured =>
   words.offenders.map(({ name, usage }) => ({
     field: `usage of ${name}`,
     kubelet: unitsOf(usage),
-    nodewise: unitsOf(told?.offenders.find((one) => one.name === name)?.usage),
+    nodewise: unitsOf(ownWords?.offenders.find((one) => one.name === name)?.usage),
   }));
 
 /** Compares a condition that became True with its signal below the threshold, or False after its transition period. */

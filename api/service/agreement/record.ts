@@ -49,13 +49,13 @@ interface RecordedAgreement extends Agreement {
 
 /** An outcome as the history stores it. */
 interface KeptAgreement extends Agreement {
-  readonly remembered: Remembering;
+  readonly remembered: RememberedFacts;
 }
 /**
  * The node's facts when an outcome was first recorded, by kind, newest first: facts change, but a repeated comparison must use the
  * same ones. Image facts may have thousands of entries, so image outcomes are compared once.
  */
-type Remembering = Readonly<Record<string, readonly Fields[]>>;
+type RememberedFacts = Readonly<Record<string, readonly Fields[]>>;
 type ReadSnapshot = Omit<Basis, "others" | "facts">;
 
 /** Outcomes further apart than this do not affect each other's comparison. */
@@ -79,10 +79,10 @@ export async function recordOutcomes(
 }
 
 /** Outcomes of one node are recorded one batch after the other, as each batch depends on the one before. */
-const underWay = new WeakMap<object, Map<string, Promise<unknown>>>();
+const inProgress = new WeakMap<object, Map<string, Promise<unknown>>>();
 async function inOrder<T>(store: object, node: string, work: () => Promise<T>): Promise<T> {
-  const ofStore = underWay.get(store) ?? new Map<string, Promise<unknown>>();
-  underWay.set(store, ofStore);
+  const ofStore = inProgress.get(store) ?? new Map<string, Promise<unknown>>();
+  inProgress.set(store, ofStore);
   const before = ofStore.get(node) ?? Promise.resolve();
   const mine = before.then(work, work);
   ofStore.set(node, mine);
@@ -179,7 +179,7 @@ function spans(times: readonly number[]): readonly { readonly fromMs: number; re
   return found;
 }
 
-interface Work {
+interface RecordContext {
   readonly store: OutcomeStore;
   readonly nowMs: number;
   readonly node: string;
@@ -189,11 +189,11 @@ interface Work {
 }
 
 /** Compares changed outcomes again, and those whose comparison depends on a changed one. */
-async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, KeptAgreement>, Problem>> {
+async function comparedAgain(work: RecordContext): Promise<Result<ReadonlyMap<string, KeptAgreement>, Problem>> {
   const { merged, changed, known, node, nowMs } = work;
   const all = [...merged].sort(([k, a], [l, b]) => timeOf(a) - timeOf(b) || byText(k, l));
   const changedTimes = [...changed].map((id) => timeOf(merged.get(id) as Outcome));
-  const bases = new Bases(work);
+  const bases = new BasisLookup(work);
   const compared = new Map<string, KeptAgreement>();
   let began = performance.now();
   for (const [id, outcome] of all) {
@@ -229,23 +229,23 @@ async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kep
   return ok(compared);
 }
 
-interface Found {
+interface BasisResult {
   readonly on: Omit<Basis, "others"> | NotComparable;
-  readonly remembered: Remembering;
+  readonly remembered: RememberedFacts;
 }
 /** How many snapshots are cached: they are read oldest first, and outcomes close to each other share one. */
 const MAX_READ = 8;
 
 /** Finds what to compare outcomes with: the last snapshot before each that was stored when the outcome was first recorded. */
-class Bases {
-  readonly #work: Work;
+class BasisLookup {
+  readonly #work: RecordContext;
   readonly #read = new Lru<string, { readonly basis: ReadSnapshot | null }>(MAX_READ);
-  #remembered: Promise<Result<Remembering, Problem>> | undefined;
-  constructor(work: Work) {
+  #remembered: Promise<Result<RememberedFacts, Problem>> | undefined;
+  constructor(work: RecordContext) {
     this.#work = work;
   }
 
-  async of(id: string, outcome: Outcome): Promise<Result<Found, Problem>> {
+  async of(id: string, outcome: Outcome): Promise<Result<BasisResult, Problem>> {
     const { known, store, node, nowMs } = this.#work;
     const before = known.get(id);
     const found = await store.snapshotBefore(node, notYetMs(outcome), before?.recordedAtMs ?? nowMs);
@@ -261,14 +261,14 @@ class Bases {
     return ok({ on: { ...basis, facts: factsBefore(remembered, basis.observedAtMs) }, remembered });
   }
 
-  async #remembering({ kind }: Outcome): Promise<Result<Remembering, Problem>> {
+  async #remembering({ kind }: Outcome): Promise<Result<RememberedFacts, Problem>> {
     const of = OUTCOME_TRAITS[kind].facts;
     if (of === null) return ok({});
     this.#remembered ??= this.#readFacts();
     const all = await this.#remembered;
     return all.ok ? ok({ [of]: all.value[of] ?? [] }) : all;
   }
-  async #readFacts(): Promise<Result<Remembering, Problem>> {
+  async #readFacts(): Promise<Result<RememberedFacts, Problem>> {
     const { store, node } = this.#work;
     const kinds = new Set(OUTCOME_KINDS.flatMap((kind) => OUTCOME_TRAITS[kind].facts ?? []));
     const facts = await store.readFacts(
@@ -291,7 +291,7 @@ class Bases {
 const withoutSamples = (facts: Fields): Fields => ("samples" in facts ? { ...facts, samples: [] } : facts);
 
 /** The newest facts of each kind from before the snapshot; newer ones are from later passes. */
-const factsBefore = (remembered: Remembering, observedAtMs: number): Basis["facts"] =>
+const factsBefore = (remembered: RememberedFacts, observedAtMs: number): Basis["facts"] =>
   Object.fromEntries(
     Object.entries(remembered).flatMap(([kind, all]) => {
       const own = all.find(({ atMs }) => typeof atMs === "number" && atMs < observedAtMs);
@@ -340,7 +340,7 @@ function keptAgreement({ id, node, recordedAtMs, body }: OutcomeRow): KeptAgreem
     recordedAtMs,
     outcome: own,
     comparison: comparison as unknown as Comparison,
-    remembered: fieldsOf(remembered) as Remembering,
+    remembered: fieldsOf(remembered) as RememberedFacts,
   };
 }
 

@@ -1,4 +1,4 @@
-import { decodeSnapshot, othersStats, togetherIssues } from "../../model/decode.ts";
+import { crossFieldIssues, decodeSnapshot, othersStats } from "../../model/decode.ts";
 import { type InputIssue, joinPath } from "../../model/input-issue.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
@@ -56,7 +56,7 @@ export function changedSnapshot(
     else parts.runtime = { ...(parts.runtime as Snapshot["runtime"]), [name]: list.value };
   }
   const snapshot = inOrder(parts);
-  const issues = isAsItWas(before, snapshot) ? [] : togetherIssues(snapshot, "changes", "changes.pods");
+  const issues = isAsItWas(before, snapshot) ? [] : crossFieldIssues(snapshot, "changes", "changes.pods");
   if (issues.length > 0) return err(issues);
   const posted = "kubeletConfiguration" in set ? set.kubeletConfiguration : merged["kubeletConfiguration"];
   return ok({ snapshot, ...(posted === undefined ? {} : { configuration: posted }) });

@@ -15,7 +15,7 @@ interface TextRange {
 /** The shortest text that is stored as a range; a shorter one costs less in place. */
 const SHORTEST = 1024;
 
-/** A snapshot as the history stores it, with its lasting parts as separate texts, and those texts. */
+/** A snapshot as the history stores it, with its stable parts as separate texts, and those texts. */
 export async function asKeyframe(
   { text, repeats, segments }: Segmented,
   sha256: Sha256,

@@ -1,5 +1,5 @@
-import type { Again } from "../../../db/store.ts";
-import { LASTING } from "../../decide/input.ts";
+import type { Repetition } from "../../../db/store.ts";
+import { STABLE_PARTS } from "../../decide/input.ts";
 import { memo, type PerOwnerCache } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
@@ -9,7 +9,7 @@ import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import { canonicalInSegments, JsonText, type Segmented } from "../canonical.ts";
-import { type Answered, decodedSnapshot } from "../evaluate.ts";
+import { type AnswerOutcome, decodedSnapshot } from "../evaluate.ts";
 import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
@@ -48,9 +48,9 @@ export interface LastAnswer {
   /** When the decision was made; null if it is being made. */
   readonly decidedAtMs: EpochMs | null;
   /** How often the decision was made, and since when. */
-  readonly made: Again;
+  readonly made: Repetition;
   readonly question: Question;
-  readonly answered: Answered;
+  readonly answered: AnswerOutcome;
   /** The length of its text. */
   readonly characters: number;
   /** How many repetitions the history does not count yet. */
@@ -87,7 +87,7 @@ export interface NodeState {
 }
 
 /** Whether something about the node is not written to the history yet. */
-export const waits = ({ unstored, answers }: NodeState): boolean =>
+export const hasUnwritten = ({ unstored, answers }: NodeState): boolean =>
   unstored !== null || Array.from(answers.values()).some(({ uncounted }) => uncounted > 0);
 
 /** A stored snapshot as the start of a turn. */
@@ -166,7 +166,7 @@ export const frozenConfiguration = (posted: unknown): unknown =>
 
 /** Whether only stats, times and counters differ, which are new in every snapshot. */
 export const isAsItWas = (before: Snapshot, now: Snapshot): boolean =>
-  LASTING.every((part) => before[part] === now[part]);
+  STABLE_PARTS.every((part) => before[part] === now[part]);
 
 /** Whether the decision's input is the same, so that the decision is too. */
 export const isSameQuestion = (a: Question, b: Question): boolean =>

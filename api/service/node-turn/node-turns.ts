@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { SnapshotRow } from "../../../db/rows.ts";
-import type { Again, CountedAgain, Recorded, Store } from "../../../db/store.ts";
+import type { Recorded, RepeatCount, Repetition, Store } from "../../../db/store.ts";
 import { Lru, PerOwnerCache } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
@@ -20,6 +20,7 @@ import {
   bytesOf,
   fromHistory,
   frozenConfiguration,
+  hasUnwritten,
   isAsItWas,
   isInUse,
   type KnownSnapshot,
@@ -28,7 +29,6 @@ import {
   type NodeState,
   storedForm,
   type TurnInput,
-  waits,
   wholeSnapshot,
   withSharedConfiguration,
 } from "./node-state.ts";
@@ -69,7 +69,7 @@ export type TurnAnswer =
       readonly decidedAtMs: EpochMs;
       readonly notRecorded: NotRecorded | null;
       /** How often the decision was made, if it repeats a row; else null. */
-      readonly again: Again | null;
+      readonly again: Repetition | null;
       /** The patch from the caller's last answer to this one; null if that answer is not known here, or the whole answer is shorter. */
       readonly patch: JsonPatch | null;
       /** The id of the caller's last answer. */
@@ -129,7 +129,7 @@ export class NodeTurns {
     const settled = Array.from(nodes, (node) =>
       this.#inOrder(node, async () => {
         const state = this.#states.get(node);
-        if (state !== undefined && waits(state)) this.#keep((await this.#written(state)).state);
+        if (state !== undefined && hasUnwritten(state)) this.#keep((await this.#written(state)).state);
       }),
     );
     await Promise.all(settled);
@@ -182,7 +182,7 @@ export class NodeTurns {
 
   /** Stores a node's state. States that find no place in memory are written. */
   #keep(state: NodeState): void {
-    if (waits(state)) this.#waiting.set(state.node, (state.unstored ?? state.current).id);
+    if (hasUnwritten(state)) this.#waiting.set(state.node, (state.unstored ?? state.current).id);
     else this.#waiting.delete(state.node);
     for (const gone of this.#states.set(state.node, state, bytesOf(state))) {
       if (!this.#waiting.delete(gone.node)) continue;
@@ -321,12 +321,12 @@ export class NodeTurns {
   /** Writes the pending data of a state with a turn's results. `failed`: the decisions of the turn that are not recorded. */
   async #written(
     state: NodeState,
-    brought: Brought = NOTHING,
+    additions: TurnAdditions = NOTHING,
   ): Promise<{ readonly state: NodeState; readonly failed: readonly TurnDecision[] }> {
     const { store, onFailure, metrics, now } = this.#deps;
-    const { ended, fresh, recorded: ofTurn } = brought;
+    const { ended, fresh, recorded: ofTurn } = additions;
     const atMs = now();
-    const { rows, keyframe } = await this.#rows(state, brought, atMs);
+    const { rows, keyframe } = await this.#rows(state, additions, atMs);
     const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted > 0);
     const written = await store.recordTurn({
       node: state.node,
@@ -341,7 +341,7 @@ export class NodeTurns {
       return { state, failed: ofTurn };
     }
     // texts that the store no longer has are sent again
-    if (written.value.missing.length > 0) return this.#written({ ...state, keyframe: null }, brought);
+    if (written.value.missing.length > 0) return this.#written({ ...state, keyframe: null }, additions);
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
     for (const [i, [key, answer]] of countedOn.entries()) {
@@ -366,7 +366,7 @@ export class NodeTurns {
   }
 
   /** The rows of the pending snapshots, as ranges of texts of the node that the history already has. */
-  async #rows({ unstored, keyframe: last }: NodeState, { waited, posted }: Brought, atMs: EpochMs) {
+  async #rows({ unstored, keyframe: last }: NodeState, { waited, posted }: TurnAdditions, atMs: EpochMs) {
     const { sha256 } = this.#deps;
     const rows: SnapshotRow[] = [];
     let keyframe = last;
@@ -383,7 +383,7 @@ export class NodeTurns {
 }
 
 /** What a turn adds to the history in addition to its state. */
-interface Brought {
+interface TurnAdditions {
   /** The state's snapshot, if this turn brought it. */
   readonly posted: SegmentedSnapshot | null;
   /** The pending snapshot before the state's. */
@@ -395,9 +395,9 @@ interface Brought {
   /** The recorded decisions among them. */
   readonly recorded: readonly TurnDecision[];
 }
-const NOTHING: Brought = { posted: null, waited: null, ended: [], fresh: [], recorded: [] };
+const NOTHING: TurnAdditions = { posted: null, waited: null, ended: [], fresh: [], recorded: [] };
 
-const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): CountedAgain => ({
+const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): RepeatCount => ({
   kind,
   decisionId: id,
   times: uncounted,

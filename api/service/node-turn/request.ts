@@ -59,8 +59,8 @@ export function turnRequest(input: unknown): Result<TurnRequest, Problem> {
   return invalid("snapshot", `exactly one of snapshot and base is needed, found ${found}`);
 }
 
-type AskRead = Result<Omit<TurnAsk, "holds">, Problem>;
-function turnAsk(posted: Fields): AskRead {
+type TurnAskResult = Result<Omit<TurnAsk, "holds">, Problem>;
+function turnAsk(posted: Fields): TurnAskResult {
   const read = decisionRequest({ ...posted, snapshot: {} }, null);
   if (!read.ok) return read;
   const { kind, explain, askText, kubeletVersion, record } = read.value;
@@ -69,7 +69,7 @@ function turnAsk(posted: Fields): AskRead {
 /** The most asks that are remembered, and the longest: turn after turn, all nodes of a fleet ask the same. */
 const MAX_KNOWN = 256;
 const MAX_KNOWN_LENGTH = 512;
-const knownAsk = memo(MAX_KNOWN, (text): AskRead => turnAsk(JSON.parse(text)));
+const knownAsk = memo(MAX_KNOWN, (text): TurnAskResult => turnAsk(JSON.parse(text)));
 
 function asksIn(decisions: readonly unknown[]): Result<readonly TurnAsk[], Problem> {
   const asks: TurnAsk[] = [];

@@ -7,9 +7,9 @@ import type { Metrics } from "../../observe/plain-metrics.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import type { Ids } from "../canonical.ts";
-import { type Answered, answerTo, evaluation } from "../evaluate.ts";
+import { type AnswerOutcome, answerTo, evaluation } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
-import { passOf, readFactsBefore, recollected } from "../node-facts.ts";
+import { passOf, readFactsBefore, requestWithFacts } from "../node-facts.ts";
 import type { Problem } from "../problem.ts";
 import { isSameQuestion, type LastAnswer, type NodeState, type Question, type TurnInput } from "./node-state.ts";
 import type { TurnAsk } from "./request.ts";
@@ -47,11 +47,11 @@ export async function decideAsk(
   const { kind } = ask;
   const chosen = chooseProfileFor(snapshot, ask.kubeletVersion);
   const pass = passOf(kind, posted.node, snapshot);
-  let asked = recollected(ask, {});
+  let asked = requestWithFacts(ask, {});
   if (asked === null) {
     const recollection = await readFactsBefore(store, pass);
     if (!recollection.ok) return recollection;
-    asked = recollected(ask, { recollection: recollection.value });
+    asked = requestWithFacts(ask, { recollection: recollection.value });
   }
   if (asked === null) throw new Error(`${kind} was told what the history remembers, and still wants to be`);
   const input = cacheableInput(kind, snapshot);
@@ -88,7 +88,7 @@ export async function decideAsk(
 function isSameAnswer(
   { question, answered: { outcome: before } }: LastAnswer,
   now: Question,
-  { outcome }: Answered,
+  { outcome }: AnswerOutcome,
 ): boolean {
   if (!before.ok || !outcome.ok || before.value.verdict !== outcome.value.verdict) return false;
   if (question.policyVersion !== now.policyVersion || question.ask !== now.ask) return false;

@@ -28,10 +28,10 @@ export function withNewStatus(before: EffectiveSnapshot, after: EffectiveSnapsho
   if (is === null) return after;
   let written = status;
   for (const list of LISTS) {
-    const told = status[list];
-    if (told === undefined) continue;
-    const others = renewed(told, was[list], is[list]);
-    if (Object.keys(others).length > 0) written = { ...written, [list]: { ...told, ...others } };
+    const reported = status[list];
+    if (reported === undefined) continue;
+    const others = renewed(reported, was[list], is[list]);
+    if (Object.keys(others).length > 0) written = { ...written, [list]: { ...reported, ...others } };
   }
   return written === status ? after : { ...after, node: { ...node, status: written } };
 }
@@ -60,10 +60,10 @@ function allocatableOf(snapshot: EffectiveSnapshot): AllocatableDecision | null 
 }
 
 /** Lists the reported amounts that change. */
-function renewed(told: ResourceList, was: QuantityList, is: QuantityList): ResourceList {
+function renewed(reported: ResourceList, was: QuantityList, is: QuantityList): ResourceList {
   const others: { [name: string]: ResourceList[string] } = {};
   for (const [name, amount] of Object.entries(is)) {
-    if (was[name] === amount || told[name]?.amount !== amountOf(was[name])) continue;
+    if (was[name] === amount || reported[name]?.amount !== amountOf(was[name])) continue;
     const now = parseQuantity(amount);
     if (now.ok) others[name] = now.value;
   }

@@ -177,9 +177,10 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
 }
 
 /** The comparison of a recorded decision with the new one. */
-export type Compared = Versions & (DecidedAgain | Lost);
+export type Compared = Versions & (DecidedAgain | NotReplayed);
 /** The comparison with the whole new answer. */
-export type Replayed = Versions & ((DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null }));
+export type Replayed = Versions &
+  ((DecidedAgain & { readonly answer: Answer }) | (NotReplayed & { readonly answer: null }));
 
 /** The kubelet versions of the recorded and of the new decision. */
 export interface Versions {
@@ -200,7 +201,7 @@ interface DecidedAgain {
   readonly pods: readonly string[];
   readonly problem: null;
 }
-interface Lost {
+interface NotReplayed {
   /** `refused`: it cannot be decided with the change. `gone`: its snapshot is no longer stored. */
   readonly state: "refused" | "gone";
   /** Why there is no new decision. */

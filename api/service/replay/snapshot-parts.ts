@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { Pieces } from "../../../db/rows.ts";
-import { isAlwaysNew } from "../../decide/input.ts";
+import { isVolatilePart } from "../../decide/input.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeStored } from "../../model/decode.ts";
 import { isObject } from "../../model/own.ts";
@@ -46,7 +46,7 @@ export function partsReader(length: number): PartsReader {
       decoded = { ...decoded, ...part.decoded };
       kubeletConfiguration ??= part.kubeletConfiguration;
     }
-    const cacheKey = Object.entries(members).filter(([name]) => !isAlwaysNew(name));
+    const cacheKey = Object.entries(members).filter(([name]) => !isVolatilePart(name));
     return ok({ decoded, kubeletConfiguration, cacheKey: JSON.stringify([shared.map(({ id }) => id), cacheKey]) });
   };
 }

@@ -135,9 +135,9 @@ export type Counts = Form<typeof replayCounts>;
 
 /** The number of changed decisions. */
 export const changedOf = ({ differs, refused }: Counts): number => differs + refused;
-export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
+export const notReplayedOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
 /** The number of all records. */
-export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
+export const passedOf = (counts: Counts): number => counts.replayed + notReplayedOf(counts);
 
 /** How many decisions the records represent; empty if one each. */
 export function representedText(counts: Counts): string {
@@ -173,8 +173,8 @@ export type Tally = Form<typeof tallyForm>;
 export type VerdictChange = Tally["verdicts"][number];
 type VersionCounts = Tally["byVersion"][number];
 
-type Counting = { -readonly [Name in keyof Counts]: number };
-const nothing = (): Counting => ({
+type MutableCounts = { -readonly [Name in keyof Counts]: number };
+const nothing = (): MutableCounts => ({
   replayed: 0,
   same: 0,
   differs: 0,
@@ -185,11 +185,11 @@ const nothing = (): Counting => ({
 });
 const NAMES = Object.keys(nothing()) as readonly (keyof Counts)[];
 
-function add(to: Counting, more: Counts): void {
+function add(to: MutableCounts, more: Counts): void {
   // an older API sends no `decisions`
   for (const name of NAMES) to[name] += more[name] ?? 0;
 }
-function addAt(map: Map<string, Counting>, key: string, more: Counts): void {
+function addAt(map: Map<string, MutableCounts>, key: string, more: Counts): void {
   const known = map.get(key) ?? nothing();
   map.set(key, known);
   add(known, more);
@@ -197,9 +197,9 @@ function addAt(map: Map<string, Counting>, key: string, more: Counts): void {
 
 export class ReplayTally {
   readonly #counts = nothing();
-  readonly #byKind = new Map<string, Counting>();
-  readonly #byNode = new Map<string, Counting>();
-  readonly #byVersion = new Map<string, Counting>();
+  readonly #byKind = new Map<string, MutableCounts>();
+  readonly #byNode = new Map<string, MutableCounts>();
+  readonly #byVersion = new Map<string, MutableCounts>();
   readonly #verdicts = new Map<string, VerdictChange>();
 
   get counts(): Counts {
@@ -255,5 +255,5 @@ function ofVersions([key, counts]: readonly [string, Counts]): VersionCounts {
   return { recordedUnder, replayedUnder, ...counts };
 }
 const nameOf = ({ kind, recorded, replayed }: VerdictChange): string => `${kind} ${recorded} ${replayed ?? ""}`;
-const fromEntries = (map: ReadonlyMap<string, Counting>): Record<string, Counts> =>
+const fromEntries = (map: ReadonlyMap<string, MutableCounts>): Record<string, Counts> =>
   Object.fromEntries([...map].map(([key, counts]) => [key, { ...counts }]));

@@ -11,7 +11,7 @@ const integer = z.number();
 const patch = z.unknown().describe("a merge patch (RFC 7396) of the configuration; null: there is none");
 
 /** Has the form of `ProfileNote`. */
-const asWhich = z
+const profileNote = z
   .strictObject({ version: text, exact: z.boolean(), why: text.nullable() })
   .describe("as which kubelet it was answered; exact: it is the one that was named, else `why` tells");
 
@@ -99,8 +99,8 @@ const OUTCOMES = ["refuses-start", "changes", "same"] as const;
 
 export const upgradeReport = z.strictObject({
   node: text.nullable().describe("null: of no node that is known"),
-  from: asWhich,
-  to: asWhich,
+  from: profileNote,
+  to: profileNote,
   direction: z.enum(DIRECTIONS),
   outcome: z.enum(OUTCOMES).describe("refuses-start: the kubelet of `to` does not start with the configuration"),
   configured: z.boolean().describe("false: no configuration is known, and all is told of the kubelet's defaults"),

@@ -108,13 +108,13 @@ function findingRow(finding: NowFinding, ...middle: readonly string[]): SectionR
 }
 
 function gates({ gates: all }: UpgradeReport): Section {
-  const told = all.filter(({ changes, named }) => changes === "value" || named !== null);
-  const others = all.filter((gate) => !told.includes(gate)).map(({ name }) => name);
+  const listed = all.filter(({ changes, named }) => changes === "value" || named !== null);
+  const others = all.filter((gate) => !listed.includes(gate)).map(({ name }) => name);
   const section: Section = {
     id: "gates",
     title: "Feature gates",
     columns: [{ title: "GATE" }, { title: "NOW" }, { title: "THEN" }, { title: "SET", giveUp: 1 }, { title: "WHY" }],
-    rows: told.map((gate) => ({
+    rows: listed.map((gate) => ({
       cells: [gate.name, stateText(gate.from), stateText(gate.to), setText(gate), gate.why],
       ...(gate.changes === "value" ? { tone: "yellow" } : {}),
       notes: keepNotes(gate),

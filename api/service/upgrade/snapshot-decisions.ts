@@ -31,7 +31,7 @@ export function snapshotDecisions(
 ): SnapshotDecisions {
   const before = effectiveSnapshot(...from);
   const after = asReported(before, effectiveSnapshot(...to));
-  const all = KINDS.map((kind) => ofKind(kind, before, after));
+  const all = KINDS.map((kind) => decisionsOfKind(kind, before, after));
   return {
     kinds: all.map(({ changed, ...kind }) => ({ ...kind, changed: changed.length })),
     changed: all.flatMap(({ changed }) => changed.slice(0, MAX_CHANGED)),
@@ -44,24 +44,24 @@ interface Answers {
   /** The number of differences without an effect. */
   readonly kernelDefaults: number;
 }
-interface OfKind extends Answers {
+interface KindDecisions extends Answers {
   readonly kind: Kind;
   readonly asked: number;
   readonly undecided: string | null;
 }
 
-function ofKind(kind: Kind, before: EffectiveSnapshot, after: EffectiveSnapshot): OfKind {
+function decisionsOfKind(kind: Kind, before: EffectiveSnapshot, after: EffectiveSnapshot): KindDecisions {
   const whole = compare(kind, null, before, after);
   if (typeof whole !== "string") return { kind, asked: 1, ...whole, undecided: null };
   if (whole !== WANTS_POD) return { kind, asked: 0, ...SAME, undecided: whole };
   const pods = (before.pods ?? []).slice(0, MAX_PODS).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   const each = pods.map((pod) => compare(kind, pod, before, after));
-  const told = each.filter((one) => typeof one !== "string");
+  const compared = each.filter((one) => typeof one !== "string");
   const undecided =
-    told.length > 0 ? null : (each.find((one) => typeof one === "string") ?? "the snapshot has no pods");
-  const changed = told.flatMap((one) => one.changed);
-  const kernelDefaults = told.reduce((sum, one) => sum + one.kernelDefaults, 0);
-  return { kind, asked: told.length, changed, kernelDefaults, undecided };
+    compared.length > 0 ? null : (each.find((one) => typeof one === "string") ?? "the snapshot has no pods");
+  const changed = compared.flatMap((one) => one.changed);
+  const kernelDefaults = compared.reduce((sum, one) => sum + one.kernelDefaults, 0);
+  return { kind, asked: compared.length, changed, kernelDefaults, undecided };
 }
 
 const WANTS_POD = "ask.pod";

@@ -40,7 +40,7 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
     return flags === null ? merged : withFlags(merged, flags);
   };
   const [before, configuration] = [started(from), started(to)];
-  const told = {
+  const parts = {
     direction: directionOf(was.asked, is.asked),
     ...startFindings({ configuration: ofFile, args, dropIns, snapshot }, from, to),
     gates: gateChanges(configuration, from, to),
@@ -56,11 +56,11 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
     node: snapshot?.node?.metadata.name ?? null,
     from: was.note,
     to: is.note,
-    outcome: outcomeOf(told, was),
+    outcome: outcomeOf(parts, was),
     configured: given !== undefined,
     assumed,
-    ...told,
-    steps: stepsOf(told, configuration, to),
+    ...parts,
+    steps: stepsOf(parts, configuration, to),
   };
 }
 
@@ -79,10 +79,10 @@ export function placed(report: UpgradeReport, placeOf: (field: string) => string
 }
 
 function outcomeOf(
-  told: Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "defaults" | "staticPods" | "decisions">,
+  parts: Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "defaults" | "staticPods" | "decisions">,
   { note }: ChosenProfile,
 ): UpgradeReport["outcome"] {
-  const { starts, startsNow, gates, defaults, staticPods, decisions } = told;
+  const { starts, startsNow, gates, defaults, staticPods, decisions } = parts;
   if (starts.some(isRefusal)) return "refuses-start";
   const isOther =
     // a version that is not known here always counts as a change
@@ -161,23 +161,23 @@ function reportedNotes(
   to: ConfiguredKubelet,
 ): readonly ReportedNote[] {
   return notesBetween(from[1], to[1]).flatMap(({ version, note, begins }) => {
-    const told = begins ? note.begins : note.ends;
-    if (told === undefined) return [];
+    const texts = begins ? note.begins : note.ends;
+    if (texts === undefined) return [];
     const [own, profile] = begins ? to : from;
     const gates = namedGates(own);
     const isOn = (gate: string): boolean => isGateOn(profile, gates, gate);
     const node = { configuration: effectiveDocument(profile, own), isOn, snapshot };
     if (note.concerns?.(node) === false) return [];
     const { topic, name, patch = null } = note;
-    return [{ version, topic, name, ...told, patch: begins ? patch : null }];
+    return [{ version, topic, name, ...texts, patch: begins ? patch : null }];
   });
 }
 
 type ReportParts = Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "notes" | "staticPods" | "decisions">;
 
 /** The steps before the other kubelet starts: first those without which it does not start, last those that only observe it. */
-function stepsOf(told: ReportParts, configuration: unknown, to: Profile): readonly Step[] {
-  const { starts, startsNow, gates, notes, staticPods, decisions } = told;
+function stepsOf(parts: ReportParts, configuration: unknown, to: Profile): readonly Step[] {
+  const { starts, startsNow, gates, notes, staticPods, decisions } = parts;
   const topics = (...wanted: readonly ReportedNote["topic"][]) =>
     notes.filter(({ topic }) => wanted.includes(topic)).flatMap(ofNote);
   return [
@@ -263,11 +263,11 @@ function gateChanges(configuration: Fields, from: Profile, to: Profile): readonl
   const all = [...new Set(names)].flatMap((name) => changeOf(name, { named, from, to }));
   const flips = all.filter(({ changes }) => changes === "value");
   const before = new Map(flips.map(({ name, from: state }) => [name, state?.isOn === true]));
-  const told = all.map((change): GateChange => {
+  const described = all.map((change): GateChange => {
     const kept = change.changes === "value" ? keeping(change.name, before, configuration, to) : STAYS;
     return { ...change, ...kept };
   });
-  return told.sort((a, b) => rank(a) - rank(b) || byText(a.name, b.name));
+  return described.sort((a, b) => rank(a) - rank(b) || byText(a.name, b.name));
 }
 /** Changed values come first, then gates that the configuration names. */
 const rank = ({ changes, named }: GateChange): number => (changes === "value" ? 0 : named === null ? 2 : 1);
@@ -353,7 +353,7 @@ function keeping(name: string, before: ReadonlyMap<string, boolean>, configurati
   const settability = settabilityOf(to.gates.get(name));
   if (settability === "unknown") return notKept(`kubelet ${to.version} does not know it`);
   if (settability === "locked") return notKept(`it is locked in kubelet ${to.version}`);
-  const names = hangingOn(name, before, to);
+  const names = relatedGates(name, before, to);
   const keep = { featureGates: Object.fromEntries(names.map((one) => [one, before.get(one)])) };
   const refusals = (given: unknown): readonly string[] =>
     lintConfiguration(given, undefined, to).flatMap(({ severity, message }) =>
@@ -365,7 +365,7 @@ function keeping(name: string, before: ReadonlyMap<string, boolean>, configurati
 }
 
 /** The gate and those gates in `before` that it requires, or that require it. */
-function hangingOn(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
+function relatedGates(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
   const wants = (a: string, b: string): boolean => gates.get(a)?.wants.includes(b) === true;
   const found = new Set([name]);
   for (const one of found) {

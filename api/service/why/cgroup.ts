@@ -13,9 +13,9 @@ export function cgroupOf(
 ): CgroupsDecision | { readonly missing: readonly Missing[] } {
   const { evidence, subject } = of;
   if (subject.held === null) return { missing: [missing(of, "pod", "its limits")] };
-  const then = nodeAt(evidence, { node: subject.node ?? "", atMs: null, with: subject.ref });
-  if (!then.ok) return { missing: [missing(of, "pod", `it cannot be decided on: ${then.error}`)] };
-  const { snapshot } = then.value;
+  const node = nodeAt(evidence, { node: subject.node ?? "", atMs: null, with: subject.ref });
+  if (!node.ok) return { missing: [missing(of, "pod", `it cannot be decided on: ${node.error}`)] };
+  const { snapshot } = node.value;
   const { uid, name } = subject.ref;
   const isOwn = ({
     metadata,
@@ -25,7 +25,7 @@ export function cgroupOf(
   // the limits are the same for both cgroup versions; the version only changes how they are written
   const cgroup = snapshot.cgroup ?? ({ version: 2 } as const);
   const own = { ...snapshot, cgroup, pods: (snapshot.pods ?? []).filter(isOwn) };
-  const asked = ask("cgroups", { ...then.value, snapshot: own }, undefined);
+  const asked = ask("cgroups", { ...node.value, snapshot: own }, undefined);
   if (!asked.ok) return { missing: [missing(of, "node", asked.error.message)] };
   const { decided, head } = asked.value;
   const plan = decided.decision.cgroups.find((one) =>

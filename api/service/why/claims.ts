@@ -114,12 +114,12 @@ interface ClaimsAnswer {
 function askAgain(of: WhyContext, said: string | null): ClaimsAnswer {
   const { subject, evidence } = of;
   if (subject.node === null) return { decisions: [], missing: [] };
-  const then = nodeAt(evidence, { node: subject.node, atMs: null, about: subject.ref });
-  if (!then.ok) return { decisions: [], missing: [missing(of, "node", then.error)] };
-  const unknown = then.value.lacks.has("resourceClaims")
+  const node = nodeAt(evidence, { node: subject.node, atMs: null, about: subject.ref });
+  if (!node.ok) return { decisions: [], missing: [missing(of, "node", node.error)] };
+  const unknown = node.value.lacks.has("resourceClaims")
     ? [missing(of, "resourceClaims", "what its claims are allocated and reserved for")]
     : [];
-  const asked = ask("claims", then.value, { pod: `${subject.ref.namespace}/${subject.ref.name}` });
+  const asked = ask("claims", node.value, { pod: `${subject.ref.namespace}/${subject.ref.name}` });
   if (!asked.ok)
     return {
       decisions: [],

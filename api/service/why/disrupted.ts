@@ -43,7 +43,7 @@ export function preempted(of: WhyContext): Finding | null {
     ...(event === undefined ? [] : [wordOfEvent(event)]),
     ...(isReported && condition !== undefined ? [wordOfCondition(condition)] : []),
   ];
-  const asked = of.decides ? askForWhom(of, timeOf(since)) : { by: null, decisions: [], missing: [] };
+  const asked = of.decides ? findPreemptor(of, timeOf(since)) : { by: null, decisions: [], missing: [] };
   const { by, decisions, missing: lacks } = asked;
   const changes = decisions.flatMap(({ kind, excerpt }) => (kind === "admission" ? excerpt.counterfactuals : []));
   return finding("preempted", {
@@ -72,7 +72,7 @@ function recordedPreemption(of: WhyContext): Finding | null {
   });
 }
 
-interface ForWhom {
+interface PreemptorEvidence {
   readonly by: ObservedPodAt["ref"] | null;
   readonly decisions: readonly StoryDecision[];
   readonly missing: readonly Missing[];
@@ -81,13 +81,13 @@ interface ForWhom {
 /** A preemptor starts some seconds after its victims are told to stop: their grace period, and the time until its status is written. */
 const SOON_MS = 120_000;
 
-function askForWhom(of: WhyContext, atMs: number): ForWhom {
+function findPreemptor(of: WhyContext, atMs: number): PreemptorEvidence {
   const { evidence, subject } = of;
   const { node } = subject;
   if (node === null || subject.held === null)
     return { by: null, decisions: [], missing: [missing(of, "pod", "on which node it was")] };
   const critical = podsIn(evidence).flatMap(({ held }) =>
-    held !== null && held.node === node && cameAt(evidence, held, atMs) ? [held] : [],
+    held !== null && held.node === node && admittedAround(evidence, held, atMs) ? [held] : [],
   );
   if (critical.length === 0) {
     return { by: null, decisions: [], missing: [missing(of, "pods", "which critical pod came in then")] };
@@ -101,7 +101,7 @@ function askForWhom(of: WhyContext, atMs: number): ForWhom {
 
 const CRITICAL = Math.min(...SYSTEM_PRIORITY_CLASSES.values());
 /** Whether a pod is critical and came at about that time. */
-function cameAt({ outcomes }: Evidence, held: ObservedPodAt, atMs: number): boolean {
+function admittedAround({ outcomes }: Evidence, held: ObservedPodAt, atMs: number): boolean {
   const read = observed(held);
   if (!read.ok) return false;
   const { metadata, spec, status } = read.value;
@@ -113,9 +113,9 @@ function cameAt({ outcomes }: Evidence, held: ObservedPodAt, atMs: number): bool
 }
 
 function askAbout(of: WhyContext, held: ObservedPodAt, node: string, atMs: number) {
-  const then = nodeAt(of.evidence, { node, atMs, with: of.subject.ref, without: held.ref });
-  if (!then.ok) return [];
-  const asked = ask("admission", then.value, { pod: asNew(held.value) });
+  const nodeThen = nodeAt(of.evidence, { node, atMs, with: of.subject.ref, without: held.ref });
+  if (!nodeThen.ok) return [];
+  const asked = ask("admission", nodeThen.value, { pod: asNew(held.value) });
   if (!asked.ok) return [];
   const { decided, head } = asked.value;
   const { preempt, preemption } = decided.decision;

@@ -229,19 +229,19 @@ function rankingAt(
   if (stats === null && !isStored) return { missing: [missing(of, "stats", "who takes up how much, and who is next")] };
   const isOfThen = isStored || stats?.hasSubject === true;
   const statsMs = stats?.atMs ?? null;
-  const then = isStored
+  const nodeState = isStored
     ? stored
     : nodeAt(evidence, { node, atMs: statsMs, ...(isOfThen ? { with: subject.ref } : { without: subject.ref }) });
-  if (!then.ok) return { missing: [missing(of, "stats", `it cannot be decided on: ${then.error}`)] };
-  const { observedAt = statsMs === null ? undefined : rfc3339(statsMs), ...rest } = then.value.snapshot;
-  const timed = observedAt === undefined ? then.value : { ...then.value, snapshot: { ...rest, observedAt } };
+  if (!nodeState.ok) return { missing: [missing(of, "stats", `it cannot be decided on: ${nodeState.error}`)] };
+  const { observedAt = statsMs === null ? undefined : rfc3339(statsMs), ...rest } = nodeState.value.snapshot;
+  const timed = observedAt === undefined ? nodeState.value : { ...nodeState.value, snapshot: { ...rest, observedAt } };
   const name = `${subject.ref.namespace}/${subject.ref.name}`;
   const asked = ask("eviction", timed, isOfThen ? { pod: name } : undefined);
   const answered = asked.ok ? asked : ask("eviction", timed, undefined);
   if (!answered.ok) return { missing: [missing(of, "stats", answered.error.message)] };
   const { decided, head } = answered.value;
   const excerpt = evictionExcerpt(of, decided.decision, resource);
-  const lacks = [...then.value.lacks].flatMap((piece) =>
+  const lacks = [...nodeState.value.lacks].flatMap((piece) =>
     piece === "pods" || piece === "kubeletConfiguration" ? [piece] : [],
   );
   const isCompared = compares !== null && isOfThen && !lacks.includes("pods");
@@ -258,7 +258,7 @@ function rankingAt(
   return {
     decision: { kind: "eviction", ...head, agrees, differs, excerpt },
     isOfThen,
-    reportedWithinMs: statusWithinMs(effectiveSnapshot(then.value.snapshot)),
+    reportedWithinMs: statusWithinMs(effectiveSnapshot(nodeState.value.snapshot)),
     next: nextOf(of, excerpt.ranking),
     changes: rankChanges(excerpt.ranking),
   };

@@ -41,7 +41,7 @@ export interface UnreadPiece {
 }
 
 /** Evidence in addition to the documents. */
-export interface Beside {
+export interface AdditionalEvidence {
   /** Outcomes from the history. */
   readonly outcomes?: readonly SeenOutcome[];
   /** When the live cluster was read for the documents, epoch ms. */
@@ -147,27 +147,30 @@ export function refOf(pod: Fields): PodRef {
 }
 
 /** Sorts documents by their content. Errors: two documents that cannot be from one cluster. */
-export function evidenceOf(documents: readonly WhyDocument[], beside: Beside = {}): Result<Evidence, Contradiction> {
-  const { outcomes = [], readAtMs = null, hasAllEvents = false, unread = [] } = beside;
-  const reading = new Reading();
+export function evidenceOf(
+  documents: readonly WhyDocument[],
+  additional: AdditionalEvidence = {},
+): Result<Evidence, Contradiction> {
+  const { outcomes = [], readAtMs = null, hasAllEvents = false, unread = [] } = additional;
+  const reading = new EvidenceReader();
   for (const one of outcomes) reading.outcome(one);
   for (const { value, origin, node = "" } of documents) reading.take(value, origin, node);
   const whole = new Set(documents.flatMap(({ allPodsOf = [] }) => allPodsOf));
   return reading.end({ outcomes, whole, readAtMs, hasAllEvents, unread });
 }
 
-type Take = (reading: Reading, value: Fields, place: string) => void;
+type DocumentReader = (reading: EvidenceReader, value: Fields, place: string) => void;
 /** Document forms that are not part of a snapshot. */
-const TAKES = {
+const DOCUMENT_READERS = {
   list: (reading, value, place) => reading.list(value, place),
   "v1.Pod": (reading, value, place) => reading.pod(value, place, null),
   "v1.Node": (reading, value, place) => reading.node(value, place),
   "v1.Event": (reading, value, place) => reading.event(value, place),
   decision: (reading, value) => reading.decision(value),
   snapshot: (reading, value, place) => reading.snapshot(value, place),
-} satisfies Partial<Record<DocumentForm, Take>>;
+} satisfies Partial<Record<DocumentForm, DocumentReader>>;
 
-class Reading {
+class EvidenceReader {
   readonly #pods: ObservedPodAt[] = [];
   readonly #nodes = new Map<string, Located & { readonly isOfSnapshot: boolean }>();
   readonly #events: ObservedEvent[] = [];
@@ -181,7 +184,7 @@ class Reading {
   #contradiction: string | null = null;
 
   end(
-    beside: Pick<Evidence, "outcomes" | "whole" | "readAtMs" | "hasAllEvents" | "unread">,
+    additional: Pick<Evidence, "outcomes" | "whole" | "readAtMs" | "hasAllEvents" | "unread">,
   ): Result<Evidence, Contradiction> {
     if (this.#contradiction !== null) return err({ code: "contradicting_documents", message: this.#contradiction });
     for (const [name, items] of this.#dra) {
@@ -189,10 +192,10 @@ class Reading {
       loose["dra"] = { ...fieldsOf(loose["dra"]), [name]: { items } };
     }
     return ok({
-      ...beside,
+      ...additional,
       pods: this.#pods,
       nodes: this.#nodes,
-      events: withOutcomes(this.#events, beside.outcomes),
+      events: withOutcomes(this.#events, additional.outcomes),
       parts: this.#parts,
       cpuStats: this.#cpuStats,
       snapshots: this.#snapshots,
@@ -209,7 +212,8 @@ class Reading {
       for (const [i, item] of value.entries()) this.take(item, `${place}[${i}]`);
     } else if (form === undefined) this.#leave(value, place, NOTHING);
     else if (form === "cpu.stat") this.#cpuStat(String(value), place);
-    else if (isObject(value) && form in TAKES) TAKES[form as keyof typeof TAKES](this, value, place);
+    else if (isObject(value) && form in DOCUMENT_READERS)
+      DOCUMENT_READERS[form as keyof typeof DOCUMENT_READERS](this, value, place);
     else this.#part(form, value, place, node);
   }
 

@@ -33,8 +33,8 @@ export function resizeExcerpt(of: WhyContext, { resizes }: DecisionOf["resize"])
   const place = resizes.findIndex(({ pod }) => isSubject(of, pod));
   const found = resizes[place];
   if (found === undefined) return null;
-  const { actuation: _, ...told } = found;
-  return { ...told, place: place + 1, of: resizes.length };
+  const { actuation: _, ...excerpt } = found;
+  return { ...excerpt, place: place + 1, of: resizes.length };
 }
 
 /** The claims of the story's pod, with the faults of their allocation; null if the decision has none. */
@@ -102,12 +102,12 @@ export function rankChanges(ranking: Ranking | null): readonly Change[] {
     const best = group.find(({ pod, victim }) => victim !== null && victim.uid !== pod.uid) ?? first;
     if (best === undefined) return [];
     const { change, from, to, place, victim, pod } = best;
-    const then = victim === null ? {} : { victim: `${victim.namespace}/${victim.name}` };
+    const preempted = victim === null ? {} : { victim: `${victim.namespace}/${victim.name}` };
     const saves = victim === null || victim.uid !== pod.uid;
     return [
       {
         code: "rank_of_pod",
-        numbers: { change, from, to, place, saves, resource: ranking?.resource ?? "", ...then },
+        numbers: { change, from, to, place, saves, resource: ranking?.resource ?? "", ...preempted },
       } as const,
     ];
   });

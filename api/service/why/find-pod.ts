@@ -159,7 +159,7 @@ export function subjectOf(
   const uids = new Set([ref.uid, read.value?.metadata.uid ?? ""].filter((uid) => uid !== ""));
   const named = eventsByPod(evidence).get(namespacedName(ref)) ?? [];
   const own = named.filter(({ about }) => uids.size === 0 || (about.uid ?? "") === "" || uids.has(about.uid ?? ""));
-  const told = own.find(({ component, host }) => component === "kubelet" && (host ?? "") !== "")?.host;
+  const reported = own.find(({ component, host }) => component === "kubelet" && (host ?? "") !== "")?.host;
   const decided = evidence.decisions.find(
     ({ pod }) => pod !== null && namespacedName(pod) === namespacedName(ref),
   )?.node;
@@ -167,7 +167,7 @@ export function subjectOf(
     ref,
     held,
     pod: read.value,
-    node: (held === null ? (told ?? decided) : held.node) || null,
+    node: (held === null ? (reported ?? decided) : held.node) || null,
     events: own.toSorted((a, b) => timeOf(a.first) - timeOf(b.first) || timeOf(a.last) - timeOf(b.last)),
     othersEvents: named.length - own.length,
     namesakes: namesakes.map((one) => one.ref.uid).filter((uid) => uid !== "" && uid !== ref.uid),

@@ -14,10 +14,10 @@ import { agreementOf } from "../agreement/record.ts";
 import { headOf } from "../decision-head.ts";
 import { postedSnapshot, recordedAnswer } from "../replay/parsed.ts";
 import { rfc3339 } from "../timestamp.ts";
-import { type Beside, refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
+import { type AdditionalEvidence, refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
 import type { PodName, Workload } from "./find-pod.ts";
-import { isNews, type SeenOutcome } from "./outcomes.ts";
-import { type NoStory, storiesIn, storyOf } from "./story.ts";
+import { isAdverse, type SeenOutcome } from "./outcomes.ts";
+import { type StoryFailure, storiesIn, storyOf } from "./story.ts";
 
 /** The store methods that a story needs. */
 type WhyStore = Pick<
@@ -40,20 +40,22 @@ export const whyAnswer = z.strictObject({
 });
 export type WhyAnswer = Form<typeof whyAnswer>;
 export type WhyFailure =
-  | { readonly code: "no_story"; readonly why: NoStory }
+  | { readonly code: "no_story"; readonly why: StoryFailure }
   | { readonly code: "history"; readonly failure: StoreFailure };
 
 /** The answer from documents alone; with `workload`, the list has only its pods. Errors: see `storyOf` and `storiesIn`. */
 export function whyOf(
   documents: readonly WhyDocument[],
   { pod, namespace }: WhyAsked,
-  beside?: Beside,
+  additional?: AdditionalEvidence,
   workload: Workload | null = null,
 ): Result<WhyAnswer, WhyFailure> {
-  const told =
-    pod === null ? storiesIn(documents, namespace, beside, workload) : storyOf(documents, { pod, namespace }, beside);
-  if (!told.ok) return err({ code: "no_story", why: told.error });
-  return ok("findings" in told.value ? { story: told.value, list: null } : { story: null, list: told.value });
+  const result =
+    pod === null
+      ? storiesIn(documents, namespace, additional, workload)
+      : storyOf(documents, { pod, namespace }, additional);
+  if (!result.ok) return err({ code: "no_story", why: result.error });
+  return ok("findings" in result.value ? { story: result.value, list: null } : { story: null, list: result.value });
 }
 
 /** The answer from documents and from the history of the pod and its node. `documents` take precedence over the history. */
@@ -66,8 +68,8 @@ export async function whyOfHistory(
   const held = pod === null ? await ofAll(store, asked.node) : await ofPod(store, { pod, namespace }, asked.node);
   if (!held.ok) return err({ code: "history", failure: held.error });
   const { outcomes } = held.value;
-  const told = whyOf([...documents, ...held.value.documents], asked, { outcomes });
-  if (told.ok || told.error.code !== "no_story" || told.error.why.code !== "no_pods") return told;
+  const answer = whyOf([...documents, ...held.value.documents], asked, { outcomes });
+  if (answer.ok || answer.error.code !== "no_story" || answer.error.why.code !== "no_pods") return answer;
   const message =
     pod === null ? "the history tells of no pod" : `the history tells of no pod \`${pod.slice(0, LONGEST)}\``;
   return err({ code: "no_story", why: { code: pod === null ? "no_pods" : "no_such_pod", message, near: [] } });
@@ -211,7 +213,7 @@ async function outcomesOf(
       if (!page.ok) return page;
       for (const row of page.value.items) {
         const seen = row.pod !== null && isWanted(row.pod, found) ? seenIn(row) : null;
-        if (seen === null || !isNews(seen.outcome)) continue;
+        if (seen === null || !isAdverse(seen.outcome)) continue;
         all.push(seen);
         found++;
       }

@@ -111,12 +111,12 @@ function askCollection(of: WhyContext, image: string): Collection {
       decisions: [],
       missing: [missing(of, "images", "whether the image is on the node (run it there)")],
     };
-  const then = nodeAt(evidence, { node: subject.node ?? "", atMs: null });
-  if (!then.ok) return { onNode, decisions: [], missing: [] };
-  const observedAt = then.value.snapshot.observedAt ?? (of.asOfMs > 0 ? rfc3339(of.asOfMs) : undefined);
+  const node = nodeAt(evidence, { node: subject.node ?? "", atMs: null });
+  if (!node.ok) return { onNode, decisions: [], missing: [] };
+  const observedAt = node.value.snapshot.observedAt ?? (of.asOfMs > 0 ? rfc3339(of.asOfMs) : undefined);
   const timed = {
-    ...then.value,
-    snapshot: { ...then.value.snapshot, ...(observedAt === undefined ? {} : { observedAt }) },
+    ...node.value,
+    snapshot: { ...node.value.snapshot, ...(observedAt === undefined ? {} : { observedAt }) },
   };
   const asked = ask("image-gc", timed, undefined);
   if (!asked.ok) return { onNode, decisions: [], missing: [] };

@@ -35,7 +35,7 @@ export interface NodeAt {
 }
 
 /** The node and time to put together, and how to treat the pod. */
-interface Then {
+interface NodeQuery {
   readonly node: string;
   /** Epoch ms; null for the documents as they are. */
   readonly atMs: number | null;
@@ -52,16 +52,16 @@ interface Then {
 const OLDEST_MS = 10 * 60_000;
 
 /** Puts a node together from the documents. Errors: why they do not make a snapshot. */
-export function nodeAt(evidence: Evidence, then: Then): Result<NodeAt, string> {
-  const { node, atMs } = then;
-  const stored = then.stored ?? lastBefore(evidence, node, atMs);
-  const isRecent = stored !== null && (stored === then.stored || Number(atMs) - Number(stored.atMs) <= OLDEST_MS);
+export function nodeAt(evidence: Evidence, query: NodeQuery): Result<NodeAt, string> {
+  const { node, atMs } = query;
+  const stored = query.stored ?? lastBefore(evidence, node, atMs);
+  const isRecent = stored !== null && (stored === query.stored || Number(atMs) - Number(stored.atMs) <= OLDEST_MS);
   const { input, assumed, pods } = isRecent
     ? { input: stored.value, assumed: [], pods: [] }
-    : assembled(evidence, then);
+    : assembled(evidence, query);
   const own = isRecent
-    ? { ...input, pods: withAsked(podsOf(stored.value), then) }
-    : { ...input, pods: withAsked(pods, then) };
+    ? { ...input, pods: withAsked(podsOf(stored.value), query) }
+    : { ...input, pods: withAsked(pods, query) };
   const decoded = decodeSnapshot(own);
   if (!decoded.ok) return err(issueText(decoded.error.slice(0, 3)));
   const snapshot = decoded.value;
@@ -72,7 +72,7 @@ export function nodeAt(evidence: Evidence, then: Then): Result<NodeAt, string> {
     basis: isRecent ? "snapshot" : "documents",
     atMs: isRecent ? stored.atMs : atMs,
     assumed,
-    lacks: new Set(lacking(evidence, snapshot, then)),
+    lacks: new Set(missingPieces(evidence, snapshot, query)),
   });
 }
 
@@ -88,10 +88,10 @@ const podsOf = (snapshot: Fields): readonly Fields[] => {
 };
 
 /** The pieces that are missing. A single pod, as `kubectl get pod NAME` prints it, says nothing about the other pods. */
-function lacking(
+function missingPieces(
   evidence: Evidence,
   snapshot: Snapshot,
-  { node, with: asked, without, about }: Then,
+  { node, with: asked, without, about }: NodeQuery,
 ): readonly string[] {
   const subject = asked ?? without ?? about;
   const others = evidence.pods.filter((held) => held.node === node && held.ref.uid !== subject?.uid);
@@ -108,7 +108,7 @@ const isWhole = ({ whole, snapshots }: Evidence, node: string): boolean =>
   whole.has(node) || snapshots.some((one) => one.node === node);
 
 /** The pods with the requested pod as running, or without it. */
-function withAsked(pods: readonly Fields[], { with: running, without }: Then): readonly Fields[] {
+function withAsked(pods: readonly Fields[], { with: running, without }: NodeQuery): readonly Fields[] {
   const isOf = (pod: Fields, ref: PodRef | undefined): boolean => {
     const { name, namespace = "default", uid } = fieldsOf(pod["metadata"]);
     return (
@@ -128,7 +128,7 @@ interface Assembled {
 }
 
 /** The node's documents as one snapshot, set back to the requested time as far as the documents show what changed since. */
-function assembled(evidence: Evidence, { node, atMs }: Then): Assembled {
+function assembled(evidence: Evidence, { node, atMs }: NodeQuery): Assembled {
   const own = evidence.parts.get(node) ?? {};
   const loose = node === "" ? {} : (evidence.parts.get("") ?? {});
   const merged: Record<string, unknown> = { ...own, ...loose };
@@ -138,20 +138,20 @@ function assembled(evidence: Evidence, { node, atMs }: Then): Assembled {
   }
   const assumed: string[] = [];
   const held = evidence.nodes.get(node);
-  const set = held === undefined ? undefined : conditionsThen(held.value, atMs, assumed);
+  const set = held === undefined ? undefined : conditionsAtTime(held.value, atMs, assumed);
   return {
     input: { ...merged, ...(set === undefined ? {} : { node: set }) },
-    pods: podsThen(evidence, node, atMs, assumed),
+    pods: podsAtTime(evidence, node, atMs, assumed),
     assumed,
   };
 }
 
 /** A condition that changed after the time had the opposite status then; several changes cannot be seen. */
-function conditionsThen(node: Fields, atMs: number | null, assumed: string[]): Fields {
+function conditionsAtTime(node: Fields, atMs: number | null, assumed: string[]): Fields {
   const status = fieldsOf(node["status"]);
   const { conditions } = status;
   if (atMs === null || !Array.isArray(conditions)) return node;
-  const then = conditions.map((condition: unknown) => {
+  const changed = conditions.map((condition: unknown) => {
     const { type, status: is, lastTransitionTime } = fieldsOf(condition);
     const changedMs = timeOf(String(lastTransitionTime ?? ""));
     const known = PRESSURE_CONDITIONS.find((one) => one === type);
@@ -160,11 +160,11 @@ function conditionsThen(node: Fields, atMs: number | null, assumed: string[]): F
     assumed.push(`${known} ${was}, as it was before ${rfc3339(changedMs)}`);
     return { ...fieldsOf(condition), status: was };
   });
-  return { ...node, status: { ...status, conditions: then } };
+  return { ...node, status: { ...status, conditions: changed } };
 }
 
 /** The pods at a time. Times of pods have whole seconds, so one that started in the same second may have been there. */
-function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed: string[]): readonly Fields[] {
+function podsAtTime(evidence: Evidence, node: string, atMs: number | null, assumed: string[]): readonly Fields[] {
   const here = podsIn(evidence)
     .flatMap(({ held }) => (held !== null && held.node === node ? [held] : []))
     .toSorted(inOrder);
@@ -172,15 +172,15 @@ function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed
   const newest = evidence.snapshots.findLast((one) => one.node === node);
   const counted = full.length > 0 ? full : here.filter(({ snapshot }) => snapshot === newest);
   if (atMs === null) return counted.map(({ value }) => value);
-  const then = counted.map((held) => podThen(held, atMs));
-  const [later, ended] = [then.filter((one) => one === "later"), then.filter((one) => one === "ended since")].map(
+  const states = counted.map((held) => podStateAt(held, atMs));
+  const [later, ended] = [states.filter((one) => one === "later"), states.filter((one) => one === "ended since")].map(
     ({ length }) => length,
   );
   if (Number(later) > 0) assumed.push(`${later} that came later left out`);
   if (Number(ended) > 0) assumed.push(`${ended} that ended since counted as running`);
   return counted.flatMap(({ value }, i) => {
-    if (then[i] === "later") return [];
-    return [then[i] === "ended since" ? asRunning(value) : value];
+    if (states[i] === "later") return [];
+    return [states[i] === "ended since" ? asRunning(value) : value];
   });
 }
 
@@ -196,7 +196,7 @@ function asRunning(pod: Fields): Fields {
   return { ...pod, status: { phase: "Running", ...(qosClass === undefined ? {} : { qosClass }) } };
 }
 
-function podThen(held: ObservedPodAt, atMs: number): "as it is" | "later" | "ended since" {
+function podStateAt(held: ObservedPodAt, atMs: number): "as it is" | "later" | "ended since" {
   const read = observed(held);
   if (!read.ok) return "as it is";
   const { metadata, status } = read.value;
@@ -231,8 +231,8 @@ export function nodeAlone(evidence: Evidence, node: string | null): NodeAt {
 }
 
 /** The target of a decision, as `ask` of the API. */
-type Asking = Readonly<Record<string, unknown>> | undefined;
-interface Answered<K extends Kind> {
+type DecisionAsk = Readonly<Record<string, unknown>> | undefined;
+interface NodeDecision<K extends Kind> {
   readonly decided: Decided<DecisionOf[K]>;
   /** The fields of a story's decision except its kind, its excerpt and whether it agrees. */
   readonly head: Pick<StoryDecision, "node" | "policyVersion" | "verdict" | "basis" | "at" | "assumed">;
@@ -242,8 +242,8 @@ interface Answered<K extends Kind> {
 export function ask<K extends Kind>(
   kind: K,
   then: NodeAt,
-  asking: Asking,
-): Result<Answered<K>, { readonly message: string; readonly needs: readonly string[] }> {
+  asking: DecisionAsk,
+): Result<NodeDecision<K>, { readonly message: string; readonly needs: readonly string[] }> {
   const decoded = decodeAsk(kind, asking ?? null);
   if (!decoded.ok) return err({ message: issueText(decoded.error), needs: [] });
   const { profile, note } = then.chosen;

@@ -16,7 +16,7 @@ export interface SeenOutcome {
 export type EventOrOutcome = ObservedEvent & { readonly outcome?: SeenOutcome };
 
 /** Whether the outcome says that a pod was refused, did not start, or was acted on. */
-export const isNews = (outcome: Outcome): outcome is PodOutcome =>
+export const isAdverse = (outcome: Outcome): outcome is PodOutcome =>
   "pod" in outcome &&
   !(outcome.kind === "admission" && outcome.admitted) &&
   !(outcome.kind === "claims" && outcome.prepared);
@@ -52,7 +52,7 @@ export function withOutcomes(
 ): readonly EventOrOutcome[] {
   const keyOf = ({ about, reason }: ObservedEvent): string =>
     JSON.stringify([about.uid, reason, reason === "Killing" ? about.fieldPath : ""]);
-  const told = new Set(events.map(keyOf));
-  const others = outcomes.filter(({ outcome }) => isNews(outcome)).map(eventOf);
-  return [...events, ...others.filter((one) => !told.has(keyOf(one)))];
+  const observed = new Set(events.map(keyOf));
+  const others = outcomes.filter(({ outcome }) => isAdverse(outcome)).map(eventOf);
+  return [...events, ...others.filter((one) => !observed.has(keyOf(one)))];
 }

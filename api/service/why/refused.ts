@@ -55,8 +55,8 @@ function refusalOf(of: WhyContext): Refusal | null {
   const { pod } = of.subject;
   const { phase, reason = "", message = "", startTime } = pod?.status ?? {};
   const event = of.subject.events.findLast((one) => one.type !== "Normal" && isReason(one.reason, one.message));
-  const told = message.startsWith(REJECTED) ? message.slice(REJECTED.length) : message;
-  const isReported = phase === "Failed" && (message.startsWith(REJECTED) || isReason(reason, told));
+  const detail = message.startsWith(REJECTED) ? message.slice(REJECTED.length) : message;
+  const isReported = phase === "Failed" && (message.startsWith(REJECTED) || isReason(reason, detail));
   // a pod that was admitted after all has another story; one that ran and whose containers exited with 0 is Succeeded
   const isIn = phase === "Running" || (phase === "Pending" && of.subject.held?.snapshot === null);
   if (!isReported && (event === undefined || isIn)) return isIn ? null : recordedRefusal(of);
@@ -65,7 +65,7 @@ function refusalOf(of: WhyContext): Refusal | null {
   const said = event === undefined ? [] : [wordOfEvent(event)];
   const common = { since, again, recorded: null };
   if (!isReported) return { reason: event?.reason ?? "", message: event?.message ?? "", words: said, ...common };
-  return { reason, message: told, words: [wordOf("status", reason, message, since), ...said], ...common };
+  return { reason, message: detail, words: [wordOf("status", reason, message, since), ...said], ...common };
 }
 
 /** The refusal in the history, if the last recorded decision about the pod is one. */
@@ -196,10 +196,10 @@ function stateFilesOf(of: WhyContext, message: string): readonly Missing[] {
 const isAgreement = (reason: string, decision: { readonly admit: boolean; readonly reason: string }): boolean =>
   !decision.admit && decision.reason === reason;
 
-type Said = { readonly reason: string; readonly message: string };
+type StatusReason = { readonly reason: string; readonly message: string };
 
 /** The first difference between a decision and the kubelet's message; null if both are identical. */
-export function differenceOf(real: Said, decision: Said & { readonly admit: boolean }): string | null {
+export function differenceOf(real: StatusReason, decision: StatusReason & { readonly admit: boolean }): string | null {
   if (decision.admit) return "it would have come in";
   if (decision.reason !== real.reason)
     return `reason ${decision.reason} in place of ${real.reason}: ${decision.message}`;

@@ -77,9 +77,9 @@ interface ResizeAnswer {
 const NOTHING: ResizeAnswer = { decisions: [], whatWouldChange: [], missing: [] };
 
 /** The decision on the resize that the pod's spec requests, compared with the kubelet's message. */
-function askAgain(of: WhyContext, cause: ResizeCause, said: Said): ResizeAnswer {
+function askAgain(of: WhyContext, cause: ResizeCause, condition: ResizeCondition): ResizeAnswer {
   const { subject, evidence } = of;
-  const ways = waysToResize(cause, said.message);
+  const ways = waysToResize(cause, condition.message);
   const none: ResizeAnswer = { ...NOTHING, whatWouldChange: ways };
   if (subject.node === null) return none;
   const then = nodeAt(evidence, { node: subject.node, atMs: null, about: subject.ref });
@@ -92,29 +92,29 @@ function askAgain(of: WhyContext, cause: ResizeCause, said: Said): ResizeAnswer 
   if (lacks.has("node")) return { ...none, missing: unknown };
   const name = `${subject.ref.namespace}/${subject.ref.name}`;
   // the API server's own check needs the changed spec; the kubelet never makes that check
-  const asked = ask("resize", then.value, { pod: name, ...(isOfApiServer(said.message) && { spec: {} }) });
+  const asked = ask("resize", then.value, { pod: name, ...(isOfApiServer(condition.message) && { spec: {} }) });
   if (!asked.ok) return { ...none, missing: [...unknown, missing(of, "node", asked.error.message)] };
   const { head, decided } = asked.value;
   const excerpt = resizeExcerpt(of, decided.decision);
   if (excerpt === null || excerpt.status === "Unchanged")
     return { ...none, missing: [...unknown, missing(of, "state files", "what is allocated", "allocated_pods_state")] };
-  const compared = comparedTo(said, excerpt, lacks);
+  const compared = comparedTo(condition, excerpt, lacks);
   const policy = compared.agrees === null && cause !== "capacity" && lacks.has("kubeletConfiguration");
   return {
     decisions: [{ kind: "resize", ...head, ...compared, excerpt }],
-    whatWouldChange: cause === "capacity" ? waysOf(excerpt) : [...ways, ...anew(of, subject.node)],
+    whatWouldChange: cause === "capacity" ? remediesOf(excerpt) : [...ways, ...admissionAsNew(of, subject.node)],
     missing: [...unknown, ...(policy ? [missing(of, "kubeletConfiguration", "what the node resizes")] : [])],
   };
 }
 
-interface Said {
+interface ResizeCondition {
   readonly status: "Deferred" | "Infeasible";
   readonly message: string;
 }
 
 /** The kubelet's message compared with the decision; a difference means nothing if part of the node is unknown. */
 function comparedTo(
-  { status, message }: Said,
+  { status, message }: ResizeCondition,
   decided: ResizeExcerpt,
   lacks: ReadonlySet<string>,
 ): Pick<StoryDecision, "agrees" | "differs"> {
@@ -130,7 +130,15 @@ function comparedTo(
 }
 
 /** Changes that make room: smaller requests of the scarce resource, or other pods that leave. */
-function waysOf({ status, check, resources, largest, terminating, shrinks, leave }: ResizeExcerpt): readonly Change[] {
+function remediesOf({
+  status,
+  check,
+  resources,
+  largest,
+  terminating,
+  shrinks,
+  leave,
+}: ResizeExcerpt): readonly Change[] {
   if (isTaken({ status }) || (check !== null && check !== "capacity")) return [];
   const short = new Map(resources.flatMap((one) => (one.insufficient > 0 ? [[one.resource, one.requested]] : [])));
   const smaller = largest.flatMap(({ resource, quantity: atMost }): readonly Change[] => {
@@ -150,7 +158,7 @@ function waysOf({ status, check, resources, largest, terminating, shrinks, leave
 }
 
 /** Whether a pod of that size would be admitted if this one did not exist. */
-function anew(of: WhyContext, node: string): readonly Change[] {
+function admissionAsNew(of: WhyContext, node: string): readonly Change[] {
   const then = nodeAt(of.evidence, { node, atMs: null, without: of.subject.ref });
   const asked = then.ok ? admissionOf(of, then.value, false) : then;
   return asked.ok && asked.value.decision.admit ? [{ code: "resize_anew", numbers: {} }] : [];

@@ -110,16 +110,16 @@ const ABOUT: Readonly<Record<string, string>> = {
 
 function notStarted(of: WhyContext): Finding {
   const { pod, events } = of.subject;
-  const told = events.filter(({ reason }) => ABOUT[reason] !== undefined);
-  const last = told.at(-1);
+  const relevant = events.filter(({ reason }) => ABOUT[reason] !== undefined);
+  const last = relevant.at(-1);
   if (last?.reason === PREPARE_FAILED) return claimsOf(of, last);
   const unallocated = last === undefined ? notAllocated(of) : null;
   if (unallocated !== null) return unallocated;
   const scheduled = conditionOf(of, "PodScheduled");
   const begun = (pod?.status?.containerStatuses ?? []).length > 0 || pod?.status?.startTime !== undefined;
   return finding("not-started", {
-    since: told[0]?.first ?? scheduled?.lastTransitionTime ?? pod?.metadata.creationTimestamp ?? null,
-    words: latestOfEach(told).map(wordOfEvent),
+    since: relevant[0]?.first ?? scheduled?.lastTransitionTime ?? pod?.metadata.creationTimestamp ?? null,
+    words: latestOfEach(relevant).map(wordOfEvent),
     numbers: { pending: last === undefined ? (begun ? "container" : "kubelet") : (ABOUT[last.reason] as string) },
     missing: events.length > 0 ? [] : [missing(of, "events", "what the kubelet does with it, and what fails")],
   });

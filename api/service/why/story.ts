@@ -27,7 +27,7 @@ import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
 import { evicted, type Ranking, RESOURCE_OF, rankingNow } from "./evicted.ts";
 import {
-  type Beside,
+  type AdditionalEvidence,
   type Contradiction,
   type Evidence,
   evidenceOf,
@@ -45,7 +45,7 @@ import {
   subjectOf,
   type Workload,
 } from "./find-pod.ts";
-import { isNews } from "./outcomes.ts";
+import { isAdverse } from "./outcomes.ts";
 import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
@@ -65,14 +65,18 @@ import {
   wordOfEvent,
 } from "./why-context.ts";
 
-export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
+export type StoryFailure = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 
 /**
  * The story of a pod from documents of any kind and order: its state, since when, the decisions behind it, what would change it,
  * and which pods are next. Errors: no such pod, several of that name, or contradicting documents.
  */
-export function storyOf(documents: readonly WhyDocument[], name: PodName, beside?: Beside): Result<Story, NoStory> {
-  const evidence = evidenceOf(documents, beside);
+export function storyOf(
+  documents: readonly WhyDocument[],
+  name: PodName,
+  additional?: AdditionalEvidence,
+): Result<Story, StoryFailure> {
+  const evidence = evidenceOf(documents, additional);
   if (!evidence.ok) return evidence;
   const subject = findPod(evidence.value, name);
   if (!subject.ok) return subject;
@@ -99,10 +103,10 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName, beside
 export function storiesIn(
   documents: readonly WhyDocument[],
   namespace: string | null,
-  beside?: Beside,
+  additional?: AdditionalEvidence,
   workload: Workload | null = null,
-): Result<StoryList, NoStory> {
-  const evidence = evidenceOf(documents, beside);
+): Result<StoryList, StoryFailure> {
+  const evidence = evidenceOf(documents, additional);
   if (!evidence.ok) return evidence;
   const everywhere = podsIn(evidence.value);
   if (everywhere.length === 0) return err(NO_PODS);
@@ -123,13 +127,13 @@ export function storiesIn(
     unreadable.push({ origin: candidate.held?.place ?? "", what: "a v1.Pod", why: subject.error.message });
     return [];
   });
-  const told = cases.map((of) => ({ of, findings: findingsOf(of) }));
-  const quiet = told.filter(({ findings }) => findings.every((one) => one.code === "unknown" || isCalm(one)));
+  const subjects = cases.map((of) => ({ of, findings: findingsOf(of) }));
+  const quiet = subjects.filter(({ findings }) => findings.every((one) => one.code === "unknown" || isCalm(one)));
   const silent = quiet.filter(({ findings }) => findings.some(({ code }) => code === "unknown")).map(({ of }) => of);
   const limited = quiet.filter(({ of }) => notLookedAt(of).length > 0).map(({ of }) => of);
   const unknown = new Set([...silent, ...limited]).size;
   return ok({
-    stories: told.flatMap(({ of, findings }) => listedOf(of, findings)).toSorted(byUrgency),
+    stories: subjects.flatMap(({ of, findings }) => listedOf(of, findings)).toSorted(byUrgency),
     pods: all.length,
     calm: quiet.length - unknown,
     unknown,
@@ -195,8 +199,8 @@ function findingsOf(of: WhyContext): readonly Finding[] {
   const isSettled = sorted.some(({ code }) => code !== "restarted");
   // a pod that runs again is not unknown
   const calm = isSettled ? [] : healthyFindings(of).filter(({ code }) => code !== "unknown" || sorted.length === 0);
-  const told = [...sorted, ...calm].toSorted((a, b) => rank(a.code) - rank(b.code));
-  return told.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
+  const findings = [...sorted, ...calm].toSorted((a, b) => rank(a.code) - rank(b.code));
+  return findings.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
 }
 
 /** Events that were read and do not exist are not reported as missing. */
@@ -323,11 +327,11 @@ const podMissing = (of: WhyContext): readonly Missing[] =>
 /** Pieces that could not be read are listed with the reason, even if no finding needs them. */
 function withUnread(of: WhyContext, lacks: readonly Missing[]): readonly Missing[] {
   const unread = of.evidence.unread.map(({ piece, why }) => missing(of, piece, `it could not be read: ${why}`));
-  const told = lacks.map((one) => {
+  const explained = lacks.map((one) => {
     const why = unread.find(({ command }) => command === one.command)?.why;
     return why === undefined ? one : { ...one, why: `${one.why}; ${why}` };
   });
-  return unique([...told, ...unread]);
+  return unique([...explained, ...unread]);
 }
 
 const unique = (all: readonly Missing[]): readonly Missing[] =>
@@ -352,7 +356,8 @@ function withComparison(of: WhyContext, finding: Finding): Finding {
   const kind = KIND_OF[finding.code];
   if (kind === undefined) return finding;
   const seen = of.evidence.outcomes.findLast(
-    ({ outcome }) => outcome.kind === kind && isNews(outcome) && isOf(finding, outcome) && isSubject(of, outcome.pod),
+    ({ outcome }) =>
+      outcome.kind === kind && isAdverse(outcome) && isOf(finding, outcome) && isSubject(of, outcome.pod),
   );
   if (seen === undefined) return finding;
   const { comparison: compared } = seen;

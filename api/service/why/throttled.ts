@@ -62,7 +62,7 @@ export const readingsOf = perObject((of: WhyContext): Readings => {
   const read = new Map<string, CpuStat[]>();
   const unused: Unused[] = [];
   for (const { origin, stat } of of.evidence.cpuStats) {
-    const whose = whoseStat(of, origin);
+    const whose = containerOfStat(of, origin);
     if (!whose.ok) unused.push({ origin, what: "a cgroup's cpu.stat", why: whose.error });
     else read.set(whose.value, [...(read.get(whose.value) ?? []), stat]);
   }
@@ -73,7 +73,7 @@ export const readingsOf = perObject((of: WhyContext): Readings => {
  * The container with a CPU limit that a cpu.stat belongs to. A container id or name in the file's path identifies it; without one,
  * the file belongs to the only container with a limit. Errors: why it belongs to none.
  */
-function whoseStat(of: WhyContext, origin: string): Result<string, string> {
+function containerOfStat(of: WhyContext, origin: string): Result<string, string> {
   const { subject, evidence, decides } = of;
   const uid = /pod([0-9a-f]{8}[-_][0-9a-f_-]{27})/.exec(origin)?.[1]?.replaceAll("_", "-");
   if (uid !== undefined && subject.ref.uid !== "" && uid !== subject.ref.uid) return err(`it is of the pod ${uid}`);

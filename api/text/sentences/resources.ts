@@ -5,7 +5,7 @@ import { many, type Sentences, type Words } from "./words.ts";
 const size = (n: Numbers, name: string): string =>
   typeof n[name] === "number" ? humanBytes(n[name]) : String(n[name]);
 const because: Words = (n) => String(n["because"]);
-const whose = (n: Numbers): string => (n["fromPod"] === true ? "the pod's" : "a");
+const ownerWord = (n: Numbers): string => (n["fromPod"] === true ? "the pod's" : "a");
 
 const nodes = (n: Numbers): string => {
   if (n["numaNodes"] === "any") return "any NUMA node";
@@ -25,8 +25,8 @@ const DEVICE_SOURCE: Readonly<Record<string, string>> = {
 
 /** The manager that refused, with the requested and the available amounts. */
 const refusedText: Words = ({ reason, manager, ...numbers }) => {
-  const told = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
-  return [`nothing is given: ${reason} of ${manager}`, ...told].join("; ");
+  const amounts = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
+  return [`nothing is given: ${reason} of ${manager}`, ...amounts].join("; ");
 };
 
 /** The sentences for the reasons of `allocatable`, `cgroups` and the resource managers, and of every kind that looks at pods. */
@@ -56,7 +56,7 @@ export const RESOURCES_SENTENCES = {
     `LimitedSwap: the request's part (${size(n, "request")} of ${size(n, "nodeMemory")}) of ${size(n, "swapCapacity")} swap`,
   memory_anywhere: (n) => `of any NUMA node: ${because(n)}`,
   memory_given: (n) => `${size(n, "size")} of ${nodes(n)}`,
-  memory_from_limit: (n) => `${whose(n)} memory limit of ${size(n, "bytes")}`,
+  memory_from_limit: (n) => `${ownerWord(n)} memory limit of ${size(n, "bytes")}`,
   memory_high: (n) =>
     `throttled at ${n["factor"]} of the way from request ${size(n, "request")} to ${size(n, "ceiling")}`,
   memory_manager: (n) => `the memory manager assigned NUMA node ${n["numaNodes"]}`,
@@ -85,7 +85,7 @@ export const RESOURCES_SENTENCES = {
     `${many(n["left"], "pod")} of other nodes${String(n["nodes"]).includes("no node") ? ", or of none yet," : ""} left out (${n["nodes"]}), ${n["counted"]} of this node counted`,
   qos_reserved: (n) =>
     `qosReserved keeps ${n["percent"]} % of the better tiers' requests out of ${size(n, "allocatable")}`,
-  quota_from_limit: (n) => `${whose(n)} cpu limit of ${n["milliCpu"]}m in every ${n["periodMicros"]} µs`,
+  quota_from_limit: (n) => `${ownerWord(n)} cpu limit of ${n["milliCpu"]}m in every ${n["periodMicros"]} µs`,
   quota_off: (n) => `no quota: ${because(n)}`,
   quota_unset: (n) => `unlimited: ${because(n)}`,
   largest_pod_not_searched: (n) => `not searched for on ${n["numaNodes"]} NUMA nodes, which are more than 8`,

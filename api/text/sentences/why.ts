@@ -211,9 +211,9 @@ const MAX_REQUESTS = 12;
 /** The changes that would help, a sentence each. */
 export function changeSentences(changes: readonly Change[]): readonly string[] {
   const nodes = Map.groupBy(changes.filter(isCounterfactual), ({ numbers }) => numbers["node"]);
-  const told = [...nodes].flatMap(([node, all]) => counterfactualSentences(all).map((text) => ({ node, text })));
+  const sentences = [...nodes].flatMap(([node, all]) => counterfactualSentences(all).map((text) => ({ node, text })));
   // many nodes are alike
-  const requests = [...Map.groupBy(told, ({ text }) => text)].map(([text, same]) => {
+  const requests = [...Map.groupBy(sentences, ({ text }) => text)].map(([text, same]) => {
     const names = same.flatMap(({ node }) => (node === undefined ? [] : [String(node)]));
     return names.length === 0 ? text : `on ${namesText(names)} ${text}`;
   });

@@ -10,10 +10,12 @@ const NAMES = ["cpu", "memory", "pods"] as const;
 
 export function allocatableVerdict({ capacity, allocatable, errors }: AllocatableDecision): string {
   if (errors.length > 0) return "The kubelet does not start with this configuration.";
-  const told = NAMES.filter((name) => allocatable[name] !== undefined && capacity[name] !== undefined).map(
+  const amounts = NAMES.filter((name) => allocatable[name] !== undefined && capacity[name] !== undefined).map(
     (name) => `${name} ${amount(name, allocatable[name])} of ${amount(name, capacity[name])}`,
   );
-  return told.length === 0 ? "No capacity is known, so nothing is allocatable." : `Allocatable: ${told.join(", ")}.`;
+  return amounts.length === 0
+    ? "No capacity is known, so nothing is allocatable."
+    : `Allocatable: ${amounts.join(", ")}.`;
 }
 
 const amount = (name: string, quantity = ""): string => (isBytes(name) ? humanBytes(magnitude(quantity)) : quantity);

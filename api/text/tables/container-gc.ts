@@ -8,9 +8,18 @@ import { CONTAINER_GOES, CONTAINER_STAYS } from "../sentences/garbage-collection
 import { type Color, printable } from "../style.ts";
 import { table } from "../table.ts";
 import { agoText, durationText, mayGoText } from "../time-text.ts";
-import { countsText, eventLines, removalMarks, removalNotes, stateText, TARGET, tieLine, whose } from "./gc-targets.ts";
+import {
+  countsText,
+  eventLines,
+  ownerText,
+  removalMarks,
+  removalNotes,
+  stateText,
+  TARGET,
+  tieLine,
+} from "./gc-targets.ts";
 import { shortId } from "./image-gc.ts";
-import { outcome, type Shown, sections, shortened, swallowNotes } from "./shown.ts";
+import { dropNotes, outcome, type Shown, sections, shortened } from "./shown.ts";
 
 const MAX_STAY = 10;
 /** The order of rows: containers that may go soonest stand first. */
@@ -33,7 +42,7 @@ function containersThatStay(shown: Shown<ContainerGcDecision>): string {
     (a, b) => rankOf(a) - rankOf(b) || soonest(a) - soonest(b),
   );
   const { first, more } = shortened(units, MAX_STAY, shown, ([one]) => CONTAINER_STAYS[(one as ContainerKept).why]);
-  swallowNotes(
+  dropNotes(
     shown,
     units.slice(first.length).flatMap((unit) => unit.map(({ id }) => id)),
   );
@@ -50,7 +59,7 @@ function containersThatStay(shown: Shown<ContainerGcDecision>): string {
       return {
         cells: [
           TARGET[one.target],
-          whose(unit.length === 1 ? one : { ...one, attempt: null }),
+          ownerText(unit.length === 1 ? one : { ...one, attempt: null }),
           unit.length === 1 ? "" : `${unit.length}`,
           madeText(unit, observedAtMs),
           whyText(unit, observedAtMs),
@@ -130,7 +139,7 @@ function goesTable(shown: Shown<ContainerGcDecision>): string {
   const { remove } = decision;
   if (remove.length === 0) return "";
   const { first, more } = shortened(remove, MAX_GO, shown, ({ target }) => TARGET[target]);
-  swallowNotes(
+  dropNotes(
     shown,
     remove.slice(first.length).map(({ id }) => id),
   );
@@ -149,7 +158,7 @@ function goesTable(shown: Shown<ContainerGcDecision>): string {
       cells: [
         `${removal.place}`,
         TARGET[removal.target],
-        whose(removal),
+        ownerText(removal),
         removal.target === "container" || removal.target === "sandbox" ? shortId(removal.id) : "",
         removal.createdAtMs === null ? "" : agoText(removal.createdAtMs, observedAtMs),
         stateText(removal.state),

@@ -156,8 +156,8 @@ function pictureOf({ decision, machine, asked, columns, paint }: Shown<CpusDecis
     [SHARED, "shared pool"],
     [NOBODY, "nobody's"],
   ] as const;
-  const told = legend.filter(([mark]) => mark !== undefined && used.has(mark));
-  return `${picture}${told.map(([mark, text]) => `${drawn(mark as Mark, paint)} ${text}`).join("   ")}\n`;
+  const listed = legend.filter(([mark]) => mark !== undefined && used.has(mark));
+  return `${picture}${listed.map(([mark, text]) => `${drawn(mark as Mark, paint)} ${text}`).join("   ")}\n`;
 }
 const drawn = ({ glyph, color }: Mark, paint: Paint): string => paint(color, glyph);
 

@@ -146,8 +146,8 @@ function withText(options: DeviceOptions | null): string {
     [annotations.length, "annotation"],
     [cdiDevices.length, "CDI device"],
   ] as const;
-  const told = counts.filter(([count]) => count > 0);
-  return told.map(([count, what]) => `${count} ${what}${count === 1 ? "" : "s"}`).join(", ");
+  const present = counts.filter(([count]) => count > 0);
+  return present.map(([count, what]) => `${count} ${what}${count === 1 ? "" : "s"}`).join(", ");
 }
 
 function conflictsTable({ decision, columns, paint }: Shown<DevicesDecision>): string {

@@ -67,7 +67,7 @@ export function countsText(removals: readonly { readonly target: ContainerGcTarg
 }
 
 /** The pod, and of a container its name and attempt; of logs the name that they have on the disk. */
-export function whose({
+export function ownerText({
   target,
   id,
   pod,

@@ -6,7 +6,7 @@ import { type Color, printable } from "../style.ts";
 import { bar, type Column, type Glyph, legendText, table } from "../table.ts";
 import { agoText, durationText, mayGoText } from "../time-text.ts";
 import { eventLines, removalMarks, removalNotes, tieLine } from "./gc-targets.ts";
-import { outcome, type Shown, sections, shortened, swallowNotes } from "./shown.ts";
+import { dropNotes, outcome, type Shown, sections, shortened } from "./shown.ts";
 
 const SHORT = 13;
 /** A CRI id as crictl shows it: without the algorithm, its first characters. */
@@ -43,7 +43,7 @@ function goesTable(shown: Shown<ImageGcDecision>): string {
   const { remove, freedOnceBytes } = decision;
   if (remove.length === 0) return "";
   const { first, more } = shortened(remove, MAX_GO, shown, ({ why }) => IMAGE_GOES[why]);
-  swallowNotes(shown, remove.slice(first.length).map(imagePlace));
+  dropNotes(shown, remove.slice(first.length).map(imagePlace));
   const once = ({ exclusiveBytes, sizeBytes }: ImageRemoval): string =>
     freedOnceBytes === null || exclusiveBytes === null || exclusiveBytes === sizeBytes
       ? ""
@@ -84,7 +84,7 @@ function staysTable(shown: Shown<ImageGcDecision>): string {
   if (decision.keep.length === 0) return "";
   const inOrder = [...decision.keep].sort((a, b) => nextAt(a) - nextAt(b));
   const { first, more } = shortened(inOrder, MAX_STAY, shown, ({ why }) => IMAGE_STAYS[why]);
-  swallowNotes(shown, inOrder.slice(first.length).map(imagePlace));
+  dropNotes(shown, inOrder.slice(first.length).map(imagePlace));
   const drawn = table(
     [
       right(""),

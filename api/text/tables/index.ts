@@ -88,12 +88,12 @@ const AMOUNTS: ReadonlySet<string> = new Set([
 function readable(numbers: Numbers, at: string): Numbers {
   const resource = resourceOfSignal(at);
   if (resource !== "cpu" && !isBytes(resource)) return numbers;
-  const told = Object.entries(numbers).map(([name, value]) => {
+  const formatted = Object.entries(numbers).map(([name, value]) => {
     if (!AMOUNTS.has(name)) return [name, value];
     if (typeof value === "number") return [name, amountText(resource, value)];
     return [name, typeof value === "string" ? quantityText(resource, value) : value];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(formatted);
 }
 
 const numbersText = (numbers: Numbers): string =>
@@ -153,16 +153,16 @@ export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Scr
 export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns }: Screen): string {
   const { kind, decided, explain, machine, asked, observedAtMs, isExact = explain === "full" } = answer;
   const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));
-  const told = new Set<string>();
+  const noted = new Set<string>();
   const notesAt = (at: string): readonly string[] => {
-    told.add(at);
+    noted.add(at);
     return (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full", at))));
   };
   const { decision, verdict } = decided;
   const given = { machine, asked, observedAtMs, explain, isExact, rankings: answer.rankings };
   const body = TABLES[kind].draw({ decision, verdict, columns, paint, notesAt, ...given });
   // the reasons of a place that has no row in the table
-  const others = [...reasons.keys()].filter((at) => !told.has(at));
+  const others = [...reasons.keys()].filter((at) => !noted.has(at));
   const rest = others.map(
     (at) =>
       `${printable(at)}\n${notesAt(at)

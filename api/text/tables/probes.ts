@@ -14,7 +14,7 @@ import { many } from "../sentences/words.ts";
 import { type Color, clip, type Paint, printable } from "../style.ts";
 import { type Glyph, legendText, type Row, table } from "../table.ts";
 import { durationText } from "../time-text.ts";
-import { caption, outcome, type Shown, sections, shortened, swallowNotes } from "./shown.ts";
+import { caption, dropNotes, outcome, type Shown, sections, shortened } from "./shown.ts";
 
 const RESTARTS: ReadonlySet<string> = new Set(["calm", "held long enough"]);
 
@@ -199,7 +199,7 @@ function probeChanges(shown: Shown<ProbesDecision>): string {
     const lines = shown.notesAt(container);
     return lines.length === 0 ? [] : [`${printable(container)}\n`, ...lines.map((line) => `  ${line}\n`)];
   });
-  swallowNotes(
+  dropNotes(
     shown,
     decision.containers.map(({ container }) => container),
   );
@@ -215,7 +215,7 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
     ...(color !== undefined && { color }),
   });
   const startup = probes.some(({ type }) => type === "startup");
-  const told = probes.flatMap((probe) =>
+  const results = probes.flatMap((probe) =>
     reportedResults(probe).map(({ atMs, containerId, result, isInitial }) => ({
       ...made(
         atMs,
@@ -228,12 +228,12 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
   );
   return [
     // at equal times, the event that ends a container comes before its end, and all other events after the start of the next container
-    ...told.filter(({ isLast }) => isLast),
+    ...results.filter(({ isLast }) => isLast),
     ...runs.flatMap(({ id, startedAtMs, endedAtMs, endedBy }) => [
       made(startedAtMs, "container", id === "c0" ? "starts" : `starts again (${id})`),
       ...(endedAtMs === null ? [] : [made(endedAtMs, "container", `is ended (${id}): ${endedBy} failed`, "red")]),
     ]),
-    ...told.filter(({ isLast }) => !isLast),
+    ...results.filter(({ isLast }) => !isLast),
     ...(startup ? started.map(({ fromMs }) => made(fromMs, "status", "started")) : []),
     ...ready.flatMap(({ fromMs, toMs }) => [
       made(fromMs, "status", "ready", "green"),

@@ -128,11 +128,11 @@ function freedText({ terminating = [], shrinks = [], leave }: PodResize, { paint
 /** The largest possible request; empty: no size would be accepted. */
 function largestLine({ status, check, largest, notRequested }: PodResize): string {
   if (status === "Unchanged" || (check !== null && check !== "capacity")) return "";
-  const told = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
+  const amounts = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
   const others = notRequested.map(
     ({ resource, message }) => `  ${resource}: no resize gives it another request: ${printable(message)}\n`,
   );
-  return `${told === "" ? "" : `  the whole pod's largest requests now: ${told}\n`}${others.join("")}`;
+  return `${amounts === "" ? "" : `  the whole pod's largest requests now: ${amounts}\n`}${others.join("")}`;
 }
 
 /** The containers that restart, and the writes in their order. */

@@ -119,7 +119,7 @@ export interface Shown<D> {
 }
 
 /** Drops the reasons of entries that a shortened list leaves out. */
-export function swallowNotes({ notesAt }: Pick<Shown<unknown>, "notesAt">, places: readonly string[]): void {
+export function dropNotes({ notesAt }: Pick<Shown<unknown>, "notesAt">, places: readonly string[]): void {
   for (const place of places) notesAt(place);
 }
 
@@ -154,6 +154,6 @@ export function shortened<T>(
   if (explain === "full" || all.length <= most) return { first: all, more: "" };
   const rest = all.slice(most);
   const counts = [...Map.groupBy(rest, wordOf)].map(([word, { length }]) => [word, length] as const);
-  const told = counts.sort((a, b) => b[1] - a[1]).map(([word, count]) => `${word} ${count}`);
-  return { first: all.slice(0, most), more: paint("dim", `and ${rest.length} more (${told.join(", ")})\n`) };
+  const totals = counts.sort((a, b) => b[1] - a[1]).map(([word, count]) => `${word} ${count}`);
+  return { first: all.slice(0, most), more: paint("dim", `and ${rest.length} more (${totals.join(", ")})\n`) };
 }

@@ -95,18 +95,18 @@ function columnOf(rows: readonly OutcomeTally[], fromMs: number, x: number, widt
   const sum = rows.reduce((total, { count }) => total + count, 0);
   if (sum === 0) return html``;
   let y = HEIGHT;
-  const told: string[] = [];
+  const totals: string[] = [];
   const parts = AGREEMENT_VERDICTS.flatMap((verdict) => {
     const count = rows.find((row) => row.verdict === verdict)?.count ?? 0;
     if (count === 0) return [];
     const height = (count / sum) * HEIGHT;
     y -= height;
-    told.push(`${count} ${WORD[verdict]}`);
+    totals.push(`${count} ${WORD[verdict]}`);
     return [
       html`<rect class="${TONE[verdict]}" x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${width.toFixed(1)}" height="${height.toFixed(1)}"/>`,
     ];
   });
-  return html`<g><title>${utcText(fromMs)}: ${told.join(", ")}</title>${all(parts)}</g>`;
+  return html`<g><title>${utcText(fromMs)}: ${totals.join(", ")}</title>${all(parts)}</g>`;
 }
 
 /** Days that are looked back, and the pieces in which they are drawn. */

@@ -23,11 +23,11 @@ function found(wrong) {
   fault = wrong;
   say(...(fault ?? standing));
 }
-function stand(...told) {
+function stand(...status) {
   // a row that was pruned meanwhile is no change
-  if (standing[0] === LOST && told[0] !== LOST) refresh();
-  standing = told;
-  found(told[0] === LOST && fault?.[0] === FAILED ? null : fault);
+  if (standing[0] === LOST && status[0] !== LOST) refresh();
+  standing = status;
+  found(status[0] === LOST && fault?.[0] === FAILED ? null : fault);
 }
 function say(text, kind = "") {
   if (state.textContent === text) return;
@@ -114,28 +114,28 @@ function ended() {
 }
 function note(id, ...words) {
   if (document.getElementById(id) !== null) return;
-  const told = document.createElement("p");
-  told.id = id;
-  told.className = "note bad";
-  told.setAttribute("role", "alert");
-  told.append(...words);
-  document.querySelector("main h1").after(told);
+  const message = document.createElement("p");
+  message.id = id;
+  message.className = "note bad";
+  message.setAttribute("role", "alert");
+  message.append(...words);
+  document.querySelector("main h1").after(message);
 }
 
 const address = `/live?${new URLSearchParams(liveNode === "" ? {} : { node: liveNode })}`;
 const channel = new BroadcastChannel(address);
 /** Pages of one node share one stream, since a browser has few connections per server. */
-channel.addEventListener("message", ({ data: { news, told, isNew } }) => {
+channel.addEventListener("message", ({ data: { news, status, isNew } }) => {
   if (news !== undefined) heard(news);
-  if (told !== undefined) stand(...told);
-  if (isNew && isHearing) channel.postMessage({ told: standing });
+  if (status !== undefined) stand(...status);
+  if (isNew && isHearing) channel.postMessage({ status: standing });
 });
 /** True: this page has the stream for the others. */
 let isHearing = false;
-function tell(...told) {
+function report(...status) {
   isHearing = true;
-  stand(...told);
-  channel.postMessage({ told });
+  stand(...status);
+  channel.postMessage({ status });
 }
 function pass(news) {
   heard(news);
@@ -156,12 +156,12 @@ const [free, lock] =
 function stream() {
   return new Promise((ended) => {
     const source = new EventSource(address);
-    source.addEventListener("open", () => tell("live", "good"));
+    source.addEventListener("open", () => report("live", "good"));
     source.addEventListener("message", ({ data }) => pass(JSON.parse(data)));
     source.addEventListener("error", () => {
       // the server itself ends a stream from time to time
       setTimeout(() => {
-        if (source.readyState !== EventSource.OPEN) tell(LOST, "warn");
+        if (source.readyState !== EventSource.OPEN) report(LOST, "warn");
       }, SOON_MS);
       if (source.readyState === EventSource.CLOSED) ended();
     });
@@ -193,10 +193,10 @@ async function ask() {
       const news = await response.json();
       pass(news);
       // changes after the end of a stream are found by polling
-      if (!(news.streams && (await streamed()))) tell("asks every 5 s", "good");
+      if (!(news.streams && (await streamed()))) report("asks every 5 s", "good");
       pause = POLL_MS;
     } catch {
-      tell(LOST, "warn");
+      report(LOST, "warn");
       pause = Math.min(2 * pause, MAX_WAIT_MS);
     }
     await pauseFor(pause);

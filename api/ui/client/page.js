@@ -14,7 +14,7 @@ function ageText(seconds) {
   return seconds < 0 ? `in ${count} ${unit}` : `${count} ${unit} ago`;
 }
 
-function tellAges() {
+function updateAges() {
   for (const time of document.querySelectorAll("time[data-age]")) {
     const text = ageText((Date.now() - Date.parse(time.dateTime)) / 1000);
     if (time.textContent !== text) time.textContent = text;
@@ -74,7 +74,7 @@ export function signInLink() {
 
 /** Must be called after parts of the page were replaced. */
 export function furnish() {
-  tellAges();
+  updateAges();
   offerCopies();
 }
 
@@ -90,4 +90,4 @@ addEventListener("hashchange", openTarget);
 furnish();
 openTarget();
 takeDrops();
-setInterval(tellAges, 1000);
+setInterval(updateAges, 1000);

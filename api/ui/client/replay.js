@@ -26,10 +26,10 @@ document.addEventListener("click", ({ target }) => {
 });
 
 watchSizes(byId("question"));
-tellAddress();
+updateAddress();
 
 /** Puts the link of the answer's question into the address bar, if it is short enough. */
-function tellAddress() {
+function updateAddress() {
   const { link } = byId("answer").dataset;
   if (link === undefined) return;
   const address = new URL((link || "/replay") + location.hash, location.href).href;
@@ -68,10 +68,10 @@ async function run(form) {
   if (isFirst) byId("run").scrollIntoView();
   let next = form;
   while (next !== null) {
-    const told = await ask(next, control.signal);
+    const reply = await ask(next, control.signal);
     if (control.signal.aborted) return;
-    const answer = told.page.getElementById("answer");
-    if (!told.ok || answer === null) return refused(told);
+    const answer = reply.page.getElementById("answer");
+    if (!reply.ok || answer === null) return refused(reply);
     replace(byId("answer"), answer);
     next = byId("go-on");
     const seconds = (performance.now() - began) / 1000;
@@ -92,7 +92,7 @@ function replace(old, fresh) {
   }
   old.replaceWith(document.adoptNode(fresh));
   furnish();
-  tellAddress();
+  updateAddress();
 }
 
 /** Shows the server's error: at its field in the form, or the text of an error page. */

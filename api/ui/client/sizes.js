@@ -9,10 +9,10 @@ export function watchSizes(form) {
   const limit = Number(file.dataset.limit);
   const faults = [file, text].map((field) => ({ field, fault: placeOf(field), limit }));
   // not at "change", which fires at the click on the button: the message would move the button away from under the pointer
-  for (const one of faults) one.field.addEventListener("input", () => tell(one));
-  file.addEventListener("change", () => tell(faults[0]));
+  for (const one of faults) one.field.addEventListener("input", () => reportSize(one));
+  file.addEventListener("change", () => reportSize(faults[0]));
   form.addEventListener("submit", (event) => {
-    const large = faults.filter(tell);
+    const large = faults.filter(reportSize);
     if (large.length === 0) return;
     event.preventDefault();
     large[0].field.focus();
@@ -38,7 +38,7 @@ function bytesOf(field, limit) {
 }
 
 /** Reports whether the field is too large. */
-function tell({ field, fault, limit }) {
+function reportSize({ field, fault, limit }) {
   const bytes = bytesOf(field, limit);
   const isLarge = bytes > limit;
   const name = field.type === "file" ? (field.files[0]?.name ?? "") : "the text";

@@ -9,7 +9,7 @@ const LIMIT = Number(form.dataset.limit);
 const sizeText = (bytes) =>
   bytes < 1024 ** 2 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 
-function tellChosen() {
+function showChosen() {
   const list = [...files.files];
   const total = list.reduce((sum, { size }) => sum + size, 0);
   const names = list.map(({ name, size }) => `${name} (${sizeText(size)})`).join(", ");
@@ -22,8 +22,8 @@ function tellChosen() {
   files.setCustomValidity(isTooLarge ? chosen.textContent : "");
 }
 
-files.addEventListener("change", tellChosen);
-tellChosen();
+files.addEventListener("change", showChosen);
+showChosen();
 
 form.addEventListener("submit", () => {
   result.setAttribute("aria-busy", "true");

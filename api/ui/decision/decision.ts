@@ -21,12 +21,12 @@ import { answeredAsText, decidedText, reasonText, verdictSentence } from "../../
 import { ago, html, moment, podLink, titled, utcText } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import {
+  drawFailureHandler,
   notDrawn,
   recordPart,
   terminalText,
   textForBoth,
   tryDrawing,
-  undrawnIn,
   WIDE_COLUMNS,
 } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
@@ -116,8 +116,8 @@ const numberText = (value: string | number | boolean | undefined): string =>
 
 function reasonItem(reason: Reason, at: string): Html | Promise<Html> {
   const numbers = Object.entries(reason.numbers ?? {}).filter(([, value]) => value !== undefined);
-  const told = numbers.map(([name, value]) => `${name} ${numberText(value)}`).join(", ");
-  return html`<li>${reasonText(reason, false, at)} <span class="numbers small"${told === "" ? "" : html` title="${told}"`}><code>${reason.code}</code></span></li>`;
+  const details = numbers.map(([name, value]) => `${name} ${numberText(value)}`).join(", ");
+  return html`<li>${reasonText(reason, false, at)} <span class="numbers small"${details === "" ? "" : html` title="${details}"`}><code>${reason.code}</code></span></li>`;
 }
 
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
@@ -137,7 +137,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   const read = readRecord(row, stored?.value ?? null);
   if (!read.ok) return historyProblem(read.error);
   const { answer, snapshot, profile } = read.value;
-  const undrawn = undrawnIn(exchange);
+  const undrawn = drawFailureHandler(exchange);
   const kind = knownKind(row);
   const drawn = kind.ok
     ? await tryDrawing(row, undrawn, () => drawnAnswer(row, kind.value, { answer, snapshot }))

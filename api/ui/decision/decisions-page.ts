@@ -17,7 +17,7 @@ export async function getDecisionsPage(exchange: Exchange): Promise<Result<Reply
   const ofNode = param(exchange, "node");
   const given = queryOf(exchange, ofNode === "" ? DECISION_FILTERS : FILTERS_OF_NODE);
   if (!given.ok) return given;
-  const filters = tidy(given.value);
+  const filters = normalized(given.value);
   const query = decisionQuery(filters, exchange.deps.now());
   if (!query.ok) return query;
   const node = await nodeAsked(exchange, ofNode === "" ? filters.node : ofNode);
@@ -46,7 +46,7 @@ ${list}${links(here, filters, nextPageToken)}`,
 }
 
 /** Drops empty form fields, and takes times without a zone as UTC. */
-function tidy(given: Filters): Filters {
+function normalized(given: Filters): Filters {
   const filled = Object.entries(given).filter(([, text]) => text.trim() !== "");
   const whole = filled.map(([name, text]) => [name, name === "since" || name === "until" ? utc(text) : text.trim()]);
   return Object.fromEntries(whole) as Filters;

@@ -28,7 +28,7 @@ export function lineDiff(before: string, after: string): readonly DiffLine[] {
     // removed lines come before the lines that replace them
     const beside = runs[removed ? i + 1 : i - 1];
     const twins = (removed ? beside?.added : beside?.removed) === true ? (beside?.value ?? []) : [];
-    return value.map((line, n) => ({ of: removed ? "before" : "after", words: wordsBeside(line, twins[n]) }));
+    return value.map((line, n) => ({ of: removed ? "before" : "after", words: diffWords(line, twins[n]) }));
   });
 }
 const linesOf = (text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
@@ -43,7 +43,7 @@ const wordsOf = (line: string): string =>
 const LONGEST = 240;
 
 /** The words of a line, each with whether the line beside it has it too. */
-function wordsBeside(line: string, other = ""): readonly Word[] {
+function diffWords(line: string, other = ""): readonly Word[] {
   const cut = line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
   const parts = cut.split(/(\s+)/);
   const [own, others] = [parts.filter(isWord), other.split(/\s+/).filter(isWord)];

@@ -57,7 +57,7 @@ export async function getCompare(exchange: Exchange): Promise<Result<Reply, Prob
   return page(
     "Two nodes",
     html`<p><a href="/">All nodes</a></p>
-${table("State", a, b, standing(a, b), false)}
+${table("State", a, b, pressureRows(a, b), false)}
 ${table("What they have", a, b, resources(a, b), false)}
 ${table("Labels that differ", a, b, pairs(labelsOf(a), labelsOf(b)), true)}
 ${table("Configuration that differs, with the defaults of each version", a, b, pairs(configurationOf(a), configurationOf(b)), true)}`,
@@ -102,7 +102,7 @@ const textOf = (cell: Cell): string => (cell instanceof Promise ? "" : String(ce
 
 const each = (a: Compared, b: Compared, cell: (of: Compared) => Cell): readonly [Cell, Cell] => [cell(a), cell(b)];
 
-function standing(a: Compared, b: Compared): readonly Row[] {
+function pressureRows(a: Compared, b: Compared): readonly Row[] {
   const left =
     (signals: readonly string[]) =>
     ({ node }: Compared): Cell => {

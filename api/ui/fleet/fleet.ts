@@ -4,21 +4,21 @@ import type { Exchange } from "../../http/route.ts";
 import { HOUR_MS, MINUTE_MS } from "../../model/duration.ts";
 import type { Result } from "../../model/result.ts";
 import {
+  FLEET_VIEWS,
   type FleetNode,
   type FleetSort,
+  type FleetView,
   FORECAST_MS,
   filtered,
   fleetOf,
   type Headroom,
+  IN_VIEW,
   isSoon,
   knowsRefusals,
   nextThreshold,
   ordered,
   reasonsAmong,
   type Severity,
-  SHOWN,
-  SHOWS,
-  type Shows,
   usualOrder,
   versionsAmong,
   zonesAmong,
@@ -40,7 +40,7 @@ const HOURS_WORD: Readonly<Record<number, string>> = {
   24: "last day",
   168: "last week",
 };
-const SHOWS_WORD: { readonly [S in Shows]: string } = {
+const SHOWS_WORD: { readonly [S in FleetView]: string } = {
   all: "all nodes",
   pressure: "under pressure",
   refused: "with refusals",
@@ -56,8 +56,8 @@ export const REFUSALS_NOT_KNOWN: Html =
 
 /** The number of nodes with each severity, among those that the other filters match; each links to them. */
 function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<Html> {
-  const cards = SHOWS.map((show) => {
-    const count = nodes.filter(SHOWN[show]).length;
+  const cards = FLEET_VIEWS.map((show) => {
+    const count = nodes.filter(IN_VIEW[show]).length;
     const isKnown = show !== "refused" || count > 0 || nodes.some(knowsRefusals);
     const tone =
       show === "all" || count === 0 ? "" : show === "pressure" || show === "evicted" ? "bad-text" : "warn-text";
@@ -99,7 +99,7 @@ function filters(
 <label>Labels<input name="labels" type="search" value="${labels}" placeholder="pool=web,!gpu"></label>
 ${choice("Zone", "zone", "any zone", zonesAmong(nodes), zone)}
 <label>Show<select name="show">${options(
-    SHOWS.map((word) => [word, SHOWS_WORD[word]] as const),
+    FLEET_VIEWS.map((word) => [word, SHOWS_WORD[word]] as const),
     show,
   )}</select></label>
 <label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version", versionsAmong(nodes))}</select></label>
@@ -207,7 +207,7 @@ const nodeRow = (
   { sinceMs, nowMs }: Times,
 ): Html | Promise<Html> => html`<tr>
 <td><input type="checkbox" name="node" value="${node.name}" aria-label="Compare ${node.name}"></td>
-<td>${nodeName(node.name)}</td><td>${stands(node)}</td>
+<td>${nodeName(node.name)}</td><td>${severityCell(node)}</td>
 ${all(rooms.map(([name, ...signals]) => html`<td class="num" data-name="${name}">${headroom(node, signals, nowMs)}</td>`))}
 <td class="num" data-name="Refused">${counted(node, "refused", sinceMs)}${doneByKubelet(node.name, node.kubeletRefusals, hours)}</td>
 <td class="num" data-name="Evicted">${counted(node, "evicted", sinceMs)}${doneByKubelet(node.name, evictions(node), hours)}</td>
@@ -317,14 +317,14 @@ const PRESSURE_WORDS = {
   nothing: { none: "pressure not known", by: "" },
 } as const;
 /** The severity, which links to its eviction pass, and the true conditions. */
-function stands({ severity, latest, pressureFrom, conditions }: FleetNode): Html | Promise<Html> {
+function severityCell({ severity, latest, pressureFrom, conditions }: FleetNode): Html | Promise<Html> {
   const { eviction } = latest;
   const tag = severityTag(severity);
   const isByPass = pressureFrom === "eviction-pass" && eviction !== undefined;
-  const told = isByPass ? html`<a href="/decisions/${eviction.decisionId}">${tag}</a>` : tag;
+  const label = isByPass ? html`<a href="/decisions/${eviction.decisionId}">${tag}</a>` : tag;
   const { none, by } = PRESSURE_WORDS[pressureFrom ?? "nothing"];
   const words = `${conditions.join(", ") || none}${by}`;
-  return words === "" ? told : html`${told} <span class="small soft">${words}</span>`;
+  return words === "" ? label : html`${label} <span class="small soft">${words}</span>`;
 }
 
 function drift({ latest, drift: files, report }: FleetNode): Html | Promise<Html> {

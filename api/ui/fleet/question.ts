@@ -6,10 +6,10 @@ import { ok, type Result } from "../../model/result.ts";
 import {
   ASKED_VERSION,
   FLEET_SORTS,
+  FLEET_VIEWS,
   type FleetSort,
+  type FleetView,
   NO_ASKED_VERSION,
-  SHOWS,
-  type Shows,
   usualOrder,
 } from "../../service/fleet.ts";
 import { parseLabelSelector, type Requirement } from "../../service/label-selector.ts";
@@ -28,7 +28,7 @@ export interface FleetQuestion {
   readonly labels: string;
   /** The zone; empty: any. */
   readonly zone: string;
-  readonly show: Shows;
+  readonly show: FleetView;
   /** Version of the kubelet; empty: any. */
   readonly kubelet: string;
   /** The kubelet's reason why a pod was refused; empty: any. */
@@ -70,7 +70,7 @@ export function fleetQuestion(exchange: Exchange): Result<ParsedFleetQuestion, P
     labels: labels.trim(),
     selector: selector.ok ? selector.value : [],
     zone,
-    show: among("show", show, SHOWS),
+    show: among("show", show, FLEET_VIEWS),
     kubelet,
     reason,
     sort: by,

@@ -274,7 +274,7 @@ function withNodeFault(
   return show(exchange, { texts, faults, near: problem.near ?? [], status: 404 });
 }
 
-interface Looked {
+interface LintPageInput {
   readonly texts: LintTexts;
   readonly about: AboutNode | null;
   readonly source: FormText;
@@ -284,7 +284,7 @@ interface Looked {
 
 async function looked(
   exchange: Exchange,
-  { texts, about, source, note, budgetMs }: Looked,
+  { texts, about, source, note, budgetMs }: LintPageInput,
 ): Promise<Result<Reply, Problem>> {
   const read = source.text.trim() === "" ? ok(null) : readConfigurationText(source);
   const args = readArgsText(texts.args);

@@ -18,8 +18,8 @@ const AS_WANTED = raw('<td class="soft">as wanted<td>');
 const NOT_THERE = raw('<td class="soft">nothing: its cgroup is not there<td>');
 
 function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html {
-  const told = reports?.byPath.get(plan.path);
-  const own = told?.get("");
+  const reported = reports?.byPath.get(plan.path);
+  const own = reported?.get("");
   const isMissing = own !== undefined && own.op === "mkdir" && isOpen(own);
   const rest = reports === null ? "" : isMissing ? NOT_THERE : AS_WANTED;
   const title =
@@ -27,24 +27,24 @@ function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html 
       ? ""
       : html`<tr><th colspan="4" scope="rowgroup">${name}${plan.containerId === null ? html` <span class="soft">not running</span>` : ""}</th></tr>`;
   const whole = own === undefined || own.status === "unchanged" ? "" : stepRow(own, own.op);
-  const files = together(plan.files, told).map(({ path: file, value }) => {
-    const report = told?.get(file);
+  const files = mergeHugePages(plan.files, reported).map(({ path: file, value }) => {
+    const report = reported?.get(file);
     return report === undefined
       ? html`<tr><td>${file}<td>${value}${human(file, value)}${rest}`
       : stepRow(report, file, value);
   });
-  const unplanned = [...(told?.values() ?? [])].filter(
+  const unplanned = [...(reported?.values() ?? [])].filter(
     ({ file }) => file !== "" && !plan.files.some(({ path }) => path === file),
   );
   return html`<tbody>${title}${whole}${files}${unplanned.map((step) => stepRow(step, step.file))}</tbody>`;
 }
 
 /** Combines equal limits of huge pages without other remarks into one row. */
-function together(
+function mergeHugePages(
   files: readonly CgroupFile[],
-  told: ReadonlyMap<string, Reported> | undefined,
+  reported: ReadonlyMap<string, Reported> | undefined,
 ): readonly CgroupFile[] {
-  const pages = files.filter(({ path }) => path.startsWith("hugetlb.") && told?.has(path) !== true);
+  const pages = files.filter(({ path }) => path.startsWith("hugetlb.") && reported?.has(path) !== true);
   const [first] = pages;
   if (first === undefined || pages.length < 2 || pages.some(({ value }) => value !== first.value)) return files;
   const others = files.filter((file) => !pages.includes(file));
@@ -152,7 +152,7 @@ function branchOf(branch: Branch, context: ReportContext, isRoot = false): Html 
     ? fileTable([plan, ...children.map((child) => child.plan)], reports)
     : html`${fileTable([plan], reports)}${below(branch, context)}`;
   const id = `cgroup-${plan.path.replaceAll(/\s/g, "_")}`;
-  return html`<details id="${id}"${isRoot || (open > 0 && !isPod) ? html` open` : ""}><summary><span class="name">${labelOf(plan)}</span> ${pods} ${tag}<span class="soft small">${isPod ? brief(plan) : ""}</span></summary>${inner}</details>`;
+  return html`<details id="${id}"${isRoot || (open > 0 && !isPod) ? html` open` : ""}><summary><span class="name">${labelOf(plan)}</span> ${pods} ${tag}<span class="soft small">${isPod ? valuesSummary(plan) : ""}</span></summary>${inner}</details>`;
 }
 
 /** The children; if some are left out, those that differ come first. */
@@ -169,7 +169,7 @@ function labelOf({ pod, level, path }: CgroupPlan): string {
 }
 
 /** The most important values of a pod. */
-function brief({ values }: CgroupPlan): string {
+function valuesSummary({ values }: CgroupPlan): string {
   const { cpuShares, cpuWeight, memory } = values;
   const share =
     cpuWeight === undefined ? (cpuShares === undefined ? "" : `shares ${cpuShares}`) : `weight ${cpuWeight}`;

@@ -14,9 +14,9 @@ import { type DecidedSnapshot, folded, notKnown, podName, scrolling, undecided }
 export function usesClaims({ snapshot: { dra, assignments }, decided: { claims } }: DecidedSnapshot): boolean {
   if (!claims.ok) return true;
   const { pods, known, startErrors } = claims.value.decision;
-  const told = [dra?.drivers, dra?.resourceSlices, pods, known, startErrors];
+  const lists = [dra?.drivers, dra?.resourceSlices, pods, known, startErrors];
   return (
-    told.some((list) => (list ?? []).length > 0) ||
+    lists.some((list) => (list ?? []).length > 0) ||
     claims.value.needs.includes("dra.resourceClaims") ||
     assignments?.dra_health_state !== undefined
   );
@@ -117,8 +117,8 @@ function driversTable(snapshot: Snapshot, { pods, known }: ClaimsDecision): Html
   if (names.size === 0) return html``;
   const at = healthAt(health, epochMs(observedAt === undefined ? 0 : Date.parse(observedAt)));
   const rows = [...names].sort().map((name) => {
-    const told = dra?.drivers?.find((one) => one.name === name);
-    const [tone, word] = registeredIn(dra?.drivers === undefined, told);
+    const driver = dra?.drivers?.find((one) => one.name === name);
+    const [tone, word] = registeredIn(dra?.drivers === undefined, driver);
     const devices = [...(health.get(name)?.values() ?? [])];
     return html`<tr><td>${name}</td><td><span class="tag ${tone}">${word}</span></td><td>${healthText(name, devices, at)}</td></tr>`;
   });

@@ -54,11 +54,11 @@ ${isOff ? "" : holders(decision, lists)}`,
 function rowOf(id: number, group: readonly number[], resource: string, table: MemoryTable): Html {
   const { total, systemReserved, reserved, free } = table;
   const sizes = [systemReserved, reserved, free];
-  const told = LEGEND.map(([, words], i) => `${humanBytes(sizes[i] as number)} ${words}`);
-  const segments = LEGEND.map(([tone], i) => ({ size: sizes[i] as number, tone, words: told[i] as string }));
+  const parts = LEGEND.map(([, words], i) => `${humanBytes(sizes[i] as number)} ${words}`);
+  const segments = LEGEND.map(([tone], i) => ({ size: sizes[i] as number, tone, words: parts[i] as string }));
   const name = `NUMA node ${id}${resource === "memory" ? "" : `, ${resource}`}`;
   const also = group.length > 1 ? `, in a group with ${group.filter((other) => other !== id).join(" and ")}` : "";
-  return html`<div class="bar-row"><div><strong>${name}</strong> <span>${told.join(", ")}<span class="soft">; ${humanBytes(total)} in all${also}</span></span></div>${stackBar(segments, `${name}: ${told.join(", ")}`)}</div>`;
+  return html`<div class="bar-row"><div><strong>${name}</strong> <span>${parts.join(", ")}<span class="soft">; ${humanBytes(total)} in all${also}</span></span></div>${stackBar(segments, `${name}: ${parts.join(", ")}`)}</div>`;
 }
 
 function holders({ assignments }: MemoryDecision, lists: ListView): Html {

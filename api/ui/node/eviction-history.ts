@@ -132,10 +132,10 @@ export async function evictionHistory(
   const row = unlessDamaged(await store.getDecision(first.id));
   if (!row.ok) return row;
   // pruned meanwhile, damaged, or of another version
-  const { pass, ...told } = contentsOfPass(row.value);
-  contentsCache(store).set(first.id, told);
+  const { pass, ...contents } = contentsOfPass(row.value);
+  contentsCache(store).set(first.id, contents);
   const isWhole = range === null || page.value.nextPageToken === null;
-  const all = isWhole ? await pointsOf(store, heads, told) : await pointsWithin(store, node, span);
+  const all = isWhole ? await pointsOf(store, heads, contents) : await pointsWithin(store, node, span);
   if (!all.ok) return all;
   const acted = isWhole ? ok(heads) : await actedWithin(store, node, span);
   if (!acted.ok) return acted;
@@ -176,7 +176,7 @@ async function pointsOf(
   return ok(all);
 }
 
-interface Within {
+interface TimeRange {
   readonly sinceMs: number;
   readonly untilMs: number;
 }
@@ -185,7 +185,7 @@ const STRETCHES = MAX_BODIES / 2;
 async function pointsWithin(
   store: History,
   node: string,
-  { sinceMs, untilMs }: Within,
+  { sinceMs, untilMs }: TimeRange,
 ): Promise<Result<AllPoints, StoreFailure>> {
   const all: AllPoints = new Map();
   const step = (untilMs - sinceMs) / STRETCHES;
@@ -206,7 +206,7 @@ async function pointsWithin(
 async function actedWithin(
   store: History,
   node: string,
-  within: Within,
+  within: TimeRange,
 ): Promise<Result<DecisionHead[], StoreFailure>> {
   const heads: DecisionHead[] = [];
   for (const verdict of ACTED) {
@@ -265,9 +265,9 @@ async function eventsIn(
 ): Promise<Result<readonly NodeEvent[], StoreFailure>> {
   const acts: NodeEvent[] = [];
   for (const head of heads) {
-    const told = await cachedOrRead(store, head);
-    if (!told.ok) return told;
-    acts.push(...told.value.acts);
+    const contents = await cachedOrRead(store, head);
+    if (!contents.ok) return contents;
+    acts.push(...contents.value.acts);
   }
   return ok(acts);
 }
@@ -286,9 +286,9 @@ async function preemptionsOf(
     const range = { sinceMs, untilMs: last.decidedAtMs + 1 };
     const page = await store.listDecisions({ node, kind, limit: MAX_ACTS, ...range });
     if (!page.ok) return page;
-    const told = await eventsIn(store, page.value.items);
-    if (!told.ok) return told;
-    acts.push(...told.value);
+    const events = await eventsIn(store, page.value.items);
+    if (!events.ok) return events;
+    acts.push(...events.value);
   }
   return ok(acts);
 }

@@ -62,10 +62,10 @@ function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points
   const amount = (value: number): string => (isBytes(signal) ? signalText(signal, value) : value.toLocaleString("en"));
   const last = drawn.at(-1)?.[1];
   const now = last === undefined ? "not observed" : amount(last);
-  const told = limits.map(({ words }) => words).join(", ");
+  const thresholdWords = limits.map(({ words }) => words).join(", ");
   const marks = eventMarks(acts);
   const done = marks.map((mark) => `; ${mark.number}: ${mark.words}`).join("");
-  const words = `${signal}: ${now}${told === "" ? ", no threshold" : `; thresholds ${told}`}${done}`;
+  const words = `${signal}: ${now}${thresholdWords === "" ? ", no threshold" : `; thresholds ${thresholdWords}`}${done}`;
   const forecastOf = (of: ThresholdState | undefined): Forecast | undefined =>
     decision.forecast.find(
       ({ threshold }) =>

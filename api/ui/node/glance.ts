@@ -80,8 +80,8 @@ function refusedTile({ fleet, day, row, seen }: NodeView): Html {
   const refused = Math.max(day.refused, fleet?.kubeletRefused ?? 0, ends.length);
   if (refused === 0 && (fleet === null || !knowsRefusals(fleet)))
     return tile("Refused", REFUSALS_NOT_KNOWN, "what its kubelet refuses is not reported", "#pods");
-  const told = [...(fleet?.refusals ?? []), ...(fleet?.kubeletRefusals ?? []), ...ends];
-  const reasons = told.map(({ reason }) => reason);
+  const refusals = [...(fleet?.refusals ?? []), ...(fleet?.kubeletRefusals ?? []), ...ends];
+  const reasons = refusals.map(({ reason }) => reason);
   const words = refused === 0 ? "no pod in 24 hours" : [...new Set(reasons)].slice(0, 3).join(", ") || "in 24 hours";
   const isInSnapshotOnly = refused === ends.length && day.refused === 0;
   const href =

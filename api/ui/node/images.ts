@@ -51,12 +51,12 @@ ${stays.map((image) => staysRow(image, most, now))}</tbody></table>`;
   return html`${scrolling("Images in the order in which they would go", drawn)}${note}`;
 }
 
-interface Halves extends Pick<ImageGcDecision, "remove" | "freedBytes"> {
+interface RemovedAndKept extends Pick<ImageGcDecision, "remove" | "freedBytes"> {
   readonly goes: readonly ImageRemoval[];
   readonly stays: readonly ImageKept[];
 }
 /** If a page has only one side, the line that names it. */
-function lineBetween({ remove, freedBytes, goes, stays }: Halves): Html {
+function lineBetween({ remove, freedBytes, goes, stays }: RemovedAndKept): Html {
   if (remove.length === 0) return lineOf("Nothing would go: all below stays", "line");
   const goesText = `would go (${humanBytes(freedBytes)} for space${goes.length < remove.length ? ", with those not shown" : ""})`;
   if (stays.length === 0) return lineOf(`What is above ${goesText}`, "line");
@@ -122,5 +122,5 @@ function fileSystemBar({ fileSystem, policy, freedBytes }: ImageGcDecision): Htm
   ];
   const words = [...segments, ...marks].map((part) => part.words).join(", ");
   return html`<div class="card bars">${stackBar(segments, words, marks)}
-<ul class="legend">${segments.map(({ tone, words: told }) => html`<li class="${tone}">${told}</li>`)}<li class="marker">thresholds: low ${low} %, high ${high} %</li></ul></div>`;
+<ul class="legend">${segments.map(({ tone, words: label }) => html`<li class="${tone}">${label}</li>`)}<li class="marker">thresholds: low ${low} %, high ${high} %</li></ul></div>`;
 }

@@ -132,18 +132,18 @@ export class ListView {
     const to = Math.min(total, from + rows);
     const at = (other: number, rel: string, words: string): Html | "" =>
       other < 1 || other > pages ? "" : html`<a rel="${rel}" href="${this.link(name, of, other)}">${words}</a>`;
-    const told = total === 0 ? "none" : `${number(from + 1)} to ${number(to)} of ${number(total)}`;
-    const note = html`<nav class="pages" aria-label="Pages of the list">${at(page - 1, "prev", "← before")}<span class="soft">${told}</span>${at(page + 1, "next", "next →")}</nav>`;
+    const range = total === 0 ? "none" : `${number(from + 1)} to ${number(to)} of ${number(total)}`;
+    const note = html`<nav class="pages" aria-label="Pages of the list">${at(page - 1, "prev", "← before")}<span class="soft">${range}</span>${at(page + 1, "next", "next →")}</nav>`;
     return { from, to, note };
   }
 
   /** The rows themselves. */
-  cut<T>(name: ListName, all: readonly T[], of = "", few: number = LISTS[name].few): Cut<T> {
+  cut<T>(name: ListName, all: readonly T[], of = "", few: number = LISTS[name].few): ListSlice<T> {
     const { from, to, note } = this.span(name, all.length, of, few);
     return { shown: all.slice(from, to), note };
   }
 }
-interface Cut<T> {
+interface ListSlice<T> {
   readonly shown: readonly T[];
   readonly note: Html | "";
 }

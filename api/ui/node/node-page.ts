@@ -15,8 +15,8 @@ import { agreementLink } from "../agreement/agreement-page.ts";
 import { lane, type Stretch } from "../draw/bars.ts";
 import { ago, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
-import { recordPart, undrawnIn } from "../record-part.ts";
-import { decisionsTable, gravity, verdictTag } from "../verdict-tag.ts";
+import { drawFailureHandler, recordPart } from "../record-part.ts";
+import { decisionsTable, urgencyOf, verdictTag } from "../verdict-tag.ts";
 import { capacitySection } from "./capacity.ts";
 import { cgroupsSection } from "./cgroups.ts";
 import { claimsSection, usesClaims } from "./claims.ts";
@@ -133,7 +133,7 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
   const found = await findNode(exchange);
   if (!found.ok) return found;
   const { store, now } = exchange.deps;
-  const view = await nodeView(store, found.value, now(), { undrawn: undrawnIn(exchange), range });
+  const view = await nodeView(store, found.value, now(), { undrawn: drawFailureHandler(exchange), range });
   if (!view.ok) return view;
   if (list !== null) return listPage(exchange, view.value, list);
   return page(found.value.name, contentOf(view.value, now()), {
@@ -249,11 +249,11 @@ function headOf(view: NodeView, nowMs: number): Html {
     ["Sequence", lastSequence === null ? undefined : `${lastSequence}`],
     ["JSON", html`<a href="/v1/nodes/${encodeURIComponent(name)}">/v1/nodes/${name}</a>`],
   ];
-  const told = pairs.filter(([, value]) => value !== undefined && value !== "");
+  const present = pairs.filter(([, value]) => value !== undefined && value !== "");
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
 ${glance(view, nowMs)}
-<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>${fleet === null ? "" : dayText(day)}</details>
+<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${present.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>${fleet === null ? "" : dayText(day)}</details>
 ${fleet === null ? "" : kubeletText(fleet)}</section>`;
 }
 
@@ -270,7 +270,7 @@ function verdicts({ fleet }: NodeView): Html {
   const latest = KINDS.flatMap((kind) => {
     const row = fleet?.latest[kind];
     return row === undefined ? [] : [{ kind, ...row }];
-  }).sort((a, b) => gravity(b.verdict) - gravity(a.verdict));
+  }).sort((a, b) => urgencyOf(b.verdict) - urgencyOf(a.verdict));
   if (latest.length === 0) return html`<p class="soft">Nothing was decided about this node yet.</p>`;
   return html`<ul class="verdicts" aria-label="The newest decision of each kind">${latest.map(
     ({ kind, decisionId, verdict, reason }) =>
@@ -296,6 +296,6 @@ function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["
     [evicted, "evicting"],
     [removed, "removing"],
   ] as const;
-  const told = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  return html`<p class="soft small">In the last 24 hours: ${many(decisions, "decision")}${told.length === 0 ? "" : `, of them ${told.join(", ")}`}.</p>`;
+  const parts = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  return html`<p class="soft small">In the last 24 hours: ${many(decisions, "decision")}${parts.length === 0 ? "" : `, of them ${parts.join(", ")}`}.</p>`;
 }

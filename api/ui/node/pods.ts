@@ -104,11 +104,11 @@ function orderText(rows: readonly Row[], ranking: Ranking | undefined, isWhole: 
   if (placed === 0) return "";
   if (placed === rows.length) return ", in the order in which they would be evicted for memory";
   const { pods, total } = ranking ?? { pods: [], total: 0 };
-  const told =
+  const limitation =
     isWhole && pods.length < total
       ? ` (the first ${pods.length} of ${total} are recorded of that pass, and its snapshot is no longer stored)`
       : "";
-  return `: first those that would be evicted for memory, in that order${told}, then the others by use`;
+  return `: first those that would be evicted for memory, in that order${limitation}, then the others by use`;
 }
 
 const statusesOf = ({ status }: Pod) => [
@@ -116,8 +116,8 @@ const statusesOf = ({ status }: Pod) => [
   ...(status?.containerStatuses ?? []),
 ];
 function restartsOf(pod: Pod): number | null {
-  const told = statusesOf(pod).flatMap(({ restartCount }) => restartCount ?? []);
-  return told.length === 0 ? null : told.reduce((sum, count) => sum + count, 0);
+  const counts = statusesOf(pod).flatMap(({ restartCount }) => restartCount ?? []);
+  return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
 }
 const LAST = Number.MAX_SAFE_INTEGER;
 

@@ -21,7 +21,7 @@ import { readFactsBefore } from "../../service/node-facts.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Undrawn } from "../record-part.ts";
+import type { DrawFailureHandler } from "../record-part.ts";
 import { aroundLatest, type EvictionHistory, evictionHistory } from "./eviction-history.ts";
 import type { PlotRange } from "./lists.ts";
 
@@ -64,10 +64,10 @@ function reportsOf(rows: readonly ResultRow[], latest: LatestRow | undefined): R
   const body = bodyOf(last.body);
   const dryRun = body.dryRun === true;
   for (const step of Array.isArray(body.steps) ? body.steps : []) {
-    const told = reported(step as Record<string, unknown> | null);
-    if (told === null) continue;
-    const files = byPath.get(told.path) ?? new Map<string, Reported>();
-    byPath.set(told.path, files.set(told.file, told));
+    const report = reported(step as Record<string, unknown> | null);
+    if (report === null) continue;
+    const files = byPath.get(report.path) ?? new Map<string, Reported>();
+    byPath.set(report.path, files.set(report.file, report));
   }
   const all = [...byPath.values()].flatMap((files) => [...files.values()]);
   const open = all.filter(isOpen).length;
@@ -146,7 +146,7 @@ export interface NodeView {
   readonly imageGc: Result<Decided<DecisionOf["image-gc"]>, Refusal> | null;
   readonly probed: readonly ProbedPod[];
   readonly newest: readonly DecisionHead[];
-  readonly undrawn: Undrawn;
+  readonly undrawn: DrawFailureHandler;
 }
 
 /** Reads what the page of a node shows: a few rows by index, never all. */
@@ -154,7 +154,7 @@ export async function nodeView(
   store: Store,
   row: NodeRow,
   nowMs: number,
-  { undrawn, range }: { readonly undrawn: Undrawn; readonly range: PlotRange | null },
+  { undrawn, range }: { readonly undrawn: DrawFailureHandler; readonly range: PlotRange | null },
 ): Promise<Result<NodeView, Problem>> {
   const fleet = await store.listFleet(nowMs - DAY_MS, row.name);
   if (!fleet.ok) return historyProblem(fleet.error);

@@ -121,12 +121,12 @@ interface DecisionHeadline {
 export function verdictChange(
   recorded: string,
   replayed: string | null,
-  { kind, pod, ...told }: DecisionHeadline,
+  { kind, pod, ...headline }: DecisionHeadline,
 ): Html {
   const tag = (verdict: string, reason: string | null = null) =>
     verdictTag(verdict, reason, endWord({ kind, verdict, pod }));
-  const before = tag(recorded, told.recordedReason);
-  const now = replayed === null ? html`<span class="tag bad">not decided</span>` : tag(replayed, told.reason);
+  const before = tag(recorded, headline.recordedReason);
+  const now = replayed === null ? html`<span class="tag bad">not decided</span>` : tag(replayed, headline.reason);
   if (recorded === replayed) return html`${before} <span class="soft small">otherwise</span>`;
   return html`<span class="becomes">${before} <span aria-label="becomes">→</span> ${now}</span>`;
 }

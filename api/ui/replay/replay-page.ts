@@ -10,7 +10,13 @@ import { type Recorded, recordedAnswer } from "../../service/replay/parsed.ts";
 import { type ReplayAnswer, type ReplayQuestion, replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, type Replayed, replayer } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { type ChangedDecision, lostOf, passedOf, podsText, type ShortDifference } from "../../service/replay/tally.ts";
+import {
+  type ChangedDecision,
+  notReplayedOf,
+  passedOf,
+  podsText,
+  type ShortDifference,
+} from "../../service/replay/tally.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { colorPaint } from "../../text/style.ts";
@@ -18,7 +24,7 @@ import { decidedText } from "../../text/tables/index.ts";
 import { type FormFault, offeredNodes, type PostedForm, postedForm } from "../form-fields.ts";
 import { asTyped, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
-import { recordPart, textForBoth, type Undrawn, undrawnIn } from "../record-part.ts";
+import { type DrawFailureHandler, drawFailureHandler, recordPart, textForBoth } from "../record-part.ts";
 import {
   type Counted,
   countedIn,
@@ -98,7 +104,7 @@ interface SingleShown {
   readonly recorded: Recorded;
   readonly again: Replayed;
   readonly warnings: readonly string[];
-  readonly undrawn: Undrawn;
+  readonly undrawn: DrawFailureHandler;
   /** The link to this question; null: it is too long. */
   readonly link: string | null;
 }
@@ -214,7 +220,7 @@ export async function postReplayPage(exchange: Exchange): Promise<Result<Reply, 
       recorded: recorded.value,
       again: again.value,
       warnings,
-      undrawn: undrawnIn(exchange),
+      undrawn: drawFailureHandler(exchange),
       link: questionLink(shown.texts),
     });
     return show(exchange, { ...shown, answer });
@@ -336,7 +342,7 @@ function headline({ counted, last }: AnswerShown): string {
   const { counts } = counted.tally;
   const { replayed, differs, refused } = counts;
   const others = differs + refused;
-  const lost = lostOf(counts);
+  const lost = notReplayedOf(counts);
   const all = last.nextPageToken === null ? "" : " so far";
   if (replayed === 0) return `None of ${number(lost)} decisions could be decided again${all}.`;
   const rest = lost === 0 ? "" : ` ${number(lost)} could not be decided again.`;

@@ -306,8 +306,8 @@ const stepList = (rows: readonly SectionRow[]): Html =>
 function finding({ cells: [severity = "", field = "", where = "", ...others], tone, notes }: SectionRow): Html {
   const word = toneOf(tone);
   const code = others.at(-1) ?? "";
-  const told = [where, ...others.slice(0, -1)].filter((text) => text !== "").join(", ");
-  return html`<article class="card finding ${word}"><h4><span class="tag ${word}">${severity}</span> <code>${field}</code> <span class="soft small">${told}</span> <code class="soft small code">${code}</code></h4>
+  const details = [where, ...others.slice(0, -1)].filter((text) => text !== "").join(", ");
+  return html`<article class="card finding ${word}"><h4><span class="tag ${word}">${severity}</span> <code>${field}</code> <span class="soft small">${details}</span> <code class="soft small code">${code}</code></h4>
 ${notes.map((one) => noteLine(one, field))}</article>`;
 }
 const toneOf = (tone: Color | undefined): string => (tone === undefined ? "" : (TONE[tone] ?? ""));

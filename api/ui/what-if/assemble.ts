@@ -20,7 +20,7 @@ import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isId } from "../../service/body-form.ts";
 import { readAsk } from "../../service/decision-request.ts";
 import { type Difference, decisionDifferences, MAX_DIFFERENCES } from "../../service/difference.ts";
-import { passOf, readFactsBefore, recollected } from "../../service/node-facts.ts";
+import { passOf, readFactsBefore, requestWithFacts } from "../../service/node-facts.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { nextTurn } from "../../service/turns.ts";
@@ -60,7 +60,7 @@ export interface Plan {
   readonly truncated: boolean;
 }
 /** The further input of a kind: what its node's history remembers. */
-interface Remembered {
+interface KindInput {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
 }
@@ -70,7 +70,7 @@ interface Question {
   readonly pod: PodAsk["pod"];
   /** The pod's resources after the change; null: the resizes that wait count on both sides. */
   readonly resize: AskOf["resize"] | null;
-  readonly remembered: ReadonlyMap<Kind, Remembered>;
+  readonly remembered: ReadonlyMap<Kind, KindInput>;
 }
 
 /** Every kind on both sides, that of a pod first. */
@@ -99,7 +99,7 @@ function askOf(kind: Kind, pod: PodAsk["pod"]): AskOf[Kind] {
   return ask.value;
 }
 
-const isAdmitted = ({ decided }: Answered): boolean =>
+const isAdmitted = ({ decided }: DrawableAnswer): boolean =>
   decided !== null && "admit" in decided.decision && decided.decision.admit;
 
 /** The snapshot with the pod, which gets a uid, since its cgroup is named after it. */
@@ -109,10 +109,10 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
 });
 
 /** An answer that is not drawn yet. */
-interface Answered extends Pick<Side, "decided" | "refusal"> {
+interface DrawableAnswer extends Pick<Side, "decided" | "refusal"> {
   readonly textAt: (columns: number) => string;
 }
-function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: Remembered): Answered {
+function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: KindInput): DrawableAnswer {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
   if (!answer.ok) return { decided: null, refusal: answer.error, textAt: () => answer.error.message };
   const asked = askedPodRef(ask);
@@ -131,7 +131,9 @@ function answeredBy(kind: Kind, snapshot: Snapshot, { ask, facts }: Remembered):
 }
 
 /** Both answers, drawn so that only real differences look different. */
-function sidesOf(answers: readonly [before: Answered, after: Answered]): readonly [before: Side, after: Side] {
+function sidesOf(
+  answers: readonly [before: DrawableAnswer, after: DrawableAnswer],
+): readonly [before: Side, after: Side] {
   const at = (columns: number): readonly string[] =>
     drawnAlike(
       answers.map(
@@ -203,13 +205,13 @@ export function assemble(base: Fields, parts: readonly Part[]): Assembled {
 }
 
 /** The parts that count, and the empty lists to report whose kind is unknown. */
-interface Settled {
+interface ResolvedParts {
   readonly parts: readonly Part[];
   readonly warnings: readonly { readonly source: Part["source"]; readonly text: string }[];
 }
 
 /** An empty list of unknown kind counts as one of pods, unless another input contains the node's pods. */
-export function resolveEmptyList(base: Fields, parts: readonly Part[]): Settled {
+export function resolveEmptyList(base: Fields, parts: readonly Part[]): ResolvedParts {
   const whole = parts.find(({ part }) => part === "snapshot");
   const isKnown =
     (whole === undefined ? base : fieldsOf(whole.posted))["pods"] !== undefined ||
@@ -243,7 +245,7 @@ function withUid(pod: unknown, i: number): unknown {
   return { ...fieldsOf(pod), metadata: { ...metadata, uid: `what-if-${i + 1}` } };
 }
 
-export interface Checked {
+export interface CheckedSnapshot {
   readonly snapshot: Snapshot | null;
   readonly faults: readonly string[];
   /** The documents that the faults are in, of those that have a place. */
@@ -253,7 +255,7 @@ export interface Checked {
 }
 
 /** Checks the assembled snapshot. Faults are reported with their place, and the rest is kept. */
-export function checked({ input, origins }: Pick<Assembled, "input" | "origins">): Checked {
+export function checked({ input, origins }: Pick<Assembled, "input" | "origins">): CheckedSnapshot {
   const decoded = decodeSnapshot(input);
   if (decoded.ok) return { snapshot: decoded.value, faults: [], wrong: new Set(), kept: decoded.value };
   const faults = decoded.error.map((issue) => issueText(issue, origins));
@@ -318,8 +320,8 @@ export async function rememberedOf(
   { deps }: Exchange,
   node: string,
   snapshot: Snapshot,
-): Promise<Result<ReadonlyMap<Kind, Remembered>, Problem>> {
-  const known = new Map<Kind, Remembered>();
+): Promise<Result<ReadonlyMap<Kind, KindInput>, Problem>> {
+  const known = new Map<Kind, KindInput>();
   for (const kind of REMEMBERING) {
     const recollection = await readFactsBefore(deps.store, passOf(kind, node, snapshot));
     if (!recollection.ok) return recollection;
@@ -327,7 +329,7 @@ export async function rememberedOf(
     if (!asked.ok) continue;
     const unset = { snapshot: null, snapshotId: null, kubeletVersion: null, record: false };
     const request = { kind, ...unset, explain: "off" as const, ...asked.value };
-    const full = recollected(request, { recollection: recollection.value });
+    const full = requestWithFacts(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
   }
   return ok(known);

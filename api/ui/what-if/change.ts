@@ -56,7 +56,7 @@ export async function linkedTexts(exchange: Exchange): Promise<Result<LinkedText
   const query = queryOf(exchange, [...LINKED, "decision"]);
   if (!query.ok) return query;
   const { decision, ...texts } = query.value;
-  const issues = [...tooLong(texts), ...unlike(query.value)];
+  const issues = [...tooLong(texts), ...linkIssues(query.value)];
   if (issues.length > 0) return queryProblem(issues);
   const snapshot = decision === undefined ? ok(texts.snapshot ?? "") : await snapshotOf(exchange, decision);
   if (!snapshot.ok) return snapshot;
@@ -76,7 +76,7 @@ function tooLong(texts: Partial<Record<Linked, string>>): readonly InputIssue[] 
 }
 
 const WORDS = { as: ["patch", "whole"], cgroup: ["1", "2"] } as const;
-function unlike(given: Partial<Record<Linked | "decision", string>>): readonly InputIssue[] {
+function linkIssues(given: Partial<Record<Linked | "decision", string>>): readonly InputIssue[] {
   const issues: InputIssue[] = [];
   for (const [name, words] of Object.entries(WORDS) as [keyof typeof WORDS, readonly string[]][]) {
     const text = given[name] ?? "";
@@ -107,7 +107,7 @@ export interface Change {
     /** The written configuration; null: there are only the fields beside it. */
     readonly source: InputDocument | null;
     /** The fields beside it that have a value, which override what is written. */
-    readonly fields: readonly HandyField[];
+    readonly fields: readonly SingleField[];
   } | null;
   /** The kubelet's version after the change; null: as it is. */
   readonly kubelet: string | null;
@@ -131,7 +131,7 @@ export function readChange({ texts }: FormValues, before: Profile): ReadChange {
   const at = (field: TextField, found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
   };
-  const handy = handyPatch(texts, at);
+  const handy = singleFieldPatch(texts, at);
   const written = readWritten(texts, at);
   const kubelet = kubeletOf(texts, at);
   const posted = written?.value;
@@ -156,7 +156,7 @@ export function readChange({ texts }: FormValues, before: Profile): ReadChange {
   return {
     change: {
       configuration:
-        value === undefined ? null : { as, value, source: written, fields: Object.keys(handy) as HandyField[] },
+        value === undefined ? null : { as, value, source: written, fields: Object.keys(handy) as SingleField[] },
       kubelet,
       pod: podOf(texts, at),
       resize: resizeOf(texts, at),
@@ -253,10 +253,10 @@ function resizeOf({ resize }: FormValues["texts"], report: ReportFaults): Change
 const MAPS = ["kubeReserved", "systemReserved", "evictionHard"] as const;
 const COUNTS = ["maxPods", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent"] as const;
 const POLICIES = ["cpuManagerPolicy", "topologyManagerPolicy"] as const;
-type HandyField = (typeof MAPS)[number] | (typeof COUNTS)[number] | (typeof POLICIES)[number];
+type SingleField = (typeof MAPS)[number] | (typeof COUNTS)[number] | (typeof POLICIES)[number];
 
 /** The contents of the single fields as a merge patch. */
-function handyPatch(texts: FormValues["texts"], report: ReportFaults): Fields {
+function singleFieldPatch(texts: FormValues["texts"], report: ReportFaults): Fields {
   const patch: Record<string, unknown> = {};
   for (const field of MAPS) {
     const pairs = texts[field]

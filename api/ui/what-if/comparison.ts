@@ -25,7 +25,7 @@ import { all, type Html, prose } from "../page.ts";
 import {
   type Assembled,
   assemble,
-  type Checked,
+  type CheckedSnapshot,
   checked,
   type Plan,
   type PodAsk,
@@ -80,7 +80,7 @@ export function beforeOf(
   const ofFiles = files.map(recognise);
   const pasted = texts.paste.trim() === "" ? null : recognise({ name: "the text", text: texts.paste });
   report("paste", pasted?.faults ?? []);
-  const put = (ofOthers: readonly Part[]) => putTogether(stored, known, [...ofOthers, ...(pasted?.parts ?? [])], texts);
+  const put = (ofOthers: readonly Part[]) => nodeOfParts(stored, known, [...ofOthers, ...(pasted?.parts ?? [])], texts);
   const ofAll = ofFiles.flatMap((each) => each.parts);
   const whole = put(ofAll);
   const fileParts = ofAll.filter(({ source }) => !whole.checked.wrong.has(source));
@@ -126,14 +126,14 @@ const passedOver = (field: FormFault["field"], all: readonly string[]): readonly
   all.map((text) => ({ field, text }));
 
 /** The node that these parts describe, and their faults. */
-function putTogether(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: FormValues["texts"]) {
+function nodeOfParts(stored: Fields | null, known: Fields | null, parts: readonly Part[], texts: FormValues["texts"]) {
   const isWhole = parts.some(({ part }) => part === "snapshot");
   const base = merged(isWhole ? {} : stored, known);
   const settled = resolveEmptyList(base, parts);
   const assembled = assemble(base, settled.parts);
   const chosen = withChoices(assembled.input, texts);
   const isNothing = Object.keys(chosen.input).length === 0;
-  const found: Checked = isNothing
+  const found: CheckedSnapshot = isNothing
     ? { snapshot: null, faults: [], wrong: new Set(), kept: null }
     : checked({ ...assembled, input: chosen.input });
   return { settled, assembled, chosen, isNothing, isWhole, checked: found };
@@ -159,14 +159,14 @@ function keptOf(known: Fields, parts: readonly Part[]): { readonly kept: string;
   return text.length > MAX_KEPT ? { kept: "", lost: text.length } : { kept: text, lost: 0 };
 }
 
-interface Chosen {
+interface ChosenInput {
   readonly input: Fields;
   readonly assumed: readonly string[];
   readonly faults: readonly string[];
 }
 
 /** The chosen machine and cgroup version, which no output of kubectl contains. */
-function withChoices(input: Fields, { machine, cgroup }: FormValues["texts"]): Chosen {
+function withChoices(input: Fields, { machine, cgroup }: FormValues["texts"]): ChosenInput {
   const named = machine === "" ? undefined : machineNamed(machine);
   const faults = machine !== "" && named === undefined ? [`there is no machine \`${machine.slice(0, 60)}\``] : [];
   const all = named === undefined ? input : { ...input, machine: named };
@@ -227,14 +227,14 @@ const chip = ({ kind, state }: Plan): Html | Promise<Html> =>
 function changes({ configurations, findings, kubelets, pod, resized, removed, assumed, notes }: Comparison): Piece {
   const fields = differences(...configurations);
   const [from, to] = kubelets;
-  const told = [
+  const items = [
     ...(from === to ? [] : [html`<li>the kubelet becomes <strong>${to}</strong>, from ${from}</li>`]),
     ...(pod === null ? [] : [html`<li>pod <strong>${pod}</strong> is asked about</li>`]),
     ...(resized === null ? [] : [html`<li>pod <strong>${resized}</strong> is to have other resources</li>`]),
     ...removed.map((name) => html`<li>pod <strong>${name}</strong> goes</li>`),
   ];
-  const isNothing = fields.length + told.length === 0;
-  return html`${told.length === 0 ? "" : html`<ul>${all(told)}</ul>`}
+  const isNothing = fields.length + items.length === 0;
+  return html`${items.length === 0 ? "" : html`<ul>${all(items)}</ul>`}
 ${isNothing ? html`<p class="note warn">Nothing was changed: these are the decisions as they are.</p>` : ""}
 ${fields.length === 0 ? "" : fieldTable(fields)}
 ${all(findings.map(finding))}

@@ -87,7 +87,7 @@ export interface Part {
   /** Its place in the document. */
   readonly base: Path;
 }
-interface Recognised {
+interface RecognisedDocuments {
   readonly parts: readonly Part[];
   /** The inputs that cannot be read, each with its place. */
   readonly faults: readonly string[];
@@ -95,7 +95,7 @@ interface Recognised {
   readonly passed: readonly string[];
 }
 /** The content of one document. */
-type Found = { readonly parts: readonly Part[]; readonly passed?: string } | { readonly fault: string };
+type DocumentContent = { readonly parts: readonly Part[]; readonly passed?: string } | { readonly fault: string };
 
 /** The kubelet's files that decisions read as text; they are recognised even if truncated. */
 const STATE_FILES: Readonly<Record<string, PartOption>> = {
@@ -112,7 +112,7 @@ const TABLE =
 const AS_JSON = "give what the same command prints with `-o json`";
 
 /** Everything in a text that describes a node, recognised by its content. */
-export function recognise(given: FormText): Recognised {
+export function recognise(given: FormText): RecognisedDocuments {
   if (TABLE.test(given.text))
     return {
       parts: [],
@@ -157,7 +157,7 @@ function placeText(source: InputDocument): string {
 const STATES: ReadonlySet<PartOption> = new Set(Object.values(STATE_FILES));
 
 /** The parts of one document. `text`: the document's own text, for state files. */
-function partsOf(source: InputDocument, text: string | null): Found {
+function partsOf(source: InputDocument, text: string | null): DocumentContent {
   const { value } = source;
   const form = formOf(value);
   const part = (name: PartName, posted: unknown = value, base: Path = []): Part => ({
@@ -195,7 +195,7 @@ const isPartOfConfiguration = (value: unknown): boolean =>
   PROFILES.some(({ fieldNames }) => Object.keys(fieldsOf(value)).some((name) => fieldNames.get("")?.includes(name)));
 
 /** `kubectl get -o json` prints a List of whatever was requested. */
-function listParts(source: InputDocument): Found {
+function listParts(source: InputDocument): DocumentContent {
   const { kind: listKind, items } = fieldsOf(source.value);
   const list = Array.isArray(items) ? (items as readonly unknown[]) : [];
   if (list.length === 0) return emptyList(source, listKind);
@@ -215,8 +215,8 @@ function listParts(source: InputDocument): Found {
 }
 
 /** An empty list shows at most by its kind which objects there are none of. */
-function emptyList(source: InputDocument, kind: unknown): Found {
-  const none = (posted: symbol): Found => ({ parts: [{ part: "pods", posted, source, base: [] }] });
+function emptyList(source: InputDocument, kind: unknown): DocumentContent {
+  const none = (posted: symbol): DocumentContent => ({ parts: [{ part: "pods", posted, source, base: [] }] });
   // a list from crictl has no kind; lists from kubectl and the kubelet have one
   if (kind === undefined) return { parts: [{ part: "sandboxes", posted: source.value, source, base: ["items"] }] };
   if (kind === "NodeList") return { fault: "a list without a node" };

@@ -278,7 +278,7 @@ export async function postWhatIf(exchange: Exchange): Promise<Result<Reply, Prob
   return shown(exchange, { given: given.value, stored: null, faults: [{ field, text: detail }], isAsked: true });
 }
 
-interface Showing {
+interface WhatIfView {
   readonly given: FormValues;
   readonly stored: StoredBase | null;
   readonly faults: readonly FormFault[];
@@ -290,7 +290,7 @@ interface Showing {
 
 async function shown(
   exchange: Exchange,
-  { given, stored, faults: first, isAsked = false, faultStatus = 422 }: Showing,
+  { given, stored, faults: first, isAsked = false, faultStatus = 422 }: WhatIfView,
 ): Promise<Result<Reply, Problem>> {
   const before = beforeOf(given, stored?.input ?? null, exchange.deps.now());
   const change = readChange(given, profileIn(before.snapshot ?? undefined));

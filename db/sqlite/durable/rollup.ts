@@ -7,27 +7,27 @@ const ROWS = 500;
 const MARGIN_MS = 60_000;
 
 /** How much of an object's history is in the fleet's database. */
-interface RolledUp {
+interface RollupState {
   /** The last decision that was sent. */
   readonly seq: number;
   /** The time of the last roll-up: later counts and reports are sent the next time. */
   readonly atMs: number;
 }
 const KEY = "told";
-const rolledUp = ({ kv }: DurableObjectStorage): RolledUp => kv.get<RolledUp>(KEY) ?? { seq: 0, atMs: 0 };
+const rollupState = ({ kv }: DurableObjectStorage): RollupState => kv.get<RollupState>(KEY) ?? { seq: 0, atMs: 0 };
 
 const newestOf = ({ sql }: DurableObjectStorage): number =>
   sql.exec<{ newest: number | null }>("SELECT max(seq) AS newest FROM decisions").one().newest ?? 0;
 
 /** Called after rows were removed, since their numbers may be reused. */
 export function afterRemovals(storage: DurableObjectStorage): void {
-  const { seq, atMs } = rolledUp(storage);
-  storage.kv.put<RolledUp>(KEY, { seq: Math.min(seq, newestOf(storage)), atMs });
+  const { seq, atMs } = rollupState(storage);
+  storage.kv.put<RollupState>(KEY, { seq: Math.min(seq, newestOf(storage)), atMs });
 }
 
 /** When the object last sent a roll-up (0: never), and whether it has made a different decision since. */
 export function sinceRollup(storage: DurableObjectStorage): { readonly atMs: number; readonly hasDecided: boolean } {
-  const { seq, atMs } = rolledUp(storage);
+  const { seq, atMs } = rollupState(storage);
   return { atMs, hasDecided: newestOf(storage) > seq };
 }
 
@@ -86,11 +86,11 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
   {
     read: `SELECT node, kind, decision_id, summary FROM latest WHERE summary IS NOT NULL AND decided_at_ms >= ? LIMIT ${ROWS}`,
     from: [sinceMs],
-    write: `UPDATE latest SET summary = told.summary FROM (SELECT ${["node", "kind", "decision_id", "summary"]
+    write: `UPDATE latest SET summary = reported.summary FROM (SELECT ${["node", "kind", "decision_id", "summary"]
       .map((name) => `json_extract(value, '$.${name}') AS ${name}`)
-      .join(", ")} FROM json_each(?)) AS told
-      WHERE (latest.node, latest.kind, latest.decision_id) = (told.node, told.kind, told.decision_id)
-      AND latest.summary IS NOT told.summary`,
+      .join(", ")} FROM json_each(?)) AS reported
+      WHERE (latest.node, latest.kind, latest.decision_id) = (reported.node, reported.kind, reported.decision_id)
+      AND latest.summary IS NOT reported.summary`,
   },
 ];
 
@@ -99,7 +99,7 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
  * time. `isDone`: nothing is left. Throws D1's errors, after which nothing counts as sent.
  */
 export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, nowMs: number): Promise<boolean> {
-  const last = rolledUp(storage);
+  const last = rollupState(storage);
   const found = partsOf(last.seq, last.atMs - MARGIN_MS).map(({ read, from, write }) => ({
     rows: storage.sql.exec(read, ...from).toArray(),
     write,
@@ -111,6 +111,6 @@ export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, n
   const isDone = decisions === undefined || decisions.rows.length < ROWS;
   const seq = Number(decisions?.rows.at(-1)?.["seq"] ?? last.seq);
   // counts of unsent decisions are sent together with them
-  storage.kv.put<RolledUp>(KEY, { seq, atMs: isDone ? nowMs : last.atMs });
+  storage.kv.put<RollupState>(KEY, { seq, atMs: isDone ? nowMs : last.atMs });
   return isDone;
 }

@@ -49,7 +49,7 @@ export async function backupFile(
     });
     const sound = checkHistory(part);
     if (!sound.ok) return sound;
-    settle(part, to);
+    publishFile(part, to);
     onProgress(1);
     return ok(null);
   } catch (error) {
@@ -90,7 +90,7 @@ export async function restoreFile(
       if (!alone.ok) return alone;
       linkSync(file, kept);
     } else removeDatabase(file);
-    settle(part, file);
+    publishFile(part, file);
     return ok(null);
   } catch (error) {
     return explained(error, `cannot restore ${from} to ${file}`);
@@ -131,7 +131,7 @@ function gather(file: string): Result<null, StoreFailure> {
 }
 
 /** Names a finished file, and returns when both the file and its name are on the disk. */
-function settle(part: string, file: string): void {
+function publishFile(part: string, file: string): void {
   sync(part);
   renameSync(part, file);
   sync(dirname(file));

@@ -16,7 +16,7 @@ import { type Migration, readMigrations } from "../../migrations.ts";
 import type { Database, Driver, Outcome, Statement } from "../../sql/driver.ts";
 import { createStore } from "../../sql/history.ts";
 import * as schema from "../../sql/schema.ts";
-import type { Store, Vacuumed } from "../../store.ts";
+import type { Store, VacuumResult } from "../../store.ts";
 import { CREATE_TABLE, failureOf, sqlite } from "../dialect.ts";
 
 /** The number of pages that one transaction moves into free space: a few milliseconds. */
@@ -35,7 +35,7 @@ const canShrink = (client: Sqlite.Database): boolean => number(client, "auto_vac
  * Returns free space of the file to the file system, except what will probably be used again, in slices between which others
  * can work. Ends early if another process writes.
  */
-async function vacuum(client: Sqlite.Database): Promise<Vacuumed> {
+async function vacuum(client: Sqlite.Database): Promise<VacuumResult> {
   const pageBytes = number(client, "page_size");
   const free = (): number => number(client, "freelist_count");
   const surplus = (): number => free() - Math.max(FEW_PAGES, number(client, "page_count") * FREE_SHARE);
@@ -292,7 +292,7 @@ export function storeOver(client: Sqlite.Database): Store {
 }
 
 /** The sizes of a file before and after `compactFile`, in bytes. */
-export interface Compacted {
+export interface CompactResult {
   readonly before: number;
   readonly after: number;
 }
@@ -301,7 +301,7 @@ export interface Compacted {
  * Rewrites the database file without free space, and so that it can return free space from now on. Others cannot write
  * meanwhile, and the disk needs twice the space; a crash leaves the file unchanged.
  */
-export function compactFile(file: string): Result<Compacted, StoreFailure> {
+export function compactFile(file: string): Result<CompactResult, StoreFailure> {
   let client: Sqlite.Database | undefined;
   try {
     const before = statSync(file).size;

@@ -4,7 +4,7 @@ import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { CONTRACT } from "../cgroups/contract.ts";
 import { removeAll } from "../cgroups/contract-kit.ts";
-import { BOOT, hierarchyOver, ROOT, simulated } from "../cgroups/grounds.ts";
+import { BOOT, hierarchyOver, ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 
 interface Opened {

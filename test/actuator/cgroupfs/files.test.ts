@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CgroupFs, openCgroupFs } from "../../../actuator/cgroupfs/files.ts";
-import { ROOT } from "../cgroups/grounds.ts";
+import { ROOT } from "../cgroups/hierarchy-kit.ts";
 import { type TempTree, tempTree } from "../cgroups/temp-tree.ts";
 
 let tree: TempTree;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parseMounts } from "../../../actuator/cgroupfs/files.ts";
 import { chooseHierarchy, openHierarchy } from "../../../actuator/cgroupfs/open.ts";
-import { ROOT, simulated } from "../cgroups/grounds.ts";
+import { ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { SimKernel } from "../cgroups/sim-kernel.ts";
 import { v2Rules } from "../cgroups/sim-v2.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";

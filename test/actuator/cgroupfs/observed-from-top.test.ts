@@ -5,7 +5,7 @@ import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
 import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { CPU_RULES } from "../../../actuator/pass/loop.ts";
 import { findDrift } from "../../../actuator/plan/drift.ts";
-import { BOOT, ROOT } from "../cgroups/grounds.ts";
+import { BOOT, ROOT } from "../cgroups/hierarchy-kit.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 
 describe.each([1, 2] as const)("cgroup v%i, observed from the top", (version) => {

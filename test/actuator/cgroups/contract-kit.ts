@@ -11,7 +11,7 @@ import { planWrites } from "../../../actuator/plan/plan.ts";
 import type { WritePlan } from "../../../actuator/plan/step.ts";
 import type { CgroupsDecision } from "../../../api/model/cgroups.ts";
 
-export interface Ground {
+export interface ContractFixture {
   readonly hierarchy: Hierarchy;
   readonly bootId: string;
   readonly pageSize: number;
@@ -19,18 +19,22 @@ export interface Ground {
 
 export interface Check {
   readonly name: string;
-  run(ground: Ground): Promise<void>;
+  run(ground: ContractFixture): Promise<void>;
 }
 
 const OPTIONS = { removeOrphans: true, containers: "create" } as const;
 
-export function planFor(ground: Ground, decision: CgroupsDecision): WritePlan {
+export function planFor(ground: ContractFixture, decision: CgroupsDecision): WritePlan {
   const planned = planWrites(decision, observeCgroups(ground.hierarchy, ground), OPTIONS);
   assert.ok(planned.ok, planned.ok ? "" : planned.error.message);
   return planned.value;
 }
 
-export async function applyTo(ground: Ground, decision: CgroupsDecision, journal: Journal): Promise<ApplyReport> {
+export async function applyTo(
+  ground: ContractFixture,
+  decision: CgroupsDecision,
+  journal: Journal,
+): Promise<ApplyReport> {
   const { hierarchy, bootId } = ground;
   const plan = planFor(ground, decision);
   return applyPlan({ plan, hierarchy, journal, decisionId: "d", bootId, dryRun: false });
@@ -59,7 +63,7 @@ export function assertAllApplied(report: ApplyReport): void {
 }
 
 /** Everything the ground supports of a decision is in the files; answers how many files that were. */
-export function assertHeld(ground: Ground, decision: CgroupsDecision): number {
+export function assertHeld(ground: ContractFixture, decision: CgroupsDecision): number {
   const plan = planFor(ground, decision);
   assert.deepEqual(plan.steps, [], "planned again, there must be nothing left to do");
   let held = 0;
@@ -102,14 +106,19 @@ export function stopping(hierarchy: Hierarchy, after: number, stop: () => Promis
 }
 
 /** Applies through a hierarchy that fails for good after some changes, as if the process were gone. */
-export async function cutShort(ground: Ground, decision: CgroupsDecision, file: string, after: number): Promise<void> {
+export async function cutShort(
+  ground: ContractFixture,
+  decision: CgroupsDecision,
+  file: string,
+  after: number,
+): Promise<void> {
   const hierarchy = stopping(ground.hierarchy, after, () => Promise.reject(new InterruptedPass()));
   const applied = applyTo({ ...ground, hierarchy }, decision, reopen(file, ground.bootId));
   await assert.rejects(applied, InterruptedPass);
 }
 
 /** All settable values, without what tells one directory from its successor. */
-export function values(ground: Ground): unknown {
+export function values(ground: ContractFixture): unknown {
   const { cgroups } = observeCgroups(ground.hierarchy, ground);
   return Object.values(cgroups).map(({ path, files, lacks }) => ({ path, files, lacks }));
 }

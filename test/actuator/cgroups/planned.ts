@@ -3,15 +3,15 @@ import { type PlanOptions, planWrites } from "../../../actuator/plan/plan.ts";
 import type { CgroupState } from "../../../actuator/plan/state.ts";
 import { describeStep, type WritePlan } from "../../../actuator/plan/step.ts";
 import type { CgroupsDecision } from "../../../api/model/cgroups.ts";
+import type { SimulatedHierarchy } from "./apply-kit.ts";
 import { cgroup, decide } from "./decisions.ts";
-import { BOOT, simulated } from "./grounds.ts";
-import type { World } from "./world.ts";
+import { BOOT, simulated } from "./hierarchy-kit.ts";
 
 export type Tree = Readonly<Record<string, Readonly<Record<string, string>>>>;
 export const OPTIONS: PlanOptions = { removeOrphans: false, containers: "create" };
 
 /** A world with these cgroups and values in it, parents first. */
-export async function worldWith(version: 1 | 2, tree: Tree): Promise<World> {
+export async function worldWith(version: 1 | 2, tree: Tree): Promise<SimulatedHierarchy> {
   const world = simulated(version);
   const { hierarchy } = world;
   const all: Tree = { "/": {}, ...tree };
@@ -33,7 +33,7 @@ export const treeOf = (version: 1 | 2, tree: Tree, driver: "cgroupfs" | "systemd
     driver,
   );
 
-export const stateOf = ({ hierarchy }: World): CgroupState => observeCgroups(hierarchy, BOOT);
+export const stateOf = ({ hierarchy }: SimulatedHierarchy): CgroupState => observeCgroups(hierarchy, BOOT);
 
 export function planned(decision: CgroupsDecision, state: CgroupState, options = OPTIONS): WritePlan {
   const answer = planWrites(decision, state, options);

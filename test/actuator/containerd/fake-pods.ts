@@ -28,7 +28,7 @@ export interface FakeContainer {
   readonly reason?: string;
   readonly labels?: TextMap;
 }
-type Told = Container & ContainerStatus;
+type ContainerWithStatus = Container & ContainerStatus;
 const nanos = (ms: number): string => (ms === 0 ? "0" : `${ms}000000`);
 
 /** Sandboxes and containers that a test puts there; lists and statuses tell of them, and what was asked is counted. */
@@ -40,7 +40,7 @@ export class PodsOfFake {
   /** Runs before each status is told. */
   before: (() => void) | undefined;
   private sandboxes: SandboxStatus[] = [];
-  private containers: Told[] = [];
+  private containers: ContainerWithStatus[] = [];
 
   readonly connection: Connection = {
     ...fakeConnection({}),
@@ -113,7 +113,8 @@ export class PodsOfFake {
     if (method === "ListPodSandbox") return { items: [...this.sandboxes] };
     if (method === "ListContainers") return { containers: [...this.containers] };
     this.before?.();
-    const all: readonly (SandboxStatus | Told)[] = method === "PodSandboxStatus" ? this.sandboxes : this.containers;
+    const all: readonly (SandboxStatus | ContainerWithStatus)[] =
+      method === "PodSandboxStatus" ? this.sandboxes : this.containers;
     return { status: all.find((one) => one.id === id) ?? null };
   }
 }

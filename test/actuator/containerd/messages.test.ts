@@ -256,9 +256,10 @@ describe("nothing of a message is lost on the wire", () => {
   });
   test("what was not told is empty, and a message that was not told is null", () => {
     const method = asTheClient.get("ImageStatus") as Loaded;
-    const told = (image: object) => method.responseDeserialize(method.responseSerialize({ image })) as { image: Image };
-    expect(told({ id: "a" }).image).toMatchObject({ uid: null, username: "", repoTags: [], size: "0" });
+    const reportOf = (image: object) =>
+      method.responseDeserialize(method.responseSerialize({ image })) as { image: Image };
+    expect(reportOf({ id: "a" }).image).toMatchObject({ uid: null, username: "", repoTags: [], size: "0" });
     // the number of root is told, and is not the same as none
-    expect(told({ uid: { value: 0 } }).image.uid).toEqual({ value: "0" });
+    expect(reportOf({ uid: { value: 0 } }).image.uid).toEqual({ value: "0" });
   });
 });

@@ -282,8 +282,8 @@ describe("calls", () => {
       { uid: null, username: "", size: "9" },
       { user: null, sizeBytes: 9 },
     ],
-  ])("an image %j", async (told, expected) => {
-    const { runtime } = over(null, { image: { id: "sha256:a", ...told } });
+  ])("an image %j", async (reported, expected) => {
+    const { runtime } = over(null, { image: { id: "sha256:a", ...reported } });
     expect(await must(runtime.image("a"))).toEqual({ id: "sha256:a", ...expected });
   });
   test("an image that is not there", async () => {

@@ -95,11 +95,11 @@ test.each([
   ['{\n "mode": "observe",\n "mode": "enforce"\n}', /actuator\.yaml:3:2: has the key `mode` twice/],
   ["mode: observe\n---\nmode: enforce", /actuator\.yaml:3:1: a second document/],
   ["- mode: observe", /actuator\.yaml:1:1: must be settings such as/],
-])("a file that holds no settings is told with its place: %j", async (content, told) => {
+])("a file that holds no settings is told with its place: %j", async (content, pattern) => {
   const file = join(scratch({}), "actuator.yaml");
   writeFileSync(file, content);
   const read = await readSettingsFile(file);
-  expect(read.ok ? "" : read.error.join("\n")).toMatch(told);
+  expect(read.ok ? "" : read.error.join("\n")).toMatch(pattern);
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PluginTimeouts } from "../../../actuator/deviceplugin/endpoint.ts";
 import { faultText } from "../../../actuator/deviceplugin/fault.ts";
-import { ground, QUICK } from "./ground.ts";
+import { hostFixture, QUICK } from "./host-kit.ts";
 import { healthy, type PluginScript, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -12,7 +12,7 @@ const QUESTION = { available: ["a", "b", "c"], mustInclude: ["a"], size: 2 };
 
 /** A registered plugin with three devices, and a good one beside it. */
 async function withPlugin(script: Partial<PluginScript>, timeouts: Partial<PluginTimeouts> = {}) {
-  const all = await ground({ timeouts });
+  const all = await hostFixture({ timeouts });
   const gpu = all.plugin({ resource: GPU, devices: healthy("a", "b", "c"), ...script });
   await gpu.start();
   const other = all.plugin({ resource: "example.com/other", devices: healthy("x") });

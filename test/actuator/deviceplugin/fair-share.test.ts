@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { droppedFor, roomFor, stoppedFor } from "../../../actuator/deviceplugin/known-plugins.ts";
+import { droppedFor, listSizeLimit, stoppedFor } from "../../../actuator/deviceplugin/known-plugins.ts";
 import type { Plugins } from "../../../actuator/deviceplugin/plugins.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { afterEvent, NO_PLUGINS } from "./after-event.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const options = { preStartRequired: false, getPreferredAllocationAvailable: false };
@@ -31,39 +31,39 @@ const many = (n: number, each: number) => Object.fromEntries(Array.from({ length
 
 describe("room for a list", () => {
   test("is all that the others leave, and half of what those before leave in any case", () => {
-    expect(roomFor("a/new", plugins({ "a/new": NEW }), nobody)).toBe(20_000);
-    expect(roomFor("a/new", plugins({ "a/a": 100, "a/new": 7 }), nobody)).toBe(19_900);
+    expect(listSizeLimit("a/new", plugins({ "a/new": NEW }), nobody)).toBe(20_000);
+    expect(listSizeLimit("a/new", plugins({ "a/a": 100, "a/new": 7 }), nobody)).toBe(19_900);
     const greedy = plugins({ "a/a": 19_990, "a/new": NEW });
-    expect(roomFor("a/new", greedy, nobody)).toBe(5_000);
+    expect(listSizeLimit("a/new", greedy, nobody)).toBe(5_000);
     expect(stops("a/new", 10, greedy)).toEqual([]);
     expect(stops("a/new", 11, greedy)).toEqual(["a/a"]);
   });
   test("counts lists by their bytes where they take more than their number", () => {
     const long = { kind: "listed", resource: "a/long", generation: 1, size: 12_000, at: epochMs(1) } as const;
     const known = afterEvent(plugins({ "a/long": NEW, "a/new": NEW }), { ...long, devices: devices("a/long", 10) });
-    expect(roomFor("a/new", known, nobody)).toBe(8_000);
+    expect(listSizeLimit("a/new", known, nobody)).toBe(8_000);
     expect(stops("a/new", 8_001, known)).toEqual(["a/long"]);
     // the next list has usual ids
     const short = afterEvent(known, { ...long, size: 10, devices: devices("a/long", 10) });
-    expect(roomFor("a/new", short, nobody)).toBe(19_990);
+    expect(listSizeLimit("a/new", short, nobody)).toBe(19_990);
   });
   test("many small resources that come later take nothing from those that were there", () => {
     const before = { "a/large": 4_096 };
     const known = plugins({ ...before, ...many(40, 330), "m/new": NEW });
-    const room = roomFor("m/new", known, nobody);
+    const room = listSizeLimit("m/new", known, nobody);
     expect(stops("m/new", room, known)).toEqual([]);
     const full = plugins({ ...before, ...many(48, 330), "m/new": NEW });
-    expect(roomFor("m/new", full, nobody)).toBeLessThan(330);
-    for (let count = 1; count <= roomFor("m/new", full, nobody); count++)
+    expect(listSizeLimit("m/new", full, nobody)).toBeLessThan(330);
+    for (let count = 1; count <= listSizeLimit("m/new", full, nobody); count++)
       expect(stops("m/new", count, full)).not.toContain("a/large");
     // and it may grow, at the cost of the last that came
     expect(stops("a/large", 5_000, full)).toEqual(["m/47", "m/46", "m/45"]);
   });
   test("what pods hold devices of comes before all that came earlier", () => {
     const known = plugins({ ...many(60, 330), "a/large": NEW });
-    expect(roomFor("a/large", known, nobody)).toBeLessThan(330);
+    expect(listSizeLimit("a/large", known, nobody)).toBeLessThan(330);
     const isInUse = (resource: string) => resource === "a/large";
-    expect(roomFor("a/large", known, isInUse)).toBeGreaterThanOrEqual(10_000);
+    expect(listSizeLimit("a/large", known, isInUse)).toBeGreaterThanOrEqual(10_000);
     const stopped = stops("a/large", 4_096, known, isInUse);
     expect(stopped).toEqual(Array.from({ length: 12 }, (_, i) => `m/${59 - i}`));
     expect(60 * 330 - stopped.length * 330 + 4_096).toBeLessThanOrEqual(LIMITS.devices);
@@ -85,7 +85,7 @@ describe("room for a list", () => {
       const asks = ["a/new", "a/0"][next(2)] as string;
       const inUse = `a/${next(12)}`;
       const isInUse = (resource: string) => resource === inUse;
-      const room = roomFor(asks, known, isInUse);
+      const room = listSizeLimit(asks, known, isInUse);
       expect(room).toBeGreaterThanOrEqual(counts[asks] ?? 0);
       for (const count of [0, Math.floor(room / 2), room]) {
         const stopped = stops(asks, count, known, isInUse);
@@ -99,7 +99,7 @@ describe("room for a list", () => {
   });
   test("is not taken by plugins that have stopped: their lists give way, the longest first", () => {
     const known = plugins({ "a/dead": 19_000, "a/old": 900, "a/few": 50, "a/new": NEW }, ["a/dead", "a/old"]);
-    expect(roomFor("a/new", known, nobody)).toBe(19_950);
+    expect(listSizeLimit("a/new", known, nobody)).toBe(19_950);
     expect(droppedFor("a/new", 50, known)).toEqual([]);
     expect(droppedFor("a/new", 51, known).map(({ resource }) => resource)).toEqual(["a/dead"]);
     expect(droppedFor("a/new", 19_950, known).map(({ resource }) => resource)).toEqual(["a/dead", "a/old"]);
@@ -108,7 +108,7 @@ describe("room for a list", () => {
 
 describe("a greedy plugin", () => {
   test("is the one that stops, and is named; new plugins and such that grow get theirs", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const used = plugin({ resource: "example.com/used", devices: ids(4) });
     await used.start();
     const greedy = plugin({ resource: "example.com/greedy", devices: ids(19_990) });
@@ -138,7 +138,7 @@ describe("a greedy plugin", () => {
     expect(host.amounts().get("example.com/used")?.allocatable).toBe(11);
   });
   test("of many small resources pushes out nobody who was there, and none that is in use", async () => {
-    const { host, plugin, faults } = await ground({ isInUse: (resource) => resource === "example.com/used" });
+    const { host, plugin, faults } = await hostFixture({ isInUse: (resource) => resource === "example.com/used" });
     await plugin({ resource: "example.com/large", devices: ids(6_000) }).start();
     for (let i = 0; i < 12; i++) await plugin({ resource: `example.org/m${i}`, devices: ids(1_200) }).start();
     await until(
@@ -155,7 +155,7 @@ describe("a greedy plugin", () => {
     expect(new Set(faults.map(({ resource }) => resource.split("/")[0]))).toEqual(new Set(["example.org"]));
   });
   test("that is dead takes no room", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const dead = plugin({ resource: "example.com/dead", devices: ids(19_990) });
     await dead.start();
     await until(host.devices, (d) => d.length === 19_990);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { devicePlugins, devices } from "../../../api/model/machine.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -10,7 +10,7 @@ const PATIENT = { dialMs: 20_000 };
 
 describe("a plugin that registers", () => {
   test("its devices, options and amounts are there, in the snapshot's form", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const topology = { nodes: [{ ID: 1 }, { ID: 0 }] };
     const list = [{ ID: "a", health: "Healthy", topology }, ...healthy("b"), { ID: "c", health: "Unhealthy" }];
     await plugin({ resource: GPU, devices: list, options: { preStartRequired: true } }).start();
@@ -29,7 +29,7 @@ describe("a plugin that registers", () => {
   });
 
   test("a list replaces the one before, an empty one too; listeners hear of changes only", async () => {
-    const { host, plugin } = await ground();
+    const { host, plugin } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 2);
@@ -50,7 +50,7 @@ describe("a plugin that registers", () => {
   });
 
   test("its stream's end makes all unhealthy; after the grace nothing of it is left but its name", async () => {
-    const { host, plugin } = await ground({ graceMs: 2_000 });
+    const { host, plugin } = await hostFixture({ graceMs: 2_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 2);
@@ -65,7 +65,7 @@ describe("a plugin that registers", () => {
   });
 
   test("a stream that ends while the plugin lives on is opened again", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);
@@ -77,7 +77,7 @@ describe("a plugin that registers", () => {
   });
 
   test("that registers again replaces the old one, whose end touches nothing", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const old = plugin({ resource: GPU, devices: healthy("a"), name: "old.sock" });
     await old.start();
     await until(host.devices, (d) => d.length === 1);
@@ -96,7 +96,7 @@ describe("a plugin that registers", () => {
   });
 
   test("of two registrations at a time the later one stays, whichever answers first", async () => {
-    const { host, plugin } = await ground({ timeouts: PATIENT });
+    const { host, plugin } = await hostFixture({ timeouts: PATIENT });
     const slow = plugin({ resource: GPU, devices: healthy("slow"), name: "slow.sock" });
     const registered = slow.register().catch((error: Error) => error.message);
     await sleep(200);
@@ -108,7 +108,7 @@ describe("a plugin that registers", () => {
   });
 
   test("before it serves is waited for", async () => {
-    const { host, plugin } = await ground({ timeouts: PATIENT });
+    const { host, plugin } = await hostFixture({ timeouts: PATIENT });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     const registered = gpu.register();
     await sleep(300);
@@ -125,13 +125,13 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     return () => clearInterval(ends);
   };
   test("is removed when its grace is over, which counts from the first end; little is told of it", async () => {
-    const { host, plugin } = await ground({ graceMs: 12_000, livesMs: 60_000 });
+    const { host, plugin } = await hostFixture({ graceMs: 12_000, livesMs: 60_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
-    const told: string[] = [];
+    const messages: string[] = [];
     host.onChange(() => {
       const [state] = host.states();
       const line = `${state?.generation} ${state?.state}`;
-      if (told.at(-1) !== line) told.push(line);
+      if (messages.at(-1) !== line) messages.push(line);
     });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);
@@ -141,11 +141,11 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     await until(host.states, ([state]) => state?.state === "removed");
     // told of at the end of that turn
     await until(
-      () => told.at(-1),
+      () => messages.at(-1),
       (line) => line === "2 removed",
     );
-    expect(told.slice(-2)).toEqual(["2 stopped", "2 removed"]);
-    expect(new Set(told.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
+    expect(messages.slice(-2)).toEqual(["2 stopped", "2 removed"]);
+    expect(new Set(messages.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
     expect(first?.stoppedAt).toBeDefined();
     expect(host.states()[0]?.stoppedAt).toBe(first?.stoppedAt);
     // it was tried more often than is told
@@ -154,7 +154,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
   });
   test("and registers each time is removed as well, at its first end after the grace", async () => {
-    const { host, plugin } = await ground({ graceMs: 1_000, livesMs: 60_000 });
+    const { host, plugin } = await hostFixture({ graceMs: 1_000, livesMs: 60_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);
@@ -168,7 +168,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
   });
   test("and is mended is back once its stream has lived for a while, and has a new grace then", async () => {
-    const { host, plugin } = await ground({ graceMs: 60_000, livesMs: 500 });
+    const { host, plugin } = await hostFixture({ graceMs: 60_000, livesMs: 500 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);
@@ -216,7 +216,7 @@ describe("what is refused", () => {
     ["an endpoint that nobody listens on", { endpoint: "nobody.sock" }, "failed to dial device plugin: "],
   ] as const;
   test.each(refusals)("%s", async (_name, request, message) => {
-    const { host, plugin, faults, dir } = await ground();
+    const { host, plugin, faults, dir } = await hostFixture();
     await plugin({ resource: "example.com/other", devices: healthy("x") }).start();
     await until(host.devices, (d) => d.length === 1);
     const all = { version: "v1beta1", endpoint: "gpu.sock", resourceName: GPU, ...request };

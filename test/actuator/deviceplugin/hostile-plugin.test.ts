@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 import { data, frame, framesIn, PREFACE, plain, SETTINGS } from "../grpc/http2.ts";
-import { type Ground, ground, QUICK } from "./ground.ts";
+import { type HostFixture, hostFixture, QUICK } from "./host-kit.ts";
 import { healthy, register, until } from "./node-plugin.ts";
 
 const BAD = "example.com/bad";
@@ -25,16 +25,16 @@ async function listen(dir: string, onSocket: (socket: Socket) => void): Promise<
   });
   return server;
 }
-const registerBad = ({ dir }: Ground): Promise<void> =>
+const registerBad = ({ dir }: HostFixture): Promise<void> =>
   register(join(dir, "kubelet.sock"), { version: "v1beta1", endpoint: "bad.sock", resourceName: BAD });
 
-async function withGood(): Promise<Ground> {
-  const all = await ground({ timeouts: { dialMs: QUICK.dialMs, optionsMs: QUICK.optionsMs } });
+async function withGood(): Promise<HostFixture> {
+  const all = await hostFixture({ timeouts: { dialMs: QUICK.dialMs, optionsMs: QUICK.optionsMs } });
   await all.plugin({ resource: GOOD, devices: healthy("x") }).start();
   await until(all.host.devices, (d) => d.length === 1);
   return all;
 }
-async function goodGoesOn({ host, faults }: Ground): Promise<void> {
+async function goodGoesOn({ host, faults }: HostFixture): Promise<void> {
   expect(await host.allocate(GOOD, ["x"])).toMatchObject({ ok: true });
   expect(host.amounts().get(GOOD)).toEqual({ capacity: 1, allocatable: 1 });
   expect(faults.filter(({ resource }) => resource === GOOD)).toEqual([]);

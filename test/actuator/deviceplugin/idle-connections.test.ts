@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { rawConnection } from "../grpc/http2.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -22,7 +22,7 @@ async function idle(path: string, most: number): Promise<readonly Socket[]> {
 }
 
 test("connections that say nothing make room for plugins that register, and that is told once", async () => {
-  const { host, plugin, faults } = await ground();
+  const { host, plugin, faults } = await hostFixture();
   const sockets = await idle(host.socketPath, 300);
   await plugin({ resource: GPU, devices: healthy("a") }).start();
   await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
@@ -44,7 +44,7 @@ test("connections that say nothing make room for plugins that register, and that
 });
 
 test("a registration that waits for its plugin is not closed for them", { timeout: 60_000 }, async () => {
-  const { host, plugin } = await ground({ timeouts: { dialMs: 30_000 } });
+  const { host, plugin } = await hostFixture({ timeouts: { dialMs: 30_000 } });
   const gpu = plugin({ resource: GPU, devices: healthy("a") });
   let ended: string | undefined;
   const registered = gpu.register().then(

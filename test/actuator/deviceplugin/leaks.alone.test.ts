@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, type NodePlugin, until } from "./node-plugin.ts";
 
 const PLUGINS = 8;
@@ -46,7 +46,7 @@ const comesDownTo = (files: number, set: number): Promise<unknown> =>
 
 test(`${REGISTRATIONS} registrations and ${DEATHS} deaths of plugins leave no file and no timer behind`, async () => {
   const nothing = { files: openFiles(), timers: timers.size };
-  const { host, plugin, faults } = await ground();
+  const { host, plugin, faults } = await hostFixture();
   const plugins = Array.from({ length: PLUGINS }, (_, i) =>
     plugin({ resource: `example.com/kind-${i}`, devices: healthy("a", "b") }),
   );

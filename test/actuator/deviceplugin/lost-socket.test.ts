@@ -2,14 +2,14 @@ import { existsSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { faultText, type PluginFault } from "../../../actuator/deviceplugin/fault.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
 
 describe("a kubelet.sock that somebody removes while it is served", () => {
   test("is bound again and told of; plugins that wait for it come back, the others never left", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const waiting = plugin({ resource: GPU, devices: healthy("a", "b") });
     await waiting.start();
     onTestFinished(waiting.comeBack("kubelet.sock"));
@@ -34,7 +34,7 @@ describe("a kubelet.sock that somebody removes while it is served", () => {
     ]);
   });
   test("by another process stands as a fault for as long as that one has it", async () => {
-    const { host, faults } = await ground();
+    const { host, faults } = await hostFixture();
     const lost = () => host.standing().map(({ code, message }) => `${code} ${message}`);
     expect(lost()).toEqual([]);
     rmSync(host.socketPath);
@@ -52,7 +52,7 @@ describe("a kubelet.sock that somebody removes while it is served", () => {
     );
   });
   test("with the whole directory: its plugins come back with it", async () => {
-    const { dir, host, plugin } = await ground();
+    const { dir, host, plugin } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);

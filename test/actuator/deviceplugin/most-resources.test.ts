@@ -6,7 +6,7 @@ import { LIMITS } from "../../../api/model/limits.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { limited } from "../../kit/runnable-pods.ts";
 import { decided, nodeWith } from "../pods/devices/manager-kit.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
 const name = (i: number) => `example.com/r${i}`;
@@ -58,7 +58,7 @@ test.each([64, LIMITS.deviceResources])(
 
 describe("a resource too many", () => {
   test("is refused by its name; one that is gone for good makes room", { timeout: 120_000 }, async () => {
-    const { host, plugin, faults } = await ground({ graceMs: 300, timeouts: { dialMs: 20_000 } });
+    const { host, plugin, faults } = await hostFixture({ graceMs: 300, timeouts: { dialMs: 20_000 } });
     const gone = plugin({ resource: "example.com/gone", devices: healthy("a") });
     await gone.start();
     await registerAll(
@@ -84,7 +84,7 @@ describe("a resource too many", () => {
   test("takes the place of the last that nobody uses, where pods hold devices of it", {
     timeout: 120_000,
   }, async () => {
-    const { host, plugin, faults } = await ground({
+    const { host, plugin, faults } = await hostFixture({
       isInUse: (resource) => resource === "example.com/used" || resource === name(LIMITS.deviceResources - 1),
       timeouts: { dialMs: 20_000 },
     });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 import { random, sayChanged, sayEndlessHeaders, sayNoise } from "../grpc/hostile.ts";
 import { data, frame, framesIn, headers, PREFACE, plain, rawConnection, SETTINGS } from "../grpc/http2.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, register, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -20,7 +20,7 @@ const request = (stream: number, block: Buffer, endpoint: string): Buffer =>
 
 describe("who registers with a path as :authority", () => {
   test("registers, twice on one connection: the second time by the place in its table", async () => {
-    const { host, plugin } = await ground();
+    const { host, plugin } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.serve();
     const raw = await rawConnection(host.socketPath);
@@ -42,7 +42,7 @@ describe("who registers with a path as :authority", () => {
 
 describe("hostile bytes on the registration socket", () => {
   test("whatever is changed in a good conversation, the server answers or closes, and serves on", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     const good = plugin({ resource: GPU, devices: healthy("a") });
     await good.start();
     await until(host.devices, (d) => d.length === 1);
@@ -63,7 +63,7 @@ describe("hostile bytes on the registration socket", () => {
   }, 120_000);
 
   test("pure noise, HTTP/1, and silence do no harm", async () => {
-    const { host, plugin, faults } = await ground();
+    const { host, plugin, faults } = await hostFixture();
     await sayNoise(host.socketPath, 50, random(7));
     const old = await rawConnection(host.socketPath);
     old.socket.write("GET / HTTP/1.1\r\n\r\n");
@@ -76,13 +76,13 @@ describe("hostile bytes on the registration socket", () => {
   });
 
   test("endless headers and frames that never come do not grow the memory", async () => {
-    const { host, plugin } = await ground();
+    const { host, plugin } = await hostFixture();
     expect(await sayEndlessHeaders(host.socketPath)).toBeLessThan(250 * 1024 * 1024);
     await plugin({ resource: GPU, devices: healthy("a") }).start();
   });
 
   test("a request that is larger than any is refused, and the connection lives on", async () => {
-    const { host, dir } = await ground();
+    const { host, dir } = await hostFixture();
     const endpoint = "x".repeat(100_000);
     await expect(
       register(`${dir}/kubelet.sock`, { version: "v1beta1", endpoint, resourceName: GPU }),

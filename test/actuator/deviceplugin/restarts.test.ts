@@ -6,7 +6,7 @@ import { type ServiceError, status } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
 import { scratchFolder } from "../../kit/scratch.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -29,7 +29,7 @@ describe("the socket", () => {
   });
 
   test("that somebody answers at is left alone, and so is everything else", async () => {
-    const { dir, plugin } = await ground();
+    const { dir, plugin } = await hostFixture();
     await plugin({ resource: GPU }).start();
     const second = await openDevicePluginHost({ dir });
     expect(second).toMatchObject({
@@ -65,7 +65,7 @@ describe("the socket", () => {
   });
 
   test("of another who took its place is not removed when it closes", async () => {
-    const { dir, host } = await ground();
+    const { dir, host } = await hostFixture();
     rmSync(host.socketPath);
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(join(dir, "kubelet.sock"), resolve));
@@ -80,7 +80,7 @@ describe("restarts", () => {
   test.each(["kubelet.sock", "own socket"] as const)(
     "of the host: a plugin that watches its %s comes back",
     async (on) => {
-      const { host, plugin, again, dir } = await ground();
+      const { host, plugin, again, dir } = await hostFixture();
       const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
       await gpu.start();
       onTestFinished(gpu.comeBack(on));
@@ -95,7 +95,7 @@ describe("restarts", () => {
   );
 
   test("of the plugin: it registers over its old self, at the same socket", async () => {
-    const { host, plugin } = await ground();
+    const { host, plugin } = await hostFixture();
     const first = plugin({ resource: GPU, devices: healthy("a", "b") });
     await first.start();
     await until(host.devices, (d) => d.length === 2);
@@ -117,7 +117,7 @@ describe("restarts", () => {
   });
 
   test("of both", async () => {
-    const { host, plugin, again } = await ground();
+    const { host, plugin, again } = await hostFixture();
     const first = plugin({ resource: GPU, devices: healthy("a") });
     await first.start();
     await until(host.devices, (d) => d.length === 1);
@@ -130,7 +130,7 @@ describe("restarts", () => {
   });
 
   test("of the plugin while the host is down: its new socket is taken for a stale one, and it comes back", async () => {
-    const { host, plugin, again } = await ground();
+    const { host, plugin, again } = await hostFixture();
     host.close();
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.serve();
@@ -142,7 +142,7 @@ describe("restarts", () => {
   });
 
   test("of the plugin as one of another resource at the same path: it is not taken for the old one", async () => {
-    const { host, plugin } = await ground();
+    const { host, plugin } = await hostFixture();
     const old = plugin({ resource: GPU, devices: healthy("a"), name: "one.sock" });
     await old.start();
     await until(host.devices, (d) => d.length === 1);
@@ -159,7 +159,7 @@ describe("restarts", () => {
   });
 
   test("of the host while a plugin hangs in its registration: it does not wait for its end", async () => {
-    const { host, plugin } = await ground({ timeouts: { optionsMs: 600_000 } });
+    const { host, plugin } = await hostFixture({ timeouts: { optionsMs: 600_000 } });
     const gpu = plugin({ resource: GPU, answers: { GetDevicePluginOptions: () => "hang" } });
     await gpu.serve();
     const registering = gpu.register().catch((error: ServiceError) => error);

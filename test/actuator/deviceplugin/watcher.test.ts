@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { scratchFolder } from "../../kit/scratch.ts";
-import { ground } from "./ground.ts";
+import { hostFixture } from "./host-kit.ts";
 import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -18,7 +18,7 @@ const info = (more: object = {}) => ({
 /** A host that looks into a directory of its own; a long pause between looks shows that it is told. */
 async function withRegistry(rescanMs = 60_000) {
   const registryDir = scratchFolder();
-  return { ...(await ground({ registryDir, rescanMs })), registryDir };
+  return { ...(await hostFixture({ registryDir, rescanMs })), registryDir };
 }
 
 describe("a plugin in plugins_registry", () => {
@@ -60,14 +60,14 @@ describe("a plugin in plugins_registry", () => {
     const registryDir = scratchFolder();
     mkdirSync(join(registryDir, "vendor"));
     writeFileSync(join(registryDir, "file.sock"), "");
-    const all = await ground({ registryDir: join(registryDir, "none") });
+    const all = await hostFixture({ registryDir: join(registryDir, "none") });
     const gpu = all.plugin({ resource: GPU, devices: healthy("a"), dir: join(registryDir, "vendor"), info: info() });
     const dot = all.plugin({ resource: GPU, dir: registryDir, name: ".dot.sock", info: info() });
     const odd = createServer().listen(join(registryDir, "two\nlines.sock"));
     onTestFinished(() => void odd.close());
     await gpu.serve();
     await dot.serve();
-    const host = await ground({ registryDir });
+    const host = await hostFixture({ registryDir });
     await until(host.host.devices, (d) => d.length === 1);
     expect(dot.notified).toEqual([]);
     expect(host.faults).toEqual([]);

@@ -73,7 +73,7 @@ function node(timeoutMs = 2_000) {
     await made.serve();
     await until(
       () => made.notified,
-      (told) => told.length > 0,
+      (reported) => reported.length > 0,
     );
     return made;
   };
@@ -276,9 +276,9 @@ describe("claims", () => {
     await driver(OTHER);
     const manager = start();
     const names = Array.from({ length: 12 }, (_, i) => `f${i}`);
-    const told = await Promise.all(names.map((name) => manager.prepare(pod("p", name))));
-    const refused = told.filter((one) => one !== undefined);
-    expect([refused.length > 0, refused.length < told.length]).toEqual([true, true]);
+    const messages = await Promise.all(names.map((name) => manager.prepare(pod("p", name))));
+    const refused = messages.filter((one) => one !== undefined);
+    expect([refused.length > 0, refused.length < messages.length]).toEqual([true, true]);
     expect(refused[0]).toMatch(
       /^prepare dynamic resources: NodePrepareResources failed for ResourceClaim f\d+: the driver's answers would have \d+ bytes, more than its share of dra_manager_state$/,
     );

@@ -65,7 +65,7 @@ function node(version: "1.34" | "1.35" | "1.36" | "1.37") {
     await made.serve();
     await until(
       () => made.notified,
-      (told) => told.length > 0,
+      (reported) => reported.length > 0,
     );
     return made;
   };

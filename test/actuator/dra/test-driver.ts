@@ -42,7 +42,7 @@ export interface DriverScript {
   readonly health?: readonly HealthService[];
   /** False: its devices need nothing of the runtime. */
   readonly cdi?: boolean;
-  /** What is not here is answered well. */
+  /** Answers in place of success, by operation. */
   answers?: Partial<Record<NodeOperation, Answer>>;
 }
 
@@ -116,7 +116,7 @@ export class TestDriver {
   }
   /** As it answers where its script says nothing else. */
   usual(operation: NodeOperation, { claims }: Asked): object {
-    const told = claims.map(({ name, uid }) => {
+    const reported = claims.map(({ name, uid }) => {
       if (operation === "NodeUnprepareResources") {
         this.prepared.delete(uid);
         return [uid, {}];
@@ -125,7 +125,7 @@ export class TestDriver {
       const cdiDeviceIds = this.script.cdi === false ? [] : [`${this.script.name}/dev=${name}`];
       return [uid, { devices: [{ requestNames: ["gpu"], poolName: "n", deviceName: name, cdiDeviceIds }] }];
     });
-    return { claims: Object.fromEntries(told) };
+    return { claims: Object.fromEntries(reported) };
   }
   /** Tells whoever listens. */
   report(...devices: readonly DeviceReport[]): void {

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { EvictionFacts } from "../../../api/model/eviction.ts";
 import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
-import { fakeImage, gcWorld, MINUTE, put, START } from "./world.ts";
+import { fakeImage, gcFixture, MINUTE, put, START } from "./gc-kit.ts";
 
 const HOUR = 60 * MINUTE;
 
 /** Nine images of 100 bytes on a disk of 1000, seen five seconds before the clock was set. */
 async function setBy(ms: number, isRestarted = false) {
-  const world = gcWorld();
+  const world = gcFixture();
   const { node, clock } = world;
   put(node, ...Array.from({ length: 9 }, (_, i) => fakeImage(`sha256:${i}`)));
   await node.turn(["image-gc"]);
@@ -114,7 +114,7 @@ test("eviction passes tell how the clock was set since the last of them, not sin
 
 /** Asks `eviction` with the containers' timer; a soft threshold of the disk is met all the time. */
 function gcWorldWithPressure() {
-  const world = gcWorld({ joinsEviction: true });
+  const world = gcFixture({ joinsEviction: true });
   world.node.kubeletConfiguration = {
     evictionSoft: { "imagefs.available": "99%" },
     evictionSoftGracePeriod: { "imagefs.available": "1h" },

@@ -4,12 +4,12 @@ import { guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import { podsRead } from "../../kit/manifests.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { fakeContainer, fakeSandbox, gcPod, gcWorld, MINUTE, put, START, when } from "./world.ts";
+import { fakeContainer, fakeSandbox, gcFixture, gcPod, MINUTE, put, START, when } from "./gc-kit.ts";
 
-type World = ReturnType<typeof gcWorld>;
+type World = ReturnType<typeof gcFixture>;
 /** A pod that is gone, with a dead container, its sandbox, its logs and a link that leads nowhere. */
 function goneWorld(): World {
-  const world = gcWorld();
+  const world = gcFixture();
   put(world.node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "img"));
   world.node.podLogs.add("ns_pod-u1_u1");
   world.node.links.add("pod-u1_ns_app-c0.log");
@@ -106,7 +106,7 @@ test("logs of a pod that came back between plan and removal stay", async () => {
 });
 
 test("logs of a pod that runs stay, whatever the list of pods says", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   put(world.node, fakeSandbox("s1", "u1", "SANDBOX_READY"));
   put(world.node, fakeContainer("c1", "s1", "img", { state: "CONTAINER_RUNNING" }));
   world.node.podLogs.add("ns_pod-u1_u1");
@@ -159,7 +159,7 @@ test("when the pods cannot be read again right before logs go, they stay and it 
 });
 
 test("the flags for dead containers count", async () => {
-  const world = gcWorld({ flags: { maximumDeadContainersPerContainer: 2, minimumContainerTTLMs: 0 } });
+  const world = gcFixture({ flags: { maximumDeadContainersPerContainer: 2, minimumContainerTTLMs: 0 } });
   world.node.pods = [gcPod("u1")];
   put(world.node, fakeSandbox("s1", "u1", "SANDBOX_READY"));
   for (let i = 0; i < 5; i++)
@@ -169,7 +169,7 @@ test("the flags for dead containers count", async () => {
 });
 
 test("a collection that had nothing to remove while the API was away is in its history later too", async () => {
-  const { node, api, clock } = gcWorld();
+  const { node, api, clock } = gcFixture();
   // each looks at something else, since the same again would be a count on the last one's record
   const look = async (minute: number) => {
     await clock.advanceTo(START + minute * MINUTE);

@@ -6,7 +6,7 @@ import { type SmallFileSystem, smallFileSystem } from "../../e2e/containerd/smal
 import { SimApi } from "../../sim/api.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { GcNode } from "../../sim/gc-node.ts";
-import { fakeImage, MINUTE, put, START, when } from "./world.ts";
+import { fakeImage, MINUTE, put, START, when } from "./gc-kit.ts";
 
 function small(): SmallFileSystem | null {
   try {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { fakeContainer, fakeImage, fullOfImages, gcWorld, MINUTE, put, START, when } from "./world.ts";
+import { fakeContainer, fakeImage, fullOfImages, gcFixture, MINUTE, put, START, when } from "./gc-kit.ts";
 
-type World = ReturnType<typeof gcWorld>;
+type World = ReturnType<typeof gcFixture>;
 const decisionOf = (turn: Awaited<ReturnType<World["node"]["turn"]>>) =>
   turn.collections[0]?.answer?.decision as ImageGcDecision;
 
@@ -14,7 +14,7 @@ test.each([
   ["its digest in another repository", `quay.io/b@${DIGEST}`, { digests: [`quay.io/a@${DIGEST}`] }, {}],
   ["its id without what it is hashed with", "0", {}, {}],
 ])("an image that by now a container knows by %s stays", async (_, reference, more, since) => {
-  const world = gcWorld();
+  const world = gcFixture();
   put(world.node, { ...fakeImage("sha256:0"), ...more });
   await fullOfOthers(world);
   when(world.node, "ImageStatus", () => {
@@ -37,7 +37,7 @@ const WIDE = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 }
 const LATE = faultOf("RemoveImage", "DEADLINE_EXCEEDED", "no answer in 120 s");
 const LATE_WORDS = "rpc error: code = DeadlineExceeded desc = no answer in 120 s";
 test("a removal that nobody answered and that worked is a removal, and nothing goes in its place", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   when(world.node, "RemoveImage", () => LATE, "after");
   const turn = await world.node.turn(["image-gc"]);
@@ -56,7 +56,7 @@ test.each([
   ["UNKNOWN", "Received HTTP status code 500"],
   ["INTERNAL", "Received RST_STREAM with code 2"],
 ])("a removal that ended in %s (%s) and did not work ends the pass", async (code, words) => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = WIDE;
   when(world.node, "RemoveImage", () => faultOf("RemoveImage", code, words));
@@ -69,7 +69,7 @@ test.each([
 test.each(["INTERNAL", "FAILED_PRECONDITION", "UNKNOWN"])(
   "what the runtime refuses with %s is only skipped",
   async (code) => {
-    const world = gcWorld();
+    const world = gcFixture();
     await fullOfImages(world);
     when(world.node, "RemoveImage", () => faultOf("RemoveImage", code, "device is busy"));
     await world.node.turn(["image-gc"]);
@@ -78,7 +78,7 @@ test.each(["INTERNAL", "FAILED_PRECONDITION", "UNKNOWN"])(
 );
 
 test("a runtime that hangs loses nothing more than it was asked for", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
   node.runtime.on = ({ call, phase }) => {
@@ -108,7 +108,7 @@ test.each([
       }),
   ],
 ])("a pass that %s counts nothing of its plan as done", async (_, happens) => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 2, imageGCLowThresholdPercent: 1 };
   world.node.runtime.otherBytes = 100;

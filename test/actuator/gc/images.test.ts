@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { fakeContainer, fakeImage, fakeSandbox, fullOfImages, gcWorld, MINUTE, put, START, when } from "./world.ts";
+import { fakeContainer, fakeImage, fakeSandbox, fullOfImages, gcFixture, MINUTE, put, START, when } from "./gc-kit.ts";
 
-type World = ReturnType<typeof gcWorld>;
-const decisionOf = (turn: Awaited<ReturnType<ReturnType<typeof gcWorld>["node"]["turn"]>>) =>
+type World = ReturnType<typeof gcFixture>;
+const decisionOf = (turn: Awaited<ReturnType<ReturnType<typeof gcFixture>["node"]["turn"]>>) =>
   turn.collections[0]?.answer?.decision as ImageGcDecision;
 
 test("images go in the decision's order until enough came free, and the disk is measured again", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const turn = await world.node.turn(["image-gc"]);
   const [report] = turn.collections;
@@ -36,7 +36,7 @@ test("images go in the decision's order until enough came free, and the disk is 
 });
 
 test("the runtime is listed once a pass, however many go", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
   const before = world.node.runtime.lists;
@@ -46,7 +46,7 @@ test("the runtime is listed once a pass, however many go", async () => {
 });
 
 test("in the place of one that the runtime will not remove the next one goes, and the pass has failed in its words", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   when(world.node, "RemoveImage", () => faultOf("RemoveImage", "UNKNOWN", "device is busy"));
   const turn = await world.node.turn(["image-gc"]);
@@ -60,7 +60,7 @@ test("in the place of one that the runtime will not remove the next one goes, an
 });
 
 test("images that are too old go first and alone; what is wanted then is measured anew", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   const { node, clock } = world;
   for (let i = 3; i < 9; i++) put(node, fakeContainer(`c${i}`, "s", `sha256:${i}`, { state: "CONTAINER_RUNNING" }));
   node.kubeletConfiguration = { imageGCHighThresholdPercent: 100 };
@@ -100,7 +100,7 @@ test.each([
     (world: World): void => void world.node.runtime.images.delete("sha256:0"),
   ],
 ] as const)("an image that is %s ends the pass, and the next one decides anew", async (_, words, change) => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
   when(world.node, "ImageStatus", () => {
@@ -122,7 +122,7 @@ test.each([
 test.each(["List", "ImageStatus", "ListContainers"])(
   "when %s cannot be answered nothing is removed, and it is told",
   async (call) => {
-    const world = gcWorld();
+    const world = gcFixture();
     await fullOfImages(world);
     when(world.node, call, () => faultOf(call, "DEADLINE_EXCEEDED", "no answer in 120 s"));
     const turn = await world.node.turn(["image-gc"]);
@@ -135,7 +135,7 @@ test.each(["List", "ImageStatus", "ListContainers"])(
 );
 
 test("a dry run names what would go, removes nothing and remembers nothing as removed", async () => {
-  const world = gcWorld({ dryRun: true });
+  const world = gcFixture({ dryRun: true });
   await fullOfImages(world);
   const turn = await world.node.turn(["image-gc"]);
   expect(decisionOf(turn).remove.map(({ id, end }) => [id, end])).toEqual([["sha256:0", "planned"]]);
@@ -146,7 +146,7 @@ test("a dry run names what would go, removes nothing and remembers nothing as re
 });
 
 test("told to stop, it finishes the removal under way and tells what it did", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
   node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
@@ -162,7 +162,7 @@ test("told to stop, it finishes the removal under way and tells what it did", as
 });
 
 test("without a timer (high threshold 100, no maximum age) nothing goes, as in the kubelet", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   world.node.runtime.otherBytes = 100;
   world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 100 };
@@ -172,7 +172,7 @@ test("without a timer (high threshold 100, no maximum age) nothing goes, as in t
 });
 
 test("under disk pressure containers go before images, everything unused, and the eviction manager is asked again", async () => {
-  const world = gcWorld({ joinsEviction: true });
+  const world = gcFixture({ joinsEviction: true });
   const { node } = world;
   put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "sha256:1"));
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "1%" } };

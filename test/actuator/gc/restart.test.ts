@@ -6,9 +6,9 @@ import { GcJournal } from "../../../actuator/gc/journal.ts";
 import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { SimApi } from "../../sim/api.ts";
 import { Died } from "../../sim/gc-node.ts";
-import { fakeImage, fullOfImages, gcWorld, MINUTE, put, START, when } from "./world.ts";
+import { fakeImage, fullOfImages, gcFixture, MINUTE, put, START, when } from "./gc-kit.ts";
 
-type World = ReturnType<typeof gcWorld>;
+type World = ReturnType<typeof gcFixture>;
 const factsOf = ({ node }: World) => node.facts as ImageGcFacts;
 const WIDE = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
 
@@ -27,7 +27,7 @@ test.each([
 ] as const)(
   "killed right %s a removal: the next start tells what is gone, and tries nothing twice",
   async (phase, gone, left) => {
-    const world = gcWorld();
+    const world = gcFixture();
     await fullOfImages(world);
     const { node, api } = world;
     node.kubeletConfiguration = WIDE;
@@ -51,7 +51,7 @@ test.each([
 );
 
 test("how a removal failed is told after a crash as well", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
   node.kubeletConfiguration = WIDE;
@@ -69,7 +69,7 @@ test("how a removal failed is told after a crash as well", async () => {
 });
 
 test("while the runtime does not say what is there, a pass that was cut short keeps everything else from going", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
   dieAt(world, "after", 0);
@@ -84,7 +84,7 @@ test("while the runtime does not say what is there, a pass that was cut short ke
 });
 
 test("a journal whose last line was cut off is read up to there", async () => {
-  const { dir } = gcWorld();
+  const { dir } = gcFixture();
   const file = join(dir, "collection.jsonl");
   const journal = new GcJournal(file);
   journal.begin({ kind: "image-gc", operation: "garbage-collect", snapshot: { a: 1 }, planned: ["x", "y"] });
@@ -107,7 +107,7 @@ test("a journal whose last line was cut off is read up to there", async () => {
 });
 
 test("ages go on over a restart, with the API away", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   const { node, api, clock } = world;
   api.reachable = false;
   await fullOfImages(world);
@@ -131,7 +131,7 @@ test("ages go on over a restart, with the API away", async () => {
 });
 
 test("after a long absence nothing new is asked before all that was decided meanwhile is sent", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   const { node, api, clock } = world;
   api.reachable = false;
   for (let pass = 1; pass <= 60; pass++) {
@@ -157,7 +157,7 @@ test("after a long absence nothing new is asked before all that was decided mean
 });
 
 test("a new API, which knows nothing of the node, decides with what the node remembers", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const other = new SimApi(world.clock);
   world.node.fetch = other.fetch;
@@ -169,24 +169,24 @@ test("a new API, which knows nothing of the node, decides with what the node rem
 });
 
 test("an image that was collected and comes back is told once, with how often", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node, clock } = world;
   await node.turn(["image-gc"]);
   put(node, fakeImage("sha256:0"));
   await clock.advanceTo(START + 6 * MINUTE);
-  const told = async () => {
+  const reportOf = async () => {
     const { collections } = await node.turn(["image-gc"]);
     const decision = collections[0]?.answer?.decision as ImageGcDecision | undefined;
     return decision?.pulledAgain ?? [];
   };
-  expect((await told()).map(({ id, times, again }) => [id, times, again])).toEqual([["sha256:0", 1, 1]]);
+  expect((await reportOf()).map(({ id, times, again }) => [id, times, again])).toEqual([["sha256:0", 1, 1]]);
   node.restart();
-  expect(await told()).toEqual([]);
+  expect(await reportOf()).toEqual([]);
 });
 
 test("the same pass told again is remembered once, a late one not at all, and a broken file is named", () => {
-  const { dir } = gcWorld();
+  const { dir } = gcFixture();
   const problems: string[] = [];
   const memory = () => new Memory(dir, (message) => problems.push(message));
   const at = (minute: number) => ({ observedAt: new Date(START + minute * MINUTE).toISOString(), bootId: "b" });

@@ -7,7 +7,7 @@ import { openCollector } from "../../../actuator/gc/open.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { ok } from "../../../api/model/result.ts";
 import { podsRead } from "../../kit/manifests.ts";
-import { gcWorld } from "./world.ts";
+import { gcFixture } from "./gc-kit.ts";
 
 test("nothing is collected unless it is asked for, and flags are the kubelet's", () => {
   expect(actuatorConfig({ stateDir: "/s" })).toMatchObject({ ok: true, value: { garbageCollection: "off" } });
@@ -51,7 +51,7 @@ function opening(dir: string) {
 }
 
 test("of all processes one removes what a runtime holds; to look is always allowed", async () => {
-  const { dir } = gcWorld();
+  const { dir } = gcFixture();
   const runtimeEndpoint = `unix://${join(dir, "none.sock")}`;
   const open = (mode: string) => opening(dir)(mode, runtimeEndpoint);
   const first = await open("enforce");
@@ -67,7 +67,7 @@ test("of all processes one removes what a runtime holds; to look is always allow
 });
 
 test("one runtime under two names is one", async () => {
-  const { dir } = gcWorld();
+  const { dir } = gcFixture();
   mkdirSync(join(dir, "run"));
   writeFileSync(join(dir, "run", "real.sock"), "");
   symlinkSync("run", join(dir, "var-run"));

@@ -36,13 +36,13 @@ function restarted(
     readonly answer?: Awaited<ReturnType<GcDeps["client"]["decide"]>>;
   } = {},
 ) {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const { unclosed = ok(PASS), close = ok(null), answer = ok(ANSWER) } = over;
   const ports = {
     journal: {
       unclosed: () => unclosed,
       close: () => {
-        told.push("closed");
+        reported.push("closed");
         return close;
       },
     },
@@ -51,32 +51,32 @@ function restarted(
     },
     client: {
       decide: async (...asked: readonly unknown[]) => {
-        told.push(asked);
+        reported.push(asked);
         return answer;
       },
-      commit: async (one: DecisionAnswer) => void told.push(one),
+      commit: async (one: DecisionAnswer) => void reported.push(one),
     },
   };
-  return { told, settled: () => closeInterruptedPass(ports as unknown as GcDeps) };
+  return { reported, settled: () => closeInterruptedPass(ports as unknown as GcDeps) };
 }
 
 test("a pass that was cut short is told with all its ends, then remembered, then closed", async () => {
-  const { told, settled } = restarted();
+  const { reported, settled } = restarted();
   expect(await settled()).toEqual(ok({ kind: "image-gc", done: UNKNOWN_ENDS, left: ["y"], answer: ANSWER }));
   const ask = { operation: "delete-unused", done: UNKNOWN_ENDS, fileSystem: PASS.fileSystem };
-  expect(told).toEqual([["image-gc", { a: 1 }, ask], ANSWER, "closed"]);
+  expect(reported).toEqual([["image-gc", { a: 1 }, ask], ANSWER, "closed"]);
 });
 
 test("without a measurement after the old images none is told", async () => {
-  const { told, settled } = restarted({ unclosed: ok({ ...PASS, fileSystem: null, unknown: [] }) });
+  const { reported, settled } = restarted({ unclosed: ok({ ...PASS, fileSystem: null, unknown: [] }) });
   await settled();
-  expect(told[0]).toEqual(["image-gc", { a: 1 }, { operation: "delete-unused", done: PASS.done }]);
+  expect(reported[0]).toEqual(["image-gc", { a: 1 }, { operation: "delete-unused", done: PASS.done }]);
 });
 
 test("without a journal, or a pass in it, there is nothing to settle", async () => {
-  const { told, settled } = restarted({ unclosed: ok(null) });
+  const { reported, settled } = restarted({ unclosed: ok(null) });
   expect(await settled()).toEqual(ok(null));
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   expect(await closeInterruptedPass({ journal: null } as unknown as GcDeps)).toEqual(ok(null));
 });
 
@@ -90,14 +90,14 @@ test("a journal that cannot be read, or the runtime that says nothing, keeps eve
   const blind = restarted({ imageNow });
   const message = "a pass that was cut short: ImageStatus: UNAVAILABLE: gone";
   expect(await blind.settled()).toEqual(err({ from: "runtime", message }));
-  expect([...unread.told, ...blind.told]).toEqual([]);
+  expect([...unread.reported, ...blind.reported]).toEqual([]);
 });
 
 test("what is never taken is named and forgotten; a journal that cannot be closed is named", async () => {
   const problem = { from: "decision", message: "no" } as const;
   const refused = restarted({ answer: err(problem) });
   expect(await refused.settled()).toEqual(err(problem));
-  expect(refused.told.slice(1)).toEqual(["closed"]);
+  expect(refused.reported.slice(1)).toEqual(["closed"]);
   const stuck = restarted({ close: err({ code: "journal_unwritable", message: "EROFS" }) as never });
   const unwritable = "EROFS; nothing is removed until it can be written";
   expect(await stuck.settled()).toEqual(err({ from: "journal", message: unwritable }));

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { Died } from "../../sim/gc-node.ts";
-import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./world.ts";
+import { fakeContainer, fakeSandbox, fullOfImages, gcFixture, put } from "./gc-kit.ts";
 
-type World = ReturnType<typeof gcWorld>;
+type World = ReturnType<typeof gcFixture>;
 /** The API as before, but for bodies of more than so many bytes, and a daemon that has told it nothing yet. */
 function limitTo({ node, api }: World, bytes: number): void {
   node.restart();
@@ -16,7 +16,7 @@ function limitTo({ node, api }: World, bytes: number): void {
 }
 
 test("what is too large for the API is decided here, told with its size, and not kept for later", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
   limitTo(world, 500);
@@ -24,8 +24,8 @@ test("what is too large for the API is decided here, told with its size, and not
   // seen five minutes ago: old enough only for one who remembers
   expect(node.runtime.performed.map(({ id }) => id)).toEqual(["sha256:0"]);
   expect(turn.collections[0]?.answer?.decidedBy).toBe("here");
-  const told = node.problems.map(({ message }) => message);
-  expect(told[0]).toMatch(
+  const messages = node.problems.map(({ message }) => message);
+  expect(messages[0]).toMatch(
     /413 body_too_large.* the body of [1-9][0-9]{3} bytes is too large.*recorded nowhere.*nodewise api --max-body-bytes/,
   );
   expect(node.outboxSize).toBe(0);
@@ -33,7 +33,7 @@ test("what is too large for the API is decided here, told with its size, and not
 });
 
 test("containers and eviction are decided here as well", async () => {
-  const world = gcWorld({ joinsEviction: true });
+  const world = gcFixture({ joinsEviction: true });
   const { node } = world;
   put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "img"));
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };
@@ -45,7 +45,7 @@ test("containers and eviction are decided here as well", async () => {
 });
 
 test("once its limit is raised the API is told what it missed", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node, api } = world;
   limitTo(world, 500);
@@ -59,7 +59,7 @@ test("once its limit is raised the API is told what it missed", async () => {
 });
 
 test("a crash whose pass is too large to be told loses no end", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
   node.runtime.on = ({ call, phase }) => {

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import type { ContainerGcDecision } from "../../../api/model/container-gc.ts";
 import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { fakeImage, gcWorld, MINUTE, put, when } from "./world.ts";
+import { fakeImage, gcFixture, MINUTE, put, when } from "./gc-kit.ts";
 
-type World = ReturnType<typeof gcWorld>;
+type World = ReturnType<typeof gcFixture>;
 const TEXT = "rpc error: code = Unavailable desc = connection refused";
 async function blindTurn({ node, clock }: World) {
   await clock.advanceTo(clock.nowMs + MINUTE);
@@ -20,7 +20,7 @@ const eventsOf = (turn: Awaited<ReturnType<typeof blindTurn>>) =>
 test.each([true, false])(
   "a runtime that lists nothing fails the pass, in the kubelet's events, with the API there: %s",
   async (reachable) => {
-    const world = gcWorld();
+    const world = gcFixture();
     const { node, api } = world;
     put(node, ...Array.from({ length: 5 }, (_, i) => fakeImage(`sha256:${i}`)));
     await node.turn(["image-gc"]);
@@ -56,7 +56,7 @@ test.each([true, false])(
 );
 
 test("the history has the passes that failed", async () => {
-  const world = gcWorld();
+  const world = gcFixture();
   await blindTurn(world);
   const page = await world.api.store.listDecisions({ limit: 10 });
   expect(page.ok && page.value.items.map(({ kind, verdict }) => [kind, verdict]).sort()).toEqual([
@@ -66,7 +66,7 @@ test("the history has the passes that failed", async () => {
 });
 
 test("a dry run tells that the runtime lists nothing, and remembers no failure", async () => {
-  const world = gcWorld({ dryRun: true });
+  const world = gcFixture({ dryRun: true });
   const turn = await blindTurn(world);
   expect(turn.collections).toEqual([]);
   expect(turn.problems.length).toBe(1);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   authorityFixer,
   MAX_HELD_BYTES,
-  type Passed,
+  type PassedFrames,
   withAuthority,
 } from "../../../actuator/grpc/authority-fix-socket.ts";
 import { frame, headers, PREFACE, plain, SETTINGS, type Style } from "./http2.ts";
@@ -12,7 +12,7 @@ const REGISTER = "/v1beta1.Registration/Register";
 const STYLES: readonly Style[] = ["indexed name", "written name", "Huffman name", "never indexed"];
 const block = headers(REGISTER, plain(PATH), "indexed name");
 const mended = headers(REGISTER, plain("localhost"), "indexed name");
-const bytesOf = (passed: Passed): Buffer =>
+const bytesOf = (passed: PassedFrames): Buffer =>
   "bytes" in passed ? Buffer.concat(passed.bytes) : Buffer.from(passed.refused);
 
 describe("a header block", () => {

@@ -10,7 +10,7 @@ import { recordOf, runnableOf, type SmallPod } from "./small-pods.ts";
 
 const STAGES = ["lives", "terminating", "stopped", "terminated"] as const;
 type Stage = (typeof STAGES)[number];
-type Told = Pick<PodStatus, "phase" | "reason" | "message" | "conditions">;
+type StatusParts = Pick<PodStatus, "phase" | "reason" | "message" | "conditions">;
 /**
  * A pod that is ended, and what an API server heard of it from the kubelet 1.36.3's own SyncTerminatingPod (while the
  * containers are stopped, and after that) and SyncTerminatedPod, each given what the one before it had left.
@@ -21,7 +21,7 @@ interface Course {
   readonly end: PodEnd;
   readonly seen: RuntimePod;
   readonly stopped: RuntimePod;
-  readonly told: Readonly<Record<Stage, Told>>;
+  readonly told: Readonly<Record<Stage, StatusParts>>;
 }
 const courses = gunzipSync(readFileSync(join(import.meta.dirname, "../../data/lifecycle/ends.jsonl.gz")))
   .toString()
@@ -39,7 +39,7 @@ const RECORDS: Readonly<Record<Stage, PodRecord["state"]>> = {
 /** Our status at each stage, each time with the one that was told before. */
 function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, Essence>> {
   let previous: PodStatus | null = null;
-  const told = STAGES.map((stage) => {
+  const reported = STAGES.map((stage) => {
     const state = RECORDS[stage];
     const record = recordOf(object, { state, end: state === "active" ? null : end });
     const now = stage === "lives" || stage === "terminating" ? seen : stopped;
@@ -47,12 +47,12 @@ function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, E
     previous = podStatus(runnableOf(object), record, now, options);
     return [stage, essence(previous)] as const;
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(reported);
 }
 
 type Essence = ReturnType<typeof essence>;
 /** Conditions without times and words. */
-const essence = ({ phase, reason, message, conditions }: Told) => ({
+const essence = ({ phase, reason, message, conditions }: StatusParts) => ({
   phase,
   reason,
   message,
@@ -60,11 +60,11 @@ const essence = ({ phase, reason, message, conditions }: Told) => ({
     .map(({ type, status, reason: why }) => `${type} ${status} ${why ?? ""}`)
     .toSorted((a, b) => (a < b ? -1 : 1)),
 });
-const kubelets = ({ told }: Course) => ({
-  lives: essence(told.lives),
-  terminating: essence(told.terminating),
-  stopped: essence(told.stopped),
-  terminated: essence(told.terminated),
+const kubelets = ({ told: reported }: Course) => ({
+  lives: essence(reported.lives),
+  terminating: essence(reported.terminating),
+  stopped: essence(reported.stopped),
+  terminated: essence(reported.terminated),
 });
 const titleOf = ({ name, object, end }: Course): string =>
   `${end.cause} ${object.spec.restartPolicy} ${object.metadata.annotations?.["kubernetes.io/config.source"]}: ${name}`;
@@ -76,10 +76,10 @@ const of = (cause: PodEnd["cause"], name: string, source: "api" | "file" = "api"
   );
   if (course === undefined) throw new Error(`no course ${cause} ${name}`);
   const { terminating, stopped, terminated } = ours(course);
-  return [terminating, stopped, terminated].map((told) => [told?.phase, told?.reason]);
+  return [terminating, stopped, terminated].map((reported) => [reported?.phase, reported?.reason]);
 };
 const disruptionOf = (course: Course, stage: Stage) =>
-  essence(course.told[stage]).conditions.some((told) => told.startsWith("DisruptionTarget True"));
+  essence(course.told[stage]).conditions.some((message) => message.startsWith("DisruptionTarget True"));
 
 /** A kubelet starts no more of a static pod whose init containers are done, and calls it pending for ever; we do not. */
 const PENDING_FOR_EVER = "deleted Never file: initializing, well";
@@ -89,8 +89,8 @@ test("every course is told as the kubelet tells it, at each of its stages", () =
   for (const course of courses) {
     const { terminated, ...before } = kubelets(course);
     const isOurOwn = titleOf(course) === PENDING_FOR_EVER;
-    const told = { ...before, terminated: isOurOwn ? { ...terminated, phase: "Failed" } : terminated };
-    expect(ours(course), titleOf(course)).toEqual(told);
+    const reported = { ...before, terminated: isOurOwn ? { ...terminated, phase: "Failed" } : terminated };
+    expect(ours(course), titleOf(course)).toEqual(reported);
   }
 });
 

@@ -29,7 +29,7 @@ export function ourAnswer(c: KubeletCase): unknown {
   const delays = backOffOfStarts(pod, c.seen, names, options);
   const isInit = (id: string): boolean =>
     pod.spec.initContainers.some((i) => c.seen.containers.some((s) => s.id === id && s.name === i.name));
-  const told = podStatus(pod, record, c.seen, {
+  const reported = podStatus(pod, record, c.seen, {
     nowMs: c.nowMs,
     hostIPs: c.hostIPs,
     qosClass: "BestEffort",
@@ -53,7 +53,7 @@ export function ourAnswer(c: KubeletCase): unknown {
       containersToKill(pod, c.seen).map(({ name, waitsFor }) => ({ name, waitsFor: sorted(waitsFor, itself) })),
       (s) => s.name,
     ),
-    status: comparable(told, c),
+    status: comparable(reported, c),
     finished: isForgotten(c) || isLate(c) ? null : naturalPhase(pod, c.seen, c.previous),
     grace: effectiveGracePeriod(pod, c.end),
   };
@@ -88,8 +88,8 @@ function comparable(status: PodStatus, c: KubeletCase): unknown {
   const conditions = status.conditions
     .filter(({ type }) => type !== "DisruptionTarget")
     .map((condition) => {
-      const { lastTransitionTime: _, lastProbeTime: __, ...told } = plain(condition) as Record<string, unknown>;
-      return told;
+      const { lastTransitionTime: _, lastProbeTime: __, ...reported } = plain(condition) as Record<string, unknown>;
+      return reported;
     });
   const { observedGeneration: ___, allocatedResources: _a, resources: _r, ...own } = rest;
   if ((c.previous === null && c.state !== "terminated" && mayRun(c.seen)) || isLate(c)) own["phase"] = "?";

@@ -75,13 +75,13 @@ test.each([
   ["its name and another uid", { namespace: "default", name: "web", uid: "uid-2" }, "default/web cannot"],
   ["its name and no namespace that can be read", { namespace: 7, name: "web" }, "?/web cannot"],
 ])("what cannot be run and has %s keeps a pod as it is, and says so", (_, metadata, why) => {
-  const told = (given: Partial<PodSources>) =>
+  const reportOf = (given: Partial<PodSources>) =>
     podSourceDiff({ ...NOTHING, ...refused(metadata), ...given }).map((c) => (c.kind === "lastGood" ? c.why : c.kind));
-  expect(told(knows("active"))).toEqual([expect.stringContaining(why)]);
-  expect(told({ runtimePods: seenWith(true) })).toEqual([expect.stringContaining(why)]);
+  expect(reportOf(knows("active"))).toEqual([expect.stringContaining(why)]);
+  expect(reportOf({ runtimePods: seenWith(true) })).toEqual([expect.stringContaining(why)]);
   // nothing of it runs, and its record stays for when it is mended
-  expect(told(knows("pending"))).toEqual([]);
-  expect(told(knows("terminated"))).toEqual([]);
+  expect(reportOf(knows("pending"))).toEqual([]);
+  expect(reportOf(knows("terminated"))).toEqual([]);
 });
 
 test.each([
@@ -157,7 +157,7 @@ test("the file that a pod is read from is noted when it is another one", () => {
 
 test("another spec is a change, another status is none", () => {
   const other = runnable({}, { object: { ...object, spec: { nodeName: "b" } } });
-  const told = runnable({}, { object: { ...object, status: { phase: "Running" } } });
+  const reported = runnable({}, { object: { ...object, status: { phase: "Running" } } });
   expect(changes({ ...asks(other), ...knows("active") })).toEqual(["updated"]);
-  expect(changes({ ...asks(told), ...knows("active") })).toEqual([]);
+  expect(changes({ ...asks(reported), ...knows("active") })).toEqual([]);
 });

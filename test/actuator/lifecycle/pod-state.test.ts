@@ -62,18 +62,18 @@ function wordsOf(next: Transition): string {
     if (action.kind === "recordEvent") return `${action.type} ${action.reason}`;
     return action.kind === "count" ? `count ${action.of}` : action.kind;
   });
-  const told = actions.length === 0 ? "" : `: ${actions.join(", ")}`;
-  if (next.kind !== "becomes") return `${next.kind}${told}`;
-  return `${next.record.state} ${next.durability}${next.isFinal ? " final" : ""}${told}`;
+  const message = actions.length === 0 ? "" : `: ${actions.join(", ")}`;
+  if (next.kind !== "becomes") return `${next.kind}${message}`;
+  return `${next.record.state} ${next.durability}${next.isFinal ? " final" : ""}${message}`;
 }
 
 const nobody = { none: "(NoRecord)" } as const;
 const known = "(AlreadyKnown)";
 const [notPending, notActive] = ["(NotPending)", "(NotActive)"];
-const ends = (told: string) => ({
+const ends = (message: string) => ({
   ...nobody,
   pending: notActive,
-  active: `terminating eventual: interruptSync${told}`,
+  active: `terminating eventual: interruptSync${message}`,
   terminating: "(AlreadyTerminating)",
   terminated: notActive,
 });
@@ -244,8 +244,8 @@ describe("what is in the record", () => {
     expect(next(of("active"), { ...EVENTS.Evicted, end }).end).toEqual({ ...end, cause: "evicted" });
   });
   test("a deadline is told in the kubelet's words, whatever its end says", () => {
-    const told = podTransition(of("active"), EVENTS.DeadlineExceeded);
-    expect(told.kind === "becomes" && told.actions.at(-1)).toEqual({
+    const reported = podTransition(of("active"), EVENTS.DeadlineExceeded);
+    expect(reported.kind === "becomes" && reported.actions.at(-1)).toEqual({
       kind: "recordEvent",
       type: "Normal",
       ...DEADLINE,

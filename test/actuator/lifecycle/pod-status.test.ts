@@ -261,8 +261,8 @@ describe("a pod that finishes by itself", () => {
   });
   test("stays finished where the runtime forgets it", () => {
     const object = smallPod(["a"], [], { restartPolicy: "Never" });
-    const told = statusOf(object, seenPod(exited("a", 0)));
-    expect(finishedPhase(runnableOf(object), null, told)).toBe("Succeeded");
+    const reported = statusOf(object, seenPod(exited("a", 0)));
+    expect(finishedPhase(runnableOf(object), null, reported)).toBe("Succeeded");
   });
 });
 

@@ -12,7 +12,7 @@ type Shown = Pick<RuntimeContainer, "id" | "state" | "logPath">;
 function ground(more: Partial<RotationDeps> = {}) {
   const podLogsDirectory = join(ownDirectory(), "pods");
   const logs = new Map<string, WrittenLog>();
-  const told: string[] = [];
+  const messages: string[] = [];
   const reopened: string[] = [];
   const counts = { rotated: 0, failed: 0 };
   const world = {
@@ -34,7 +34,7 @@ function ground(more: Partial<RotationDeps> = {}) {
     configuration: () => world.configuration,
     podLogsDirectory,
     counters: { logRotated: () => counts.rotated++, logRotationFailed: () => counts.failed++ },
-    onProblem: ({ from, message }) => told.push(`${from}: ${message.replaceAll(podLogsDirectory, "LOGS")}`),
+    onProblem: ({ from, message }) => messages.push(`${from}: ${message.replaceAll(podLogsDirectory, "LOGS")}`),
     ...more,
   });
   onTestFinished(() => rotation.close());
@@ -49,18 +49,18 @@ function ground(more: Partial<RotationDeps> = {}) {
     return log;
   };
   const problems = () => rotation.problems().map(({ message }) => message.replaceAll(podLogsDirectory, "LOGS"));
-  return { world, rotation, look, logOf, told, reopened, counts, problems, podLogsDirectory };
+  return { world, rotation, look, logOf, messages, reopened, counts, problems, podLogsDirectory };
 }
 
 test("a log is rotated from its size on, and one that is smaller or has ended is not", async () => {
-  const { look, logOf, counts, told } = ground();
+  const { look, logOf, counts, messages } = ground();
   const [large, small, ended] = [logOf("large"), logOf("small"), logOf("ended", "exited")];
   for (const log of [large, ended]) log.write(10);
   small.write(1);
   await look();
   expect([large, small, ended].map((log) => log.files().length)).toEqual([2, 1, 1]);
   await look();
-  expect([large.files().length, counts, told]).toEqual([2, { rotated: 1, failed: 0 }, []]);
+  expect([large.files().length, counts, messages]).toEqual([2, { rotated: 1, failed: 0 }, []]);
   for (let i = 0; i < 4; i++) {
     large.write(10);
     await look();
@@ -69,7 +69,7 @@ test("a log is rotated from its size on, and one that is smaller or has ended is
 });
 
 test("what the configuration says is in force at the next look; one that a kubelet refuses leaves the former in force", async () => {
-  const { world, look, logOf, told, problems } = ground();
+  const { world, look, logOf, messages, problems } = ground();
   const log = logOf("app");
   world.configuration = { containerLogMaxSize: "-1" };
   log.write(100);
@@ -85,14 +85,14 @@ test("what the configuration says is in force at the next look; one that a kubel
   expect(log.files()).toHaveLength(2);
   const words =
     "invalid configuration: containerLogMaxFiles must be greater than 1; logs are rotated at 1000 bytes, 2 files each, until then";
-  expect([told, problems()]).toEqual([[`logs: ${words}`], [words]]);
+  expect([messages, problems()]).toEqual([[`logs: ${words}`], [words]]);
   world.configuration = {};
   await look();
   expect(problems()).toEqual([]);
 });
 
 test("a log that is not there is begun anew, and a runtime that cannot is told once", async () => {
-  const { world, look, logOf, told, problems, reopened, podLogsDirectory } = ground();
+  const { world, look, logOf, messages, problems, reopened, podLogsDirectory } = ground();
   const log = logOf("app");
   rmSync(log.path);
   await look();
@@ -107,7 +107,7 @@ test("a log that is not there is begun anew, and a runtime that cannot is told o
   await look();
   const message =
     "the log of shop/web gone, LOGS/shop_web_u/gone/0.log: it is not there, and was not begun anew: ReopenContainerLog: NOT_FOUND: not found";
-  expect([told, problems()]).toEqual([[`logs: ${message}`], [message]]);
+  expect([messages, problems()]).toEqual([[`logs: ${message}`], [message]]);
   world.containers.pop();
   await look();
   expect(problems()).toEqual([]);
@@ -182,7 +182,7 @@ test("as many at a time as containerLogMaxWorkers says, and none twice", async (
 });
 
 test("a log whose directory goes with its pod meanwhile is no fault", async () => {
-  const { world, look, logOf, podLogsDirectory, counts, told } = ground({
+  const { world, look, logOf, podLogsDirectory, counts, messages } = ground({
     files: {
       ...systemLogFiles,
       rename: async (from, to) => {
@@ -195,12 +195,12 @@ test("a log whose directory goes with its pod meanwhile is no fault", async () =
   });
   logOf("app").write(10);
   await look();
-  expect([counts, told]).toEqual([{ rotated: 0, failed: 0 }, []]);
+  expect([counts, messages]).toEqual([{ rotated: 0, failed: 0 }, []]);
 });
 
 test("neither zlib's faults nor mistakes in the code end the daemon", async () => {
   let thrown: Error = Object.assign(new Error("invalid"), { code: "Z_DATA_ERROR" });
-  const { look, logOf, counts, told } = ground({
+  const { look, logOf, counts, messages } = ground({
     files: {
       ...systemLogFiles,
       compress: async () => {
@@ -217,7 +217,7 @@ test("neither zlib's faults nor mistakes in the code end the daemon", async () =
   expect(counts).toEqual({ rotated: 2, failed: 1 });
   thrown = new TypeError("no function");
   await rotations();
-  expect(told.map((line) => line.replace(/\d{8}-\d{6}/, "AT"))).toEqual([
+  expect(messages.map((line) => line.replace(/\d{8}-\d{6}/, "AT"))).toEqual([
     "logs: the log of shop/web app, LOGS/shop_web_u/app/0.log: failed to compress log 0.log.AT: invalid",
     "logs: the log of shop/web app, LOGS/shop_web_u/app/0.log: unexpected: no function",
   ]);

@@ -194,23 +194,23 @@ test("ports and sockets of a kubelet are told with their holder, but those that 
     "/proc/net/tcp": TCP_HEAD + port(10250, "7") + port(10248, "8") + port(10251, "9"),
   };
   const nginx = { comm: "nginx", argv: ["nginx"], inodes: ["7"] };
-  const told = (processes: Readonly<Record<string, Process>>): readonly string[] =>
+  const reportOf = (processes: Readonly<Record<string, Process>>): readonly string[] =>
     machine(processes, files)
       .look()(true)
       .listeners.map(({ what, holder }) => `${what} ${holder?.name ?? "?"}`);
-  expect(told({ "60": nginx })).toEqual([
+  expect(reportOf({ "60": nginx })).toEqual([
     "port 10250 nginx",
     "port 10248 ?",
     "/var/lib/kubelet/device-plugins/kubelet.sock ?",
     "/var/lib/kubelet/pod-resources/2490708010 ?",
   ]);
-  expect(told({ "60": nginx, "41": kubelet() })).toEqual([]);
+  expect(reportOf({ "60": nginx, "41": kubelet() })).toEqual([]);
   // another daemon of this kind takes device plugins in the kubelet's place
   const daemon = {
     comm: "node",
     argv: ["node", "/opt/nodewise/api/cli/nodewise.js", "actuator"],
     inodes: ["127158", "126995"],
   };
-  expect(told({ "61": daemon })).toEqual(["port 10250 ?", "port 10248 ?"]);
+  expect(reportOf({ "61": daemon })).toEqual(["port 10250 ?", "port 10248 ?"]);
   expect(unixListeners(UNIX)).toHaveLength(3);
 });

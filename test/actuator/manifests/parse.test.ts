@@ -77,9 +77,9 @@ test("JSON whose keys and texts are alike in different places is none with a key
 });
 
 test("what a file named .json holds is told in JSON's words, several documents in YAML's", () => {
-  const told = (text: string, file: string) => parseDocuments(text, file).problems.map(problemText);
-  expect(told("a: [", "f.json")).toEqual(["f.json:1:1: is not JSON: expected a JSON value, found `a`"]);
-  expect(told('{"a": 1}\n---\n{"b": [', "f.yaml")[0]).toMatch(/^f\.yaml:3:\d: document 2: is not YAML or JSON: /);
+  const reportOf = (text: string, file: string) => parseDocuments(text, file).problems.map(problemText);
+  expect(reportOf("a: [", "f.json")).toEqual(["f.json:1:1: is not JSON: expected a JSON value, found `a`"]);
+  expect(reportOf('{"a": 1}\n---\n{"b": [', "f.yaml")[0]).toMatch(/^f\.yaml:3:\d: document 2: is not YAML or JSON: /);
 });
 
 test("JSON objects one after the other are a document each, with the places of the whole text", () => {

@@ -6,7 +6,7 @@ import { lastPassCgroupsOf } from "../../../actuator/plan/state.ts";
 import { curveWeight, linearWeight } from "../../../api/decide/resources/cpu-convert.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
-import { BOOT, ROOT, simulated } from "../cgroups/grounds.ts";
+import { BOOT, ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 
 const context = (version: 1 | 2): DriftContext => ({ version, pageSize: 4096, cpu: CPU_RULES });
 const one = (file: string, wanted: string, actual: string, more: Partial<DriftCase> = {}): DriftCase => ({
@@ -82,15 +82,15 @@ test("a difference is told in one line with what was wanted and what is there", 
 });
 
 test("both formulas differ for nearly every share value, and each is recognised", () => {
-  let told = 0;
+  let count = 0;
   for (let shares = 3; shares < 262_144; shares += 97) {
     const [linear, curve] = [String(linearWeight(shares)), String(curveWeight(shares))];
     if (linear === curve) continue;
     expect(classifyDrift(one("cpu.weight", linear, curve, { shares }), context(2))?.cause).toBe("weight_formula");
     expect(classifyDrift(one("cpu.weight", curve, linear, { shares }), context(2))?.cause).toBe("weight_formula");
-    told++;
+    count++;
   }
-  expect(told).toBeGreaterThan(2500);
+  expect(count).toBeGreaterThan(2500);
 });
 
 test("drift is found in every file of every existing cgroup of a decision", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { simulated } from "../cgroups/grounds.ts";
+import { simulated } from "../cgroups/hierarchy-kit.ts";
 import { lines, planned, stateOf, treeOf, worldWith } from "../cgroups/planned.ts";
 
 describe("the order of steps", () => {

@@ -5,7 +5,7 @@ import { planWrites } from "../../../actuator/plan/plan.ts";
 import type { WritePlan } from "../../../actuator/plan/step.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
-import { ROOT, simulated } from "../cgroups/grounds.ts";
+import { ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { lines, OPTIONS, planned, stateOf, type Tree, treeOf, worldWith } from "../cgroups/planned.ts";
 
 describe("what a plan leaves out", () => {

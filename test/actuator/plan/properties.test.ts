@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { plan, run, type SimulatedHierarchy, unlike } from "../cgroups/apply-kit.ts";
 import { withJournal } from "../cgroups/contract-kit.ts";
 import { type Draws, draws } from "../cgroups/draws.ts";
-import { BOOT, ROOT, simulated } from "../cgroups/grounds.ts";
+import { BOOT, ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { exceeding, shared } from "../cgroups/invariants.ts";
 import { randomTree } from "../cgroups/random-trees.ts";
-import { plan, run, unlike, type World } from "../cgroups/world.ts";
 
 /** Each is some hundred steps; more of them find nothing that these do not. */
 const SEEDS = 24;
@@ -16,8 +16,8 @@ const REASONS = {
 
 /** Calls `turn` four times for each seed, in a new world for each seed. */
 async function everySeed(
-  newWorld: () => World,
-  turn: (world: World, d: Draws, number: number, at: string) => Promise<void>,
+  newWorld: () => SimulatedHierarchy,
+  turn: (world: SimulatedHierarchy, d: Draws, number: number, at: string) => Promise<void>,
 ): Promise<void> {
   for (let seed = 0; seed < SEEDS; seed++) {
     const [d, world] = [draws(seed), newWorld()];

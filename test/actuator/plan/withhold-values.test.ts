@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { withholdValues } from "../../../actuator/plan/plan.ts";
 import type { CgroupState } from "../../../actuator/plan/state.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
-import { BOOT, ROOT } from "../cgroups/grounds.ts";
+import { BOOT, ROOT } from "../cgroups/hierarchy-kit.ts";
 
 type Files = Readonly<Record<string, string>>;
 const stateOf = (version: 1 | 2, path: string, files: Files): CgroupState => ({

@@ -52,7 +52,10 @@ describe.skipIf("missing" in oldClient)("a Go program with grpc-go 1.38, which s
   test("is answered, the second time too", async () => {
     const { path } = await serving();
     const { stdout } = await promisify(execFile)(programOf(oldClient), [path]);
-    const told = stdout.trim().split("\n");
-    expect(told.map((bytes) => listIn(Buffer.from(bytes, "base64")))).toEqual([podResources(FULL), podResources(FULL)]);
+    const messages = stdout.trim().split("\n");
+    expect(messages.map((bytes) => listIn(Buffer.from(bytes, "base64")))).toEqual([
+      podResources(FULL),
+      podResources(FULL),
+    ]);
   }, 300_000);
 });

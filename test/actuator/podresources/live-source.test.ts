@@ -14,10 +14,10 @@ import { clientOf, serving } from "./served.ts";
 function changingNode(...names: readonly string[]) {
   const node = {
     version: 1 as string | number,
-    told: ok({ pods: names.map((name) => pod(name)) }) as Result<unknown, string>,
+    reported: ok({ pods: names.map((name) => pod(name)) }) as Result<unknown, string>,
     looks: 0,
-    becomes: (told: Result<unknown, string>): void => {
-      node.told = told;
+    becomes: (reported: Result<unknown, string>): void => {
+      node.reported = reported;
       node.version = `${node.version}+`;
     },
   };
@@ -25,7 +25,7 @@ function changingNode(...names: readonly string[]) {
     version: () => node.version,
     snapshot: () => {
       node.looks++;
-      return node.told;
+      return node.reported;
     },
   };
   return { node, source: liveSource(live) };
@@ -57,11 +57,11 @@ describe("the source of a living node", () => {
     const info = { namespace: "default", name: "gpus", uid: "u", podUids: new Set(["uid-p"]), prepared: true };
     const drivers = new Map([[DRIVER, { devices, skips: [] }]]);
     const cache = new ClaimInfoCache(NEWEST.behaviour.claims, [{ ...info, drivers, unpreparing: false }]);
-    const told = {
+    const reported = {
       pods: [claiming("p", ["gpus"]), pod("plain")],
       assignments: { dra_manager_state: writeClaims(cache) },
     };
-    const source = liveSource({ version: () => 1, snapshot: () => ok(told) })();
+    const source = liveSource({ version: () => 1, snapshot: () => ok(reported) })();
     if (!source.ok) throw new Error(source.error);
     const of = { driverName: DRIVER, poolName: "n1" };
     const [a, b] = ["a", "b"].map((name) => ({ name: `example.com/gpu=${name}` }));
@@ -77,12 +77,12 @@ describe("the source of a living node", () => {
   });
   test("sees with the next call what changes while its snapshot is made", () => {
     let version = 1;
-    const told = [ok({ pods: [pod("old")] }), ok({ pods: [pod("new")] })];
+    const reported = [ok({ pods: [pod("old")] }), ok({ pods: [pod("new")] })];
     const source = liveSource({
       version: () => version,
       snapshot: () => {
         version++;
-        return told[version - 2] as Result<unknown, string>;
+        return reported[version - 2] as Result<unknown, string>;
       },
     });
     expect(names(source())).toEqual(["old"]);
@@ -90,9 +90,9 @@ describe("the source of a living node", () => {
   });
   test("of a node that is not known yet says why, and looks again with each call", () => {
     const { node, source } = changingNode("a");
-    node.told = err("the configuration cannot be read");
+    node.reported = err("the configuration cannot be read");
     expect(source()).toEqual(err("the configuration cannot be read"));
-    node.told = ok({ pods: [pod("a")] });
+    node.reported = ok({ pods: [pod("a")] });
     expect(names(source())).toEqual(["a"]);
   });
   test("says what in a snapshot is wrong, once worked out", () => {

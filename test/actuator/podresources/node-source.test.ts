@@ -25,28 +25,28 @@ const memory = (size: number) => [{ memoryType: "memory", size, topology }];
 
 describe("the captured node of a real kubelet 1.36.3", () => {
   const source = sourceFrom(realSnapshot());
-  const told = new Map(
+  const reported = new Map(
     podResources(source).podResources.flatMap(({ name, containers }) =>
       containers.map((c) => [`${name}/${c.name}`, c] as const),
     ),
   );
   test("CPUs are those of cpu_manager_state, memory that of memory_manager_state, for their containers alone", () => {
-    expect(told.get("guar-int/c")).toEqual({
+    expect(reported.get("guar-int/c")).toEqual({
       name: "c",
       devices: [],
       cpuIds: [1],
       memory: memory(134_217_728),
       dynamicResources: [],
     });
-    expect(told.get("guar-frac/c")?.cpuIds).toEqual([]);
-    expect(told.get("guar-frac/c")?.memory).toEqual(memory(67_108_864));
-    expect([...told.values()].filter(({ cpuIds }) => cpuIds.length > 0)).toHaveLength(1);
-    expect([...told.values()].filter((c) => c.memory.length > 0)).toHaveLength(3);
+    expect(reported.get("guar-frac/c")?.cpuIds).toEqual([]);
+    expect(reported.get("guar-frac/c")?.memory).toEqual(memory(67_108_864));
+    expect([...reported.values()].filter(({ cpuIds }) => cpuIds.length > 0)).toHaveLength(1);
+    expect([...reported.values()].filter((c) => c.memory.length > 0)).toHaveLength(3);
   });
   test("a sidecar is told before the pod's containers, its other init containers are not", () => {
     const sidecar = podResourcesOf(source, { podName: "sidecar", podNamespace: "default" });
     expect(sidecar.ok && sidecar.value.podResources.containers.map(({ name }) => name)).toEqual(["side", "c"]);
-    expect([...told.keys()].filter((name) => name.startsWith("inits/"))).toEqual(["inits/c"]);
+    expect([...reported.keys()].filter((name) => name.startsWith("inits/"))).toEqual(["inits/c"]);
   });
   test("what can be allocated is all but the reserved CPU and the reserved memory", () => {
     expect(allocatableResources(source)).toEqual({ devices: [], cpuIds: [1], memory: memory(15_273_775_104) });
@@ -55,7 +55,7 @@ describe("the captured node of a real kubelet 1.36.3", () => {
     const none = sourceFrom({ ...realSnapshot(), kubeletConfiguration: {}, assignments: {} });
     expect(allocatableResources(none)).toEqual({ devices: [], cpuIds: [], memory: [] });
     const all = podResources(none).podResources.flatMap(({ containers }) => containers);
-    expect(all).toHaveLength(told.size);
+    expect(all).toHaveLength(reported.size);
     expect(all.every(({ cpuIds, memory }) => cpuIds.length === 0 && memory.length === 0)).toBe(true);
   });
 });
@@ -141,25 +141,25 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
   test("v1alpha1 tells of a pod that was refused or has ended too; its devices are free once all pods are known", () => {
     const { pods, ...rest } = snapshotAfter(step("11"));
     const ended = pods.map((pod) => (pod.metadata.name === "dp1" ? { ...pod, status: { phase: "Succeeded" } } : pod));
-    const told = (kubelet: object) =>
+    const reportOf = (kubelet: object) =>
       alphaPodResources(sourceFrom({ ...rest, pods: ended, kubelet })).podResources.map(({ name, containers: [c] }) => [
         name,
         c?.devices,
       ]);
-    expect(told({})).toEqual([
+    expect(reportOf({})).toEqual([
       ["dp1", []],
       ["fu1", IDS.map((id) => device(FUSE, id))],
       ["fu2", []],
       ["fu3", [device(FUSE, LAST), device(SAMPLE, "Dev-2")]],
       ["static1-n1", []],
     ]);
-    expect(told({ sourcesReady: false })[0]).toEqual(["dp1", [device(SAMPLE, "Dev-1")]]);
+    expect(reportOf({ sourcesReady: false })[0]).toEqual(["dp1", [device(SAMPLE, "Dev-1")]]);
   });
   test("of a checkpoint with a wrong checksum nothing is held", () => {
     const { assignments, ...rest } = snapshotAfter(step("11"));
     const wrong = { kubelet_internal_checkpoint: { ...assignments.kubelet_internal_checkpoint, Checksum: 1 } };
-    const told = podResources(sourceFrom({ ...rest, assignments: wrong })).podResources;
-    expect(told).toHaveLength(4);
-    expect(told.every(({ containers }) => containers.every(({ devices }) => devices.length === 0))).toBe(true);
+    const reported = podResources(sourceFrom({ ...rest, assignments: wrong })).podResources;
+    expect(reported).toHaveLength(4);
+    expect(reported.every(({ containers }) => containers.every(({ devices }) => devices.length === 0))).toBe(true);
   });
 });

@@ -109,13 +109,13 @@ const methods: Methods = {
 export const listIn = (bytes: Buffer): unknown =>
   JSON.parse(JSON.stringify(methods["List"]?.responseDeserialize(bytes)), (_, value) => value ?? undefined);
 
-export type Told = { readonly ok: unknown } | { readonly code: string; readonly message: string };
+export type ServedAnswer = { readonly ok: unknown } | { readonly code: string; readonly message: string };
 
 /** Asks a socket; `frame`: bytes in place of the request's own. */
 export function clientOf(path: string) {
   const client = new Client(`unix://${path}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
   onTestFinished(() => client.close());
-  return (method: PodResourcesMethod, request: object = {}, frame?: Buffer): Promise<Told> =>
+  return (method: PodResourcesMethod, request: object = {}, frame?: Buffer): Promise<ServedAnswer> =>
     new Promise((done) => {
       const { path: name, requestSerialize, responseDeserialize } = methods[method] as MethodDefinition<object, object>;
       client.makeUnaryRequest(

@@ -10,12 +10,12 @@ import {
 } from "../../../actuator/podresources/server.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
-import { clientOf, FULL, scratch, servedPod, serving, sourceWith, type Told } from "./served.ts";
+import { clientOf, FULL, type ServedAnswer, scratch, servedPod, serving, sourceWith } from "./served.ts";
 
 const A = { podName: "a", podNamespace: "default" };
 /** Fields that have no value on the wire come back as null. */
-const read = (told: unknown): unknown =>
-  JSON.parse(JSON.stringify(told), (key, value) => (key === "topology" && value === null ? undefined : value));
+const read = (reported: unknown): unknown =>
+  JSON.parse(JSON.stringify(reported), (key, value) => (key === "topology" && value === null ? undefined : value));
 
 describe("the calls", () => {
   test("come over the socket as they were answered", async () => {
@@ -54,11 +54,11 @@ describe("the calls", () => {
     const calls: string[] = [];
     const ask = clientOf((await serving({ onCall: (_, code) => calls.push(code) })).path);
     // a machine may be so slow that there is room again meanwhile: then more are asked
-    const told: Told[] = [];
-    while (!told.some((one) => "code" in one))
-      told.push(...(await Promise.all(Array.from({ length: 60 }, () => ask("List")))));
-    const refused = told.filter((one) => "code" in one);
-    expect(told.slice(0, 10).filter((one) => "code" in one)).toEqual([]);
+    const reported: ServedAnswer[] = [];
+    while (!reported.some((one) => "code" in one))
+      reported.push(...(await Promise.all(Array.from({ length: 60 }, () => ask("List")))));
+    const refused = reported.filter((one) => "code" in one);
+    expect(reported.slice(0, 10).filter((one) => "code" in one)).toEqual([]);
     expect(new Set(refused.map((one) => JSON.stringify(one)))).toEqual(
       new Set([JSON.stringify({ code: "RESOURCE_EXHAUSTED", message: "rejected by rate limit" })]),
     );

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { containerRows } from "../../../actuator/pods/status/node-view.ts";
-import { appPod, PodsWorld } from "./node/pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./node/simulated-node.ts";
 
 const lastOf = (state: unknown) => {
   const status = { containerStatuses: [{ name: "app", state: { waiting: {} }, lastState: state }] };
@@ -8,7 +8,7 @@ const lastOf = (state: unknown) => {
 };
 
 test("of a container that crashed its row has how it ended", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: 1000, exitCode: 7, stopsMs: 0 });
   world.pods = [appPod("web", {})];
   await world.run(6);

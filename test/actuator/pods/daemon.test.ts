@@ -19,7 +19,7 @@ import { PATIENT } from "../../patient.ts";
 import { serveCri } from "../../sim/cri-server.ts";
 import { FakeRuntime } from "../../sim/fake-runtime.ts";
 import { machineAt } from "../../sim/machine.ts";
-import { BOOT, simulated } from "../cgroups/grounds.ts";
+import { BOOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { scratch } from "../manifests/scratch.ts";
 
 const must = <T>(result: Result<T, unknown>): T => {
@@ -46,8 +46,8 @@ async function daemon(more: Partial<PodsShared> = {}) {
       syncSeconds: 3600,
     }),
   );
-  const told: string[] = [];
-  const onProblem = ({ message }: { readonly message: string }): void => void told.push(message);
+  const messages: string[] = [];
+  const onProblem = ({ message }: { readonly message: string }): void => void messages.push(message);
   const notices = new Notices(onProblem);
   const stopping = new AbortController();
   const pace = new InterruptibleSleep(stopping.signal);
@@ -83,7 +83,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
   };
   const status = () => must(opened).status();
   const turns = (count: number) => vi.waitUntil(() => (status().pass?.sequence ?? 0) >= count, PATIENT);
-  return { socket, pace, notices, told, metrics, readiness, status, turns };
+  return { socket, pace, notices, messages, metrics, readiness, status, turns };
 }
 
 const NO_PODS = podsRead();
@@ -106,7 +106,7 @@ test("a first look that hangs is told soon all the same", async () => {
 });
 
 test("failed calls of the runtime count by call and code, and are told once while they fail", async () => {
-  const { pace, told, metrics, readiness, status, turns } = await daemon();
+  const { pace, messages, metrics, readiness, status, turns } = await daemon();
   await turns(1);
   expect(status()).toMatchObject({ runtime: null, pass: { sequence: 1 } });
   pace.wake();
@@ -117,7 +117,7 @@ test("failed calls of the runtime count by call and code, and are told once whil
     expect(counted).toContain(`nodewise_runtime_call_failures_total{call="${call}",code="UNAVAILABLE"} 2`);
   expect(counted).toContain("nodewise_runtime_up 0");
   expect(counted).toContain("nodewise_pass_duration_seconds_count 2");
-  expect(told.filter((message) => message.startsWith("ListPodSandbox: "))).toHaveLength(1);
+  expect(messages.filter((message) => message.startsWith("ListPodSandbox: "))).toHaveLength(1);
 });
 
 test("the runtime's own version is shown while it answers, and settings that were read again wake the daemon", async () => {
@@ -140,7 +140,7 @@ test("it is not ready while its journal cannot be written, and is again when it 
   const dir = scratch({});
   const file = join(dir, "journal.jsonl");
   const journal = must(Journal.open(file, BOOT.bootId));
-  const { socket, pace, told, readiness, status, turns } = await daemon({ journal });
+  const { socket, pace, messages, readiness, status, turns } = await daemon({ journal });
   const server = await serveCri(new FakeRuntime(), socket);
   onTestFinished(() => server.close());
   pace.wake();
@@ -156,7 +156,7 @@ test("it is not ready while its journal cannot be written, and is again when it 
   await turns(status().pass?.sequence ?? 0);
   rmdirSync(file);
   await vi.waitUntil(async () => (await readiness())?.includes('"ready":true'), PATIENT);
-  expect(told.filter((message) => message.includes("EISDIR"))).toHaveLength(1);
+  expect(messages.filter((message) => message.includes("EISDIR"))).toHaveLength(1);
 });
 
 test("what the API does wrong stands until it does right; what was left out of the configuration stands and is told once", async () => {
@@ -169,7 +169,7 @@ test("what the API does wrong stands until it does right; what was left out of t
     },
   };
   const configurationNotices = () => [{ from: "configuration", message: 'unknown field "x"' } as const];
-  const { pace, told, status, turns } = await daemon({
+  const { pace, messages, status, turns } = await daemon({
     client: redactingClient(client, noCounters),
     configurationNotices,
   });
@@ -181,7 +181,7 @@ test("what the API does wrong stands until it does right; what was left out of t
   );
   isWrong = false;
   expect(status().problems.filter((one) => one.startsWith("api: "))).toEqual([]);
-  expect(told.filter((message) => message === 'unknown field "x"')).toHaveLength(1);
+  expect(messages.filter((message) => message === 'unknown field "x"')).toHaveLength(1);
 });
 
 test("what keeps new settings from being taken stands whatever turns see, until others are", async () => {

@@ -35,16 +35,16 @@ test.each([
 test("an item of a list that has no name is told by its index", () => {
   const nameless = { metadata: { uid: "v" }, spec: { containers } };
   const reader = desiredPodsReader("n1", NEWEST);
-  const told = (pods: readonly unknown[]) =>
+  const reportOf = (pods: readonly unknown[]) =>
     reader(podsRead(pods, { whole: false }))?.refused.map((one) => refusalOf(one).message);
-  const first = told([webPod({}), 5, nameless, 5]);
+  const first = reportOf([webPod({}), 5, nameless, 5]);
   expect(first).toEqual([
     "items[1] is not run: items[1]: expected an object, found `5`",
     expect.stringMatching(/^items\[2\] is not run: items\[2\]\.metadata\.name: /),
     "items[3] is not run: items[3]: expected an object, found `5`",
   ]);
   // read again in another place
-  expect(told([5, webPod({}), nameless])).toEqual([
+  expect(reportOf([5, webPod({}), nameless])).toEqual([
     "items[0] is not run: items[0]: expected an object, found `5`",
     first?.[1],
   ]);
@@ -74,9 +74,9 @@ test("different pods that a list gives one uid are none of them run, and each is
 
 test("a pod is read as of the kubelet that the daemon plays", () => {
   const spec = { volumes: [{ name: "v", emptyDir: { mode: 511 } }] };
-  const told = (version: string) =>
+  const reportOf = (version: string) =>
     desiredPodsReader("n1", profileOf(version))(podsRead([webPod(spec)]))?.refused.flatMap(({ faults }) => faults);
   const path = "spec.volumes[0].emptyDir.mode";
-  expect(told("1.36")).toEqual([{ path, message: "kubelet 1.36 has no such field: remove it" }]);
-  expect(told("1.37")).toEqual([{ path, message: expect.stringContaining("not set by this daemon") }]);
+  expect(reportOf("1.36")).toEqual([{ path, message: "kubelet 1.36 has no such field: remove it" }]);
+  expect(reportOf("1.37")).toEqual([{ path, message: expect.stringContaining("not set by this daemon") }]);
 });

@@ -9,14 +9,14 @@ const sidecars = (...names: string[]) => names.map((name) => runnableContainer(n
 
 describe("the end of a pod", () => {
   test("stops its containers, then its sandbox", async () => {
-    const { end, calls, told, runtime } = await upWith(
+    const { end, calls, takeMessages, runtime } = await upWith(
       runnable({ containers: [runnableContainer("a"), runnableContainer("b")] }),
     );
     expect(await end(runnable())).toEqual({ isEnded: true, error: null });
     const asked = calls();
     expect(asked.slice(0, 2).sort()).toEqual(["StopContainer container-2", "StopContainer container-3"]);
     expect(asked.slice(2)).toEqual(["StopPodSandbox sandbox-1"]);
-    expect(told().sort()).toEqual(["Killing a: Stopping container a", "Killing b: Stopping container b"]);
+    expect(takeMessages().sort()).toEqual(["Killing a: Stopping container a", "Killing b: Stopping container b"]);
     expect([...runtime.sandboxes.values()].map(({ isReady }) => isReady)).toEqual([false]);
   });
   test("lets the last sidecar go first, and all after the containers", async () => {
@@ -54,7 +54,10 @@ describe("the end of a pod", () => {
     const web = runnable({ containers: [runnableContainer("app", { preStop: { exec: ["bye"] } })] });
     const fails = await upWith(web, { app: { exec: () => ({ exitCode: 1 }) } });
     expect((await fails.end(web)).isEnded).toBe(true);
-    expect(fails.told()).toEqual(["Killing app: Stopping container app", "FailedPreStopHook app: PreStopHook failed"]);
+    expect(fails.takeMessages()).toEqual([
+      "Killing app: Stopping container app",
+      "FailedPreStopHook app: PreStopHook failed",
+    ]);
     const hangs = await upWith(web, { app: { exec: () => ({ takesMs: 3_600_000 }) } });
     expect((await hangs.end(web, 20)).isEnded).toBe(true);
     expect([hangs.seconds(), hangs.calls().at(-1)]).toEqual([20, "StopPodSandbox sandbox-1"]);
@@ -69,14 +72,14 @@ describe("the end of a pod", () => {
     for (const call of ["StopContainer", "StopPodSandbox"])
       for (const effect of [true, false])
         for (const answer of ["dies", "hangs", { call, code: "UNKNOWN", message: "no" }] as Trouble["answer"][]) {
-          const { end, runtime, told } = await upWith(runnable());
+          const { end, runtime, takeMessages } = await upWith(runnable());
           runtime.on = (one) => (one.call === call && one.count === 1 ? { effect, answer } : undefined);
           const first = await end(runnable());
           expect([first.isEnded, first.error]).toEqual([
             false,
             expect.stringMatching(/^error killing pod: \[?failed to/),
           ]);
-          expect(told().at(-1)).toBe(`FailedKillPod: ${first.error}`);
+          expect(takeMessages().at(-1)).toBe(`FailedKillPod: ${first.error}`);
           runtime.restart();
           expect(await end(runnable()), `${call} ${effect} ${JSON.stringify(answer)}`).toEqual({
             isEnded: true,

@@ -28,10 +28,10 @@ function guarded(): Guarded {
 function listening(client: DecisionClient) {
   const [decisions, problems]: [unknown[], Problem[]] = [[], []];
   const counters = { decided: () => {}, outbox: () => {} };
-  const told = redactingClient(client, counters, (kind, { decidedBy, verdict, reasons }) => {
+  const reported = redactingClient(client, counters, (kind, { decidedBy, verdict, reasons }) => {
     decisions.push([kind, decidedBy, verdict, reasons.map(({ at }) => at)]);
   });
-  const listeners = { nodeName: "n1", client: told, onProblem: (problem: Problem) => void problems.push(problem) };
+  const listeners = { nodeName: "n1", client: reported, onProblem: (problem: Problem) => void problems.push(problem) };
   return { decisions, problems, listeners };
 }
 const memoryIn = (dir: string): Memory => new Memory(dir, (message) => expect.fail(message));

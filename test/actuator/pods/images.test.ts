@@ -13,11 +13,11 @@ function world(options: Partial<ImageOptions> = {}) {
   const images = new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null, ...options });
   const events: PodEvent[] = [];
   const of = new PodEvents({ namespace: "ns", name: "web", uid: "u" }, time, (event) => events.push(event));
-  const told = () => events.splice(0).map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+  const takeMessages = () => events.splice(0).map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
   const ensure = (image: string, imagePullPolicy: Policy = "IfNotPresent", uid = "u") =>
     images.ensure(uid, { name: "app", image, imagePullPolicy }, of);
   const settled = (image: string, policy: Policy = "IfNotPresent", uid = "u") => time.drive(ensure(image, policy, uid));
-  return { time, runtime, told, ensure, settled };
+  return { time, runtime, takeMessages, ensure, settled };
 }
 const PRESENT = 'Normal Pulled: Container image "busybox" already present on machine and can be accessed by the pod';
 const NOT_FOUND =
@@ -25,27 +25,27 @@ const NOT_FOUND =
 
 describe("an image", () => {
   test("that is there is not pulled, unless it is always to be", async () => {
-    const { runtime, told, settled } = world();
+    const { runtime, takeMessages, settled } = world();
     runtime.images.set("busybox:latest", { id: "sha256:1", user: "1000" });
     runtime.registry.set("busybox:latest", { id: "sha256:2", takesMs: 1500, sizeBytes: 42 });
     const there = { ok: true, value: { id: "sha256:1", user: "1000" } };
     expect(await settled("busybox")).toEqual(there);
     expect(await settled("busybox", "Never")).toEqual(there);
-    expect(told()).toEqual([PRESENT, PRESENT]);
+    expect(takeMessages()).toEqual([PRESENT, PRESENT]);
     expect(await settled("busybox", "Always")).toMatchObject({ ok: true, value: { id: "sha256:2", user: null } });
-    expect(told()).toEqual([
+    expect(takeMessages()).toEqual([
       'Normal Pulling: Pulling image "busybox"',
       'Normal Pulled: Successfully pulled image "busybox" in 1.5s (1.5s including waiting). Image size: 42 bytes.',
     ]);
   });
   test("that is missing and never pulled keeps its container waiting", async () => {
-    const { told, settled } = world();
+    const { takeMessages, settled } = world();
     const message = 'Container image "busybox" is not present with pull policy of Never';
     expect(await settled("busybox", "Never")).toEqual({ ok: false, error: { reason: "ErrImageNeverPull", message } });
-    expect(told()).toEqual([`Warning ErrImageNeverPull: ${message}`]);
+    expect(takeMessages()).toEqual([`Warning ErrImageNeverPull: ${message}`]);
   });
   test("that cannot be pulled is held back, twice as long each time, for its pod alone", async () => {
-    const { time, runtime, told, settled } = world();
+    const { time, runtime, takeMessages, settled } = world();
     const failed = { ok: false, error: { reason: "ErrImagePull", message: NOT_FOUND } };
     const heldBack = {
       ok: false,
@@ -55,17 +55,17 @@ describe("an image", () => {
       },
     };
     expect(await settled("gone:1")).toEqual(failed);
-    expect(told()).toEqual([
+    expect(takeMessages()).toEqual([
       'Normal Pulling: Pulling image "gone:1"',
       `Warning Failed: Failed to pull image "gone:1": ${NOT_FOUND}`,
     ]);
     for (const waitMs of [10, 20, 40, 80, 160, 300, 300].map((s) => s * 1000)) {
       await time.pass(waitMs - 1);
       expect(await settled("gone:1")).toEqual(heldBack);
-      expect(told()).toEqual(['Normal BackOff: Back-off pulling image "gone:1"']);
+      expect(takeMessages()).toEqual(['Normal BackOff: Back-off pulling image "gone:1"']);
       await time.pass(1);
       expect(await settled("gone:1")).toEqual(failed);
-      told();
+      takeMessages();
     }
     expect(await settled("gone:1", "IfNotPresent", "other")).toEqual(failed);
     await time.pass(600_001);
@@ -81,11 +81,11 @@ describe("an image", () => {
     expect(await settled("gone:1")).toMatchObject({ error: { reason: "ImagePullBackOff" } });
   });
   test("of which the runtime tells nothing", async () => {
-    const { runtime, told, settled } = world();
+    const { runtime, takeMessages, settled } = world();
     runtime.on = () => ({ effect: false, answer: { call: "ImageStatus", code: "UNKNOWN", message: "disk" } });
     const message = 'Failed to inspect image "": rpc error: code = Unknown desc = disk';
     expect(await settled("busybox")).toEqual({ ok: false, error: { reason: "ImageInspectError", message } });
-    expect(told()).toEqual([`Warning InspectFailed: ${message}`]);
+    expect(takeMessages()).toEqual([`Warning InspectFailed: ${message}`]);
   });
   test.each([
     ["UNKNOWN", "no room", "ErrImagePull", "no room"],

@@ -24,7 +24,7 @@ describe("directories of pods that nobody knows", () => {
       writeFileSync(join(at(uid), "etc-hosts"), "");
     };
     for (const uid of uids) make(uid);
-    const told: string[] = [];
+    const messages: string[] = [];
     let work: Promise<unknown> = Promise.resolve();
     const clear = worker.clear.bind(worker);
     worker.clear = (known, recorded) => {
@@ -32,7 +32,7 @@ describe("directories of pods that nobody knows", () => {
       work = cleared;
       return cleared;
     };
-    const onProblem = ({ message }: Problem): void => void told.push(message);
+    const onProblem = ({ message }: Problem): void => void messages.push(message);
     const directories = new OrphanedDirectories({ worker, onProblem, clock: time });
     const mapOf = (uids: readonly string[] | null) => uids && new Map(uids.map((uid) => [uid, {}] as const));
     const ask = (seen: readonly string[] | null, records: readonly string[], held: readonly string[] | null) =>
@@ -44,7 +44,7 @@ describe("directories of pods that nobody knows", () => {
       return readdirSync(roots.podsDirectory).sort();
     };
     const standing = (records: readonly string[] = []) => ask([], records, []).map(({ message }) => message);
-    return { at, make, look, told, standing, mounter, time, logs: roots.podLogsDirectory };
+    return { at, make, look, messages, standing, mounter, time, logs: roots.podLogsDirectory };
   }
   const VOLUME = "volumes/kubernetes.io~empty-dir/data";
   const stays = (path: string, why: string): string => `${path} of a pod that nobody knows stays: ${why}`;
@@ -54,9 +54,9 @@ describe("directories of pods that nobody knows", () => {
     `${paths.join(", ")} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;
 
   test("go, each told; those of pods with a record, and of pods that run without one, stay", async () => {
-    const { at, look, told, standing } = lost("gone", "recorded", "running");
+    const { at, look, messages, standing } = lost("gone", "recorded", "running");
     expect(await look(["running"], ["recorded"])).toEqual(["recorded", "running"]);
-    expect([told, standing(["recorded", "running"])]).toEqual([[removed(at("gone"))], []]);
+    expect([messages, standing(["recorded", "running"])]).toEqual([[removed(at("gone"))], []]);
   });
   test("go with their logs, and those of others stay", async () => {
     const { look, logs, at } = lost("gone", "full", "running");
@@ -94,12 +94,12 @@ describe("directories of pods that nobody knows", () => {
     expect(await look([], ["recorded"])).toEqual(["recorded"]);
   });
   test("stay as a whole where a volume holds something, and are told as long as they do", async () => {
-    const { at, look, told, standing, time } = lost("a", "b", "c");
+    const { at, look, messages, standing, time } = lost("a", "b", "c");
     writeFileSync(join(at("b"), VOLUME, "file"), "data");
     expect(await look([])).toEqual(["b"]);
     expect(readdirSync(at("b")).sort()).toEqual([".nodewise-pod.json", "containers", "etc-hosts", "volumes"]);
     expect(standing()).toEqual([stays(join(at("b"), VOLUME), FULL)]);
-    expect(told).toEqual([removed(at("a")), removed(at("c"))]);
+    expect(messages).toEqual([removed(at("a")), removed(at("c"))]);
     rmSync(join(at("b"), VOLUME, "file"));
     await time.pass(60_000);
     expect(await look([])).toEqual([]);
@@ -115,7 +115,7 @@ describe("directories of pods that nobody knows", () => {
   });
 
   test("and that this daemon did not make are never touched: they are told", async () => {
-    const { at, look, make, told, standing } = lost("gone");
+    const { at, look, make, messages, standing } = lost("gone");
     mkdirSync(at("photos/2020"), { recursive: true });
     mkdirSync(at("db/volumes/table"), { recursive: true });
     mkdirSync(at("empty"));
@@ -129,7 +129,7 @@ describe("directories of pods that nobody knows", () => {
     const all = ["db", "empty", "file", "link", "lost+found", "moved", "photos", "theirs"];
     expect(await look([])).toEqual(all);
     expect([existsSync(at("photos/2020")), existsSync(at("db/volumes/table"))]).toEqual([true, true]);
-    expect(told).toEqual([removed(at("gone"))]);
+    expect(messages).toEqual([removed(at("gone"))]);
     expect(standing()).toEqual([alien(at("db"), at("empty"), `${at("file")} and 4 more`)]);
   });
 
@@ -143,12 +143,12 @@ describe("directories of pods that nobody knows", () => {
   });
 
   test("that were never finished go: a crash leaves none behind", async () => {
-    const { at, look, told } = lost();
+    const { at, look, messages } = lost();
     const unfinished = ".nodewise-new-00000000-0000-4000-8000-000000000000";
     mkdirSync(at(unfinished));
     writeFileSync(join(at(unfinished), ".nodewise-pod.json.new"), "{");
     expect(await look([])).toEqual([]);
-    expect(told).toEqual([removed(at(unfinished))]);
+    expect(messages).toEqual([removed(at(unfinished))]);
   });
   test("that look unfinished and hold something else stay", async () => {
     const { at, look } = lost();

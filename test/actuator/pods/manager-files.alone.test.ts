@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
-import { appPod, PodsWorld } from "./node/pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./node/simulated-node.ts";
 import { scratch } from "./scratch.ts";
 
 /** The files that were synced and renamed, in their order; the real calls run. */
@@ -81,7 +81,7 @@ test("each file is on the disk before it has its name, and its folder after", ()
 
 test("who is refused for the file of another policy is told which file that is", async () => {
   const configuration: { cpuManagerPolicy: string } = { cpuManagerPolicy: "none" };
-  const world = new PodsWorld({ configuration });
+  const world = new SimulatedPodsNode({ configuration });
   world.pods = [appPod("web", { cpu: "1" })];
   await world.run(4);
   configuration.cpuManagerPolicy = "static";

@@ -55,14 +55,14 @@ function nodeOn({ path, release }: SmallFileSystem) {
     mkdirSync(dirname(join(volume, file)), { recursive: true });
     writeFileSync(join(volume, file), Buffer.alloc(bytes));
   };
-  const told = async (during = (): void => undefined) => {
+  const reportOf = async (during = (): void => undefined) => {
     meanwhile = during;
     const { pods } = (await stats.observe([known], view)) as {
       pods: readonly { volume: readonly { usedBytes: number; inodesUsed: number }[] }[];
     };
     return pods[0]?.volume[0];
   };
-  return { write, told };
+  return { write, reportOf };
 }
 
 const disk = small();
@@ -70,17 +70,17 @@ const disk = small();
 test.skipIf(disk === null)(
   "who fills a disk is counted after the disk was, and again right away when it goes on",
   async () => {
-    const { write, told } = nodeOn(disk as SmallFileSystem);
-    expect((await told(() => write("first", 8 * Mi)))?.usedBytes).toBe(8 * Mi);
-    expect((await told(() => write("second", 8 * Mi)))?.usedBytes).toBe(16 * Mi);
+    const { write, reportOf } = nodeOn(disk as SmallFileSystem);
+    expect((await reportOf(() => write("first", 8 * Mi)))?.usedBytes).toBe(8 * Mi);
+    expect((await reportOf(() => write("second", 8 * Mi)))?.usedBytes).toBe(16 * Mi);
   },
 );
 
 const another = small();
 test.skipIf(another === null)("all that somebody fills a disk with is counted, more than one look may", async () => {
-  const { write, told } = nodeOn(another as SmallFileSystem);
-  await told();
+  const { write, reportOf } = nodeOn(another as SmallFileSystem);
+  await reportOf();
   const files = 12_000;
   for (let i = 0; i < files; i++) write(`d${i % 40}/f${i}`, 1);
-  expect((await told())?.inodesUsed).toBe(files + 41);
+  expect((await reportOf())?.inodesUsed).toBe(files + 41);
 });

@@ -70,7 +70,7 @@ function ground(settings: object = {}) {
     onTestFinished(() => made.die());
     await until(
       () => made.notified,
-      (told) => told.length > 0,
+      (reported) => reported.length > 0,
     );
     return made;
   };
@@ -260,13 +260,13 @@ test("with a state that cannot be read no pod with claims starts, and the others
 });
 
 test("what is wrong with an allocation is told, by the slices beside it", async () => {
-  const told = async (...devices: readonly string[]) => {
+  const reportOf = async (...devices: readonly string[]) => {
     const node = await ground().open(devices);
     return node.ok ? node.value.claims?.problems().map(({ message }) => message) : [node.error];
   };
-  expect(await told()).toEqual([]);
-  expect(await told("a", "b")).toEqual([]);
-  expect(await told("a")).toEqual([
+  expect(await reportOf()).toEqual([]);
+  expect(await reportOf("a", "b")).toEqual([]);
+  expect(await reportOf("a")).toEqual([
     `ResourceClaim default/b: device b of driver ${DRIVER} and pool n1: no ResourceSlice of pool n1 has it`,
   ]);
 });

@@ -5,7 +5,7 @@ import { OrphanProcesses } from "../../../actuator/pods/cgroups/orphan-processes
 import { err, ok } from "../../../api/model/result.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { PodTime } from "../../sim/pod-time.ts";
-import { ROOT, simulated } from "../cgroups/grounds.ts";
+import { ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 
 const UID = "0f1e2d3c-0000-4000-8000-000000000000";
 const PATH = `/kubepods/besteffort/pod${UID}`;
@@ -46,7 +46,7 @@ async function world(version: 1 | 2, path = PATH) {
       return undefined;
     },
   };
-  const told: string[] = [];
+  const messages: string[] = [];
   const time = new PodTime(new SimClock(0));
   const orphans = new OrphanProcesses(
     {
@@ -57,7 +57,7 @@ async function world(version: 1 | 2, path = PATH) {
         pods: async () =>
           state.answers ? ok(state.held) : err({ call: "ListPodSandbox", code: "UNAVAILABLE", message: "away" }),
       },
-      onProblem: ({ message }) => void told.push(message),
+      onProblem: ({ message }) => void messages.push(message),
     },
     { cgroupRoot: ROOT, intervalMs: INTERVAL_MS },
   );
@@ -74,18 +74,18 @@ async function world(version: 1 | 2, path = PATH) {
     await time.pass(INTERVAL_MS);
     return passes(1);
   };
-  return { passes, next, put, killed, told, state, starts, hierarchy };
+  return { passes, next, put, killed, messages, state, starts, hierarchy };
 }
 
 describe.each([1, 2] as const)("processes of a pod that nobody knows, cgroup v%i", (version) => {
   test("are told with path and ids at once, and killed in the third pass, each told", async () => {
-    const { passes, next, killed, told } = await world(version);
+    const { passes, next, killed, messages } = await world(version);
     const problem = `cgroup ${ROOT}${PATH} holds processes 7 (runc-7), 8 (runc-8): ${NOBODYS}; they are killed if 3 passes see them`;
     expect(await passes(2)).toEqual([problem]);
     expect(killed).toEqual([]);
     expect(await next()).toEqual([]);
     expect(killed).toEqual([7, 8]);
-    expect(told).toEqual([
+    expect(messages).toEqual([
       `killed process 7 (runc-7) in cgroup ${ROOT}${PATH}: ${NOBODYS}`,
       `killed process 8 (runc-8) in cgroup ${ROOT}${PATH}/c1: ${NOBODYS}`,
     ]);

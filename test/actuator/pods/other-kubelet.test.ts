@@ -232,7 +232,7 @@ test("a kubelet with a runtime of its own that would remove the logs of these po
     const { other, look, see } = beside();
     see({ processes: [{ ...process("another"), collectsLogs }] });
     expect(look()).toBeUndefined();
-    const told = "process 41 (kubelet) removes from /var/log/pods the logs of all pods that are not its own";
-    expect(other.problems().map(({ message }) => message.split(":")[0])).toEqual(collectsLogs ? [told] : []);
+    const reported = "process 41 (kubelet) removes from /var/log/pods the logs of all pods that are not its own";
+    expect(other.problems().map(({ message }) => message.split(":")[0])).toEqual(collectsLogs ? [reported] : []);
   }
 });

@@ -8,10 +8,10 @@ import { scratch } from "./scratch.ts";
 
 const record = newRecord(runnable(), 5);
 function open(directory: string) {
-  const told: string[] = [];
-  const opened = PodRecords.open(directory, (message) => told.push(message));
+  const messages: string[] = [];
+  const opened = PodRecords.open(directory, (message) => messages.push(message));
   if (!opened.ok) throw new Error(opened.error);
-  return { records: opened.value, told };
+  return { records: opened.value, messages };
 }
 
 test("what is put is there after a restart, what is only noted is not, and what is deleted is gone", () => {
@@ -36,9 +36,9 @@ test("a record that cannot be read, or of another name, is told and left aside; 
   writeFileSync(join(directory, "uid-1.pod.json"), "{");
   writeFileSync(join(directory, "uid-2.pod.json"), JSON.stringify({ uid: "uid-3", record }));
   writeFileSync(join(directory, "uid-4.pod.json.new"), "{");
-  const { records, told } = open(directory);
+  const { records, messages } = open(directory);
   expect(records.size).toBe(0);
-  expect(told).toHaveLength(2);
+  expect(messages).toHaveLength(2);
   expect(readdirSync(directory).sort()).toEqual(["uid-1.pod.json", "uid-2.pod.json"]);
 });
 
@@ -51,8 +51,8 @@ test.each([
   const directory = scratch();
   const file = join(directory, "uid-1.pod.json");
   writeFileSync(file, JSON.stringify({ uid: "uid-1", record: { ...record, state: word } }));
-  const { records, told } = open(directory);
-  expect([records.get("uid-1"), told]).toEqual([{ ...record, state }, []]);
+  const { records, messages } = open(directory);
+  expect([records.get("uid-1"), messages]).toEqual([{ ...record, state }, []]);
   expect(records.persist("uid-1", { ...record, state, seenAtMs: 7 }).ok).toBe(true);
   expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
     uid: "uid-1",
@@ -65,8 +65,8 @@ test.each([
 test("a record of a state that nobody knows is told and left aside", () => {
   const directory = scratch();
   writeFileSync(join(directory, "uid-1.pod.json"), JSON.stringify({ uid: "uid-1", record: { ...record, state: "x" } }));
-  const { records, told } = open(directory);
-  expect([records.size, told.length]).toEqual([0, 1]);
+  const { records, messages } = open(directory);
+  expect([records.size, messages.length]).toEqual([0, 1]);
 });
 
 test("that a pod lives and cannot be written stays as it was", () => {

@@ -23,7 +23,7 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
   await world.sync(web, { createSandbox: true, toStart: [{ name: "none", attempt: 0 }] });
   const sandbox = runtime.sandboxes.get("sandbox-1");
   if (sandbox === undefined) throw new Error("it has no sandbox");
-  const told: string[] = [];
+  const messages: string[] = [];
   const stop = new AbortController();
   const places = {
     podDirectory: join(roots.podsDirectory, web.uid),
@@ -33,7 +33,7 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
     pod: web,
     places,
     runtime: new OwnedRuntime(runtime, ME, web.uid, await world.seenOf()),
-    events: new PodEvents(web, time, ({ reason, message }) => told.push(`${reason}: ${message}`)),
+    events: new PodEvents(web, time, ({ reason, message }) => messages.push(`${reason}: ${message}`)),
     clock: time,
     profile,
     signal: stop.signal,
@@ -51,16 +51,16 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
   world.calls();
   const start = (app: PodContainer, asked: Partial<StartContainerRequest> = {}) =>
     time.drive(startContainer(turn, { container: app, attempt: 0, values: () => ({}), ...asked }));
-  return { ...world, places, start, stop, told };
+  return { ...world, places, start, stop, messages };
 }
 
 test.each([
   [v1_34, ["Created: Created container: app", "Started: Started container app"]],
   [v1_36, ["Created: Container created", "Started: Container started"]],
 ])("the events of a start are in the words of the version", async (profile, words) => {
-  const { start, told } = await sandboxed(runnable(), undefined, profile);
+  const { start, messages } = await sandboxed(runnable(), undefined, profile);
   expect(await start(runnableContainer("app"))).toBe("started");
-  expect(told.filter((one) => /^(?:Created|Started)/.test(one))).toEqual(words);
+  expect(messages.filter((one) => /^(?:Created|Started)/.test(one))).toEqual(words);
 });
 
 test("a container that the runtime has forgotten counts on from the logs that it left", async () => {
@@ -75,7 +75,7 @@ test("a container that the runtime has forgotten counts on from the logs that it
 });
 
 test("a container is made of its image, its values as decided, its restart count and the pod's address", async () => {
-  const { runtime, start, told } = await sandboxed();
+  const { runtime, start, messages } = await sandboxed();
   const app = runnableContainer("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] });
   expect(await start(app, { attempt: 3, values: () => ({ cpuShares: cpuShares(102) }) })).toBe("started");
   expect(runtime.containers.get("container-2")).toMatchObject({
@@ -89,7 +89,7 @@ test("a container is made of its image, its values as decided, its restart count
       linux: { resources: { cpuShares: 102 } },
     },
   });
-  expect(told.map((one) => one.split(":")[0])).toEqual(["Pulled", "Created", "Started"]);
+  expect(messages.map((one) => one.split(":")[0])).toEqual(["Pulled", "Created", "Started"]);
 });
 
 test("on the host's network a container is told the node's address", async () => {
@@ -111,11 +111,11 @@ describe("its values", () => {
     expect(before).toEqual([["PullImage pulled:1"]]);
   });
   test("that are not decided keep it from being made, and nothing of it is", async () => {
-    const { places, start, calls, told } = await sandboxed();
+    const { places, start, calls, messages } = await sandboxed();
     expect(await start(runnableContainer("app"), { values: () => null })).toBe("undecided");
     expect(calls()).toEqual([]);
     expect(existsSync(join(places.logDirectory, "app"))).toBe(false);
-    expect(told.map((one) => one.split(":")[0])).toEqual(["Pulled"]);
+    expect(messages.map((one) => one.split(":")[0])).toEqual(["Pulled"]);
   });
   test("are not asked for where its image does not come", async () => {
     const { start, calls } = await sandboxed();
@@ -209,9 +209,9 @@ describe("what a container gets for its devices", () => {
     ],
   ];
   test.each(faults)("that it does not get, %s, keeps it from being made", async (_, startOf, reason, message) => {
-    const { start, calls, told } = await sandboxed(gpus(), startOf && { ...hands(), runContainerOptions: startOf });
+    const { start, calls, messages } = await sandboxed(gpus(), startOf && { ...hands(), runContainerOptions: startOf });
     expect(await start(runnableContainer("app"))).toEqual({ reason, message });
-    expect([calls(), told.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
+    expect([calls(), messages.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
   });
   test("in a turn that is cut short meanwhile makes nothing", async () => {
     const startOf = async () => {
@@ -244,11 +244,11 @@ describe("what cannot be configured is told, and nothing is made", () => {
     ],
   ];
   test.each(cases)("%s", async (_, more, message, spoil) => {
-    const { places, start, calls, told } = await sandboxed();
+    const { places, start, calls, messages } = await sandboxed();
     spoil(places.logDirectory, places.podDirectory);
     const started = await start(runnableContainer("app", more));
     expect(started).toEqual({ reason: "CreateContainerConfigError", message: expect.stringMatching(message) });
-    expect([calls(), told.at(-1)]).toEqual([[], `Failed: Error: ${(started as { message: string }).message}`]);
+    expect([calls(), messages.at(-1)]).toEqual([[], `Failed: Error: ${(started as { message: string }).message}`]);
   });
 });
 
@@ -272,15 +272,15 @@ describe("a turn that is cut short", () => {
     expect(calls()).toEqual([]);
   });
   test("while its postStart hook runs leaves the container as it is", async () => {
-    const { time, runtime, start, stop, told } = await sandboxed();
+    const { time, runtime, start, stop, messages } = await sandboxed();
     const from = time.monotonicMs();
     time.after(1000, () => stop.abort());
     expect(await start(runnableContainer("app", { postStart: { sleepSeconds: 60 } }))).toBe("started");
     expect(time.monotonicMs() - from).toBe(1000);
-    expect([runtime.running("app").length, told.at(-1)]).toEqual([1, "Started: Container started"]);
+    expect([runtime.running("app").length, messages.at(-1)]).toEqual([1, "Started: Container started"]);
   });
   test("while its postStart hook fails neither kills it nor tells of it", async () => {
-    const { runtime, start, stop, calls, told } = await sandboxed();
+    const { runtime, start, stop, calls, messages } = await sandboxed();
     runtime.programOf = () => ({ ...SERVES, exec: () => ({ exitCode: 1 }) });
     runtime.on = ({ call }) => {
       if (call === "ExecSync") stop.abort();
@@ -288,7 +288,7 @@ describe("a turn that is cut short", () => {
     };
     expect(await start(runnableContainer("app", { postStart: { exec: ["true"] } }))).toBe("cut");
     expect(calls().at(-1)).toBe("ExecSync container-2");
-    expect(told.at(-1)).toBe("Started: Container started");
+    expect(messages.at(-1)).toBe("Started: Container started");
     expect(runtime.running("app")).toHaveLength(1);
   });
 });

@@ -67,7 +67,7 @@ describe("devices are prepared", () => {
 
 describe("a pod that does not get its devices", () => {
   test("is refused, and nothing of it is made", async () => {
-    const { roots, up, calls, told } = coming(hands({ allocate: async () => err(REFUSED) }));
+    const { roots, up, calls, takeMessages } = coming(hands({ allocate: async () => err(REFUSED) }));
     expect(await up()).toEqual({
       sandboxId: null,
       started: [],
@@ -78,17 +78,17 @@ describe("a pod that does not get its devices", () => {
       isCut: false,
     });
     // whoever sends it back tells of it
-    expect([calls(), told(), existsSync(`${roots.podsDirectory}/uid-1`)]).toEqual([[], [], false]);
+    expect([calls(), takeMessages(), existsSync(`${roots.podsDirectory}/uid-1`)]).toEqual([[], [], false]);
   });
   test("and keeps them is told with its reason, and may try again", async () => {
     const waits = { reason: "WaitingForDevicePlugin", message: "example.com/gpu is not back yet" };
     let isBack = false;
     const prepare = async () => (isBack ? ok(null) : err({ ...waits, keeps: true as const }));
-    const { up, calls, told } = coming(hands({ allocate: prepare }), web(true));
+    const { up, calls, takeMessages } = coming(hands({ allocate: prepare }), web(true));
     const turn = await up();
     expect(turn).toMatchObject({ refusal: null, error: waits.message, started: [], isCut: false });
     expect(turn.faults).toEqual({ first: waits, app: waits });
-    expect([calls(), told()]).toEqual([[], ["Failed: Error: example.com/gpu is not back yet"]]);
+    expect([calls(), takeMessages()]).toEqual([[], ["Failed: Error: example.com/gpu is not back yet"]]);
     isBack = true;
     expect((await up()).started).toEqual(["first", "app"]);
   });
@@ -112,14 +112,14 @@ describe("a turn that is cut short while devices are prepared", () => {
     expect(await cut(err(REFUSED)).up()).toMatchObject({ isCut: true, refusal: REFUSED });
   });
   test("says nothing where they are kept", async () => {
-    const { up, told } = cut(err({ ...REFUSED, keeps: true as const }));
+    const { up, takeMessages } = cut(err({ ...REFUSED, keeps: true as const }));
     expect(await up()).toMatchObject({ isCut: true, error: null, faults: {}, refusal: null });
-    expect(told()).toEqual([]);
+    expect(takeMessages()).toEqual([]);
   });
 });
 
 test("without device plugins only the container that wants devices stays away", async () => {
-  const { up, told, calls } = (() => {
+  const { up, takeMessages, calls } = (() => {
     const world = workerWorld();
     const two = limited("uid-1", { app: GPU, plain: {} }, {}, "web");
     return { ...world, up: () => world.up(two) };
@@ -131,7 +131,7 @@ test("without device plugins only the container that wants devices stays away", 
     faults: { app: { reason: "CreateContainerConfigError", message } },
     refusal: null,
   });
-  expect(told()).toContain(`Failed app: Error: ${message}`);
+  expect(takeMessages()).toContain(`Failed app: Error: ${message}`);
   expect(calls().filter((call) => call.startsWith("CreateContainer"))).toEqual([
     "CreateContainer plain_web_default_uid-1_0",
   ]);

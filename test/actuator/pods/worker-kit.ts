@@ -93,13 +93,13 @@ export function workerWorld(devices?: ContainerDevices) {
   };
   const forget = async (pod: RunnablePod, signal = new AbortController().signal) =>
     time.drive(worker.forget(pod, await seenOf(pod.uid), signal));
-  const told = () =>
+  const takeMessages = () =>
     events
       .splice(0)
       .map(({ reason, message, container }) => `${reason}${container === null ? "" : ` ${container}`}: ${message}`);
   /** The runtime's calls since the last time, without the looking. */
   const calls = () => runtime.calls.splice(0).filter((call) => !/^(?:List|ImageStatus)/.test(call));
-  return { dir, roots, time, runtime, mounter, worker, seenOf, sync, up, end, forget, told, calls };
+  return { dir, roots, time, runtime, mounter, worker, seenOf, sync, up, end, forget, takeMessages, calls };
 }
 export const NO_ACTIONS: PodActions = {
   killPod: false,
@@ -119,7 +119,7 @@ export async function upWith(web: RunnablePod, programs: Readonly<Record<string,
   await world.up(web);
   world.runtime.programOf = ({ metadata }) => ({ ...SERVES, ...programs[metadata.name] });
   world.calls();
-  world.told();
+  world.takeMessages();
   const from = world.time.monotonicMs();
   return { ...world, seconds: () => (world.time.monotonicMs() - from) / 1000 };
 }

@@ -9,7 +9,7 @@ import { workerWorld } from "./worker-kit.ts";
 
 describe("a postStart hook", () => {
   test("that fails kills its container, and only the status tells what it printed", async () => {
-    const { runtime, up, told, calls } = workerWorld();
+    const { runtime, up, takeMessages, calls } = workerWorld();
     runtime.programOf = () => ({ ...SERVES, exec: () => ({ exitCode: 3, stdout: "secret\n", stderr: "bad" }) });
     const turn = await up(runnable({ containers: [runnableContainer("app", { postStart: { exec: ["sh", "-c"] } })] }));
     expect(turn.faults["app"]).toEqual({
@@ -17,7 +17,7 @@ describe("a postStart hook", () => {
       message:
         'Exec lifecycle hook ([sh -c]) for Container "app" in Pod "web_default(uid-1)" failed - error: command \'sh -c\' exited with 3: bad, message: "secret\\nbad"',
     });
-    expect(told().slice(3)).toEqual([
+    expect(takeMessages().slice(3)).toEqual([
       "FailedPostStartHook app: PostStartHook failed",
       "Killing app: FailedPostStartHook",
     ]);
@@ -58,7 +58,7 @@ describe("a postStart hook", () => {
 
 describe("a pod that runs", () => {
   test("has what is to go killed with the pod's grace, the dead removed with their logs, the new started", async () => {
-    const { roots, runtime, time, up, sync, calls, told } = workerWorld();
+    const { roots, runtime, time, up, sync, calls, takeMessages } = workerWorld();
     const web = runnable({ containers: [runnableContainer("a"), runnableContainer("b")] });
     await up(web);
     runtime.programOf = () => ({ ...SERVES, stopsMs: 5000 });
@@ -66,7 +66,7 @@ describe("a pod that runs", () => {
     writeFileSync(log, "");
     runtime.exit("container-3", 1);
     calls();
-    told();
+    takeMessages();
     const from = time.monotonicMs();
     const turn = await sync(web, {
       toKill: [{ containerId: "container-2", name: "a", message: "Container a definition changed, will be restarted" }],
@@ -80,16 +80,16 @@ describe("a pod that runs", () => {
       "CreateContainer a_web_default_uid-1_1",
       "StartContainer container-4",
     ]);
-    expect(told()[0]).toBe("Killing a: Container a definition changed, will be restarted");
+    expect(takeMessages()[0]).toBe("Killing a: Container a definition changed, will be restarted");
     expect(time.monotonicMs() - from).toBe(5000);
     expect(existsSync(log)).toBe(false);
   });
   test("in a sandbox that changed is killed with it and begins again", async () => {
-    const { runtime, up, sync, calls, told } = workerWorld();
+    const { runtime, up, sync, calls, takeMessages } = workerWorld();
     const web = runnable();
     await up(web);
     calls();
-    told();
+    takeMessages();
     await sync(web, {
       killPod: true,
       createSandbox: true,
@@ -102,7 +102,7 @@ describe("a pod that runs", () => {
       "StopPodSandbox sandbox-1",
       "RunPodSandbox web_default_uid-1_1",
     ]);
-    expect(told().slice(0, 2)).toEqual([
+    expect(takeMessages().slice(0, 2)).toEqual([
       "SandboxChanged: Pod sandbox changed, it will be killed and re-created.",
       "Killing app: Stopping container app",
     ]);

@@ -14,7 +14,7 @@ const upEvents = (name: string) => [
 
 describe("a new pod", () => {
   test("gets its directories, a sandbox, then its containers in order", async () => {
-    const { roots, runtime, up, told, calls } = workerWorld();
+    const { roots, runtime, up, takeMessages, calls } = workerWorld();
     const web = runnable({
       initContainers: [runnableContainer("mesh", { isSidecar: true })],
       containers: [runnableContainer("a"), runnableContainer("b")],
@@ -38,7 +38,7 @@ describe("a new pod", () => {
       "CreateContainer b_web_default_uid-1_0",
       "StartContainer container-4",
     ]);
-    expect(told()).toEqual(["mesh", "a", "b"].flatMap(upEvents));
+    expect(takeMessages()).toEqual(["mesh", "a", "b"].flatMap(upEvents));
     const sandbox = runtime.sandboxes.get("sandbox-1")?.config;
     const logDirectory = join(roots.podLogsDirectory, "default_web_uid-1");
     expect(sandbox).toMatchObject({
@@ -70,20 +70,20 @@ describe("a new pod", () => {
     expect(calls()).toEqual(["CreateContainer b_web_default_uid-1_0", "StartContainer container-2"]);
   });
   test("whose volume cannot be made gets no sandbox", async () => {
-    const { dir, up, told, calls } = workerWorld();
+    const { dir, up, takeMessages, calls } = workerWorld();
     const path = join(dir, "gone");
     const volumes = [{ name: "v", hostPath: { path, type: "Directory" as const } }];
     const message = `MountVolume.SetUp failed for volume "v" : hostPath type check failed: ${path} is not a directory`;
     expect((await up(runnable({ volumes }))).error).toBe(message);
-    expect([told(), calls()]).toEqual([[`FailedMount: ${message}`], []]);
+    expect([takeMessages(), calls()]).toEqual([[`FailedMount: ${message}`], []]);
   });
   test("whose sandbox cannot be made says why", async () => {
-    const { runtime, up, told } = workerWorld();
+    const { runtime, up, takeMessages } = workerWorld();
     runtime.on = ({ call }) =>
       call === "RunPodSandbox" ? { effect: false, answer: { call, code: "UNKNOWN", message: "no cni" } } : undefined;
     const message = "Failed to create pod sandbox: rpc error: code = Unknown desc = no cni";
     expect((await up(runnable())).error).toBe(message);
-    expect(told()).toEqual([`FailedCreatePodSandBox: ${message}`]);
+    expect(takeMessages()).toEqual([`FailedCreatePodSandBox: ${message}`]);
   });
   test("with a hostile uid touches nothing", async () => {
     const { dir, up, calls } = workerWorld();
@@ -99,7 +99,7 @@ describe("a container that does not start", () => {
     ["StartContainer", "RunContainerError", ["Pulled", "Created", "Failed"]],
   ] as const;
   test.each(cases)("by %s leaves the others alone", async (call, reason, reasons) => {
-    const { runtime, up, told } = workerWorld();
+    const { runtime, up, takeMessages } = workerWorld();
     runtime.on = (one) =>
       one.call === call && one.count === 1
         ? { effect: false, answer: { call, code: "UNKNOWN", message: `bad container-2` } }
@@ -107,13 +107,13 @@ describe("a container that does not start", () => {
     const turn = await up(runnable({ containers: [runnableContainer("a"), runnableContainer("b")] }));
     expect(turn.faults).toEqual({ a: { reason, message: "bad container-2" } });
     expect(turn.started).toEqual(["b"]);
-    const events = told();
+    const events = takeMessages();
     expect(events.slice(0, reasons.length).map((event) => event.split(" ")[0])).toEqual(reasons);
     // an id in an event would make each of them another one
     expect(events[reasons.length - 1]).toBe(`Failed a: Error: bad ${call === "StartContainer" ? "a" : "container-2"}`);
   });
   test("for its image or its configuration says so", async () => {
-    const { up, told } = workerWorld();
+    const { up, takeMessages } = workerWorld();
     const nonRoot = { ...runnableContainer("x").security, runAsNonRoot: true };
     const containers = [
       runnableContainer("a", { image: "gone", imagePullPolicy: "Never" }),
@@ -123,7 +123,7 @@ describe("a container that does not start", () => {
     const why = 'container has runAsNonRoot and image will run as root (pod: "web_default(uid-1)", container: b)';
     expect(faults["a"]?.reason).toBe("ErrImageNeverPull");
     expect(faults["b"]).toEqual({ reason: "CreateContainerConfigError", message: why });
-    expect(told().filter((event) => event.startsWith("Failed"))).toEqual([
+    expect(takeMessages().filter((event) => event.startsWith("Failed"))).toEqual([
       "Failed a: Error: ErrImageNeverPull",
       `Failed b: Error: ${why}`,
     ]);
@@ -172,11 +172,11 @@ test("a turn that is cut short stops between two steps", async () => {
 });
 
 test("a disk that takes no directory is told", async () => {
-  const { roots, up, told } = workerWorld();
+  const { roots, up, takeMessages } = workerWorld();
   writeFileSync(join(roots.podsDirectory, "uid-1"), "");
   const { error } = await up(runnable());
   expect(error).toMatch(/^error making pod data directories: mkdir .+: (?:not a directory|file exists)$/);
-  expect(told()).toEqual([`Failed: ${error}`]);
+  expect(takeMessages()).toEqual([`Failed: ${error}`]);
   mkdirSync(join(roots.podsDirectory, "uid-2"));
   expect((await up(runnable({}, { uid: "uid-2" }))).started).toEqual(["app"]);
 });

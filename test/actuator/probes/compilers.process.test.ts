@@ -1,15 +1,15 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Compilers } from "../../../actuator/pods/probing/open-probes.ts";
+import { OptimizingCompilers } from "../../../actuator/pods/probing/open-probes.ts";
 import { DAEMON_FLAGS } from "../../../api/cli/start.ts";
 import { NODE } from "../../cli/run.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
-import { world } from "./manager-world.ts";
+import { managerFixture } from "./manager-kit.ts";
 
 test("few probes leave the daemon small, many switch the compilers on, once", () => {
   const flags: string[] = [];
-  const compilers = new Compilers((flag) => flags.push(flag));
+  const compilers = new OptimizingCompilers((flag) => flags.push(flag));
   compilers.observe(99);
   expect([flags, compilers.areOn]).toEqual([[], false]);
   compilers.observe(100);
@@ -25,13 +25,13 @@ test("few probes leave the daemon small, many switch the compilers on, once", ()
 test("a process that was started without them compiles from then on", () => {
   const file = join(import.meta.dirname, "../../../actuator/pods/probing/open-probes.ts");
   const code = `
-    const { Compilers } = await import(${JSON.stringify(file)});
+    const { OptimizingCompilers } = await import(${JSON.stringify(file)});
     const hot = (n) => { let sum = 0; for (let i = 0; i < n; i++) sum += i % 7; return sum; };
     const heat = () => { for (let i = 0; i < 300; i++) hot(20_000); };
     const isOptimized = () => (%GetOptimizationStatus(hot) & 0b110000) !== 0;
     heat();
     const before = isOptimized();
-    new Compilers().observe(1000);
+    new OptimizingCompilers().observe(1000);
     let tries = 0;
     while (!isOptimized() && tries++ < 200) { heat(); await new Promise((done) => setTimeout(done, 5)); }
     console.log(before, isOptimized());`;
@@ -40,7 +40,7 @@ test("a process that was started without them compiles from then on", () => {
 });
 
 test("the rate is of all that is probed", () => {
-  const w = world();
+  const w = managerFixture();
   w.manager.sync([probed([probedContainer({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
   expect(w.manager.perSecond).toBe(1.25);
   w.manager.sync([]);

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import type { ProbeTarget } from "../../../actuator/probes/net/dial.ts";
 import { dial, OpenConnections } from "../../../actuator/probes/net/dial.ts";
-import { getAt, Servers, TARGET, told } from "./servers.ts";
+import { getAt, reportOf, Servers, TARGET } from "./servers.ts";
 
 const servers = new Servers();
 afterAll(() => servers.close());
@@ -13,7 +13,7 @@ test("a connection that was reset is told with both of its ends, in whatever way
   const reset = () => createServer((socket) => socket.once("data", () => socket.resetAndDestroy()));
   const port = await servers.listen(reset(), "::1");
   for (const host of ["::1", "0:0:0:0:0:0:0:1"]) {
-    const [result, text] = told(await httpProbe(getAt(port, { host }), TARGET, LONG_MS));
+    const [result, text] = reportOf(await httpProbe(getAt(port, { host }), TARGET, LONG_MS));
     expect(result).toBe("failure");
     expect(text).toMatch(
       new RegExp(`: read tcp \\[::1\\]:[1-9]\\d*->\\[::1\\]:${port}: read: connection reset by peer$`),
@@ -43,7 +43,7 @@ test("what is kept of a request is of one pod with its ports alone", async () =>
   const [a, b] = [await serving("a"), await serving("b")];
   const get = getAt(0, { port: "web" });
   const [atA, atB] = [a, b].map((containerPort) => ({ ...TARGET, ports: [{ name: "web", containerPort }] }));
-  const asked = async (target: ProbeTarget = TARGET) => told(await httpProbe(get, target, LONG_MS))[1];
+  const asked = async (target: ProbeTarget = TARGET) => reportOf(await httpProbe(get, target, LONG_MS))[1];
   expect(await asked(atA)).toBe("a");
   expect(await asked(atB)).toBe("b");
   const refused = `Get "http://127.0.0.2:${b}/": dial tcp 127.0.0.2:${b}: connect: connection refused`;

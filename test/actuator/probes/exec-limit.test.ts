@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ExecLimit } from "../../../actuator/probes/engine/attempt.ts";
 import { EXEC, probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
-import { OK, world } from "./manager-world.ts";
+import { managerFixture, OK } from "./manager-kit.ts";
 
 test("so many run at once; pods have their turn one after another, each in its own order", async () => {
   const limit = new ExecLimit(2);
@@ -38,7 +38,7 @@ const execs = (count: number, more = {}) =>
   );
 
 test("waiting does not eat the timeout, and longer than a period is counted and told", async () => {
-  const w = world({ execLimit: 1 });
+  const w = managerFixture({ execLimit: 1 });
   w.answer = () => null;
   w.manager.sync(execs(2, { timeoutSeconds: 5 }));
   await w.clock.advance(1_500);
@@ -58,7 +58,7 @@ test("waiting does not eat the timeout, and longer than a period is counted and 
 });
 
 test("other handlers do not wait for execs", async () => {
-  const w = world({ execLimit: 1 });
+  const w = managerFixture({ execLimit: 1 });
   w.answer = ({ handler }) => ("exec" in handler ? null : OK);
   w.manager.sync([...execs(3), probed([probedContainer({ liveness: probe() }, { id: "id-http" })])]);
   await w.clock.advance(2_500);
@@ -67,7 +67,7 @@ test("other handlers do not wait for execs", async () => {
 });
 
 test("one whose pod is gone leaves the queue, and its place stays free for others", async () => {
-  const w = world({ execLimit: 1 });
+  const w = managerFixture({ execLimit: 1 });
   w.answer = () => null;
   const pods = execs(3);
   w.manager.sync(pods);

@@ -8,14 +8,14 @@ export const failed = (status: string): ProbeOutcome =>
 export type Answer = (stream: ServerHttp2Stream) => void;
 export const OK = { ":status": 200, "content-type": "application/grpc" };
 export const framed = (...bytes: number[]) => Buffer.from([0, 0, 0, 0, bytes.length, ...bytes]);
-const told =
+const reportOf =
   (body: Buffer, trailers: OutgoingHttpHeaders): Answer =>
   (stream) => {
     stream.respond(OK, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers(trailers));
     stream.end(body);
   };
-const whole = (body: Buffer): Answer => told(body, { "grpc-status": "0" });
+const whole = (body: Buffer): Answer => reportOf(body, { "grpc-status": "0" });
 const only =
   (headers: OutgoingHttpHeaders): Answer =>
   (stream) =>
@@ -117,7 +117,7 @@ export const ANSWERS: readonly (readonly [string, Answer, ProbeOutcome])[] = [
   ],
   [
     "health, and an error behind it",
-    told(framed(8, 1), { "grpc-status": "3", "grpc-message": "late" }),
+    reportOf(framed(8, 1), { "grpc-status": "3", "grpc-message": "late" }),
     failed("InvalidArgument desc = late"),
   ],
 ];

@@ -5,7 +5,7 @@ import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/engine/
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
 import { scratch } from "../pods/scratch.ts";
-import { BAD, OK, StillClock, world } from "./manager-world.ts";
+import { BAD, managerFixture, OK, StillClock } from "./manager-kit.ts";
 
 function opened(stateDir = scratch()) {
   const clock = new StillClock();
@@ -69,16 +69,16 @@ test("a directory that is gone is told once", () => {
 });
 
 test("changes are kept, not every success; successes between are counted, and bodies are not kept", async () => {
-  const w = world();
+  const w = managerFixture();
   w.manager.sync([probed([probedContainer({ readiness: probe({ failureThreshold: 2 }) })])]);
   await w.clock.advance(4_500);
   w.answer = () => BAD;
   await w.clock.advance(3_000);
   w.answer = () => ({ result: "success", output: "password=1" });
   await w.clock.advance(2_000);
-  const told = w.history.map((entry) => (entry.kind === "run" ? [entry.outcome, entry.times] : entry));
+  const reported = w.history.map((entry) => (entry.kind === "run" ? [entry.outcome, entry.times] : entry));
   const change = { ...named, type: "readiness", kind: "result", containerId: "id-1", at: expect.any(String) };
-  expect(told).toEqual([
+  expect(reported).toEqual([
     { ...change, from: "Failure", to: "Success" },
     ["success", 5],
     { ...change, from: "Success", to: "Failure", output: BAD.output },
@@ -89,7 +89,7 @@ test("changes are kept, not every success; successes between are counted, and bo
 });
 
 test("what is stored of a container that nobody asked yet is not kept, nor is it said to be an attempt's", async () => {
-  const w = world();
+  const w = managerFixture();
   const liveness = probe();
   w.answer = () => BAD;
   w.manager.sync([probed([probedContainer({ liveness, readiness: probe() })])]);
@@ -106,7 +106,7 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
     ["id-1", "Success", "Failure"],
     ["id-2", "Success", "Failure"],
   ]);
-  const restarted = world({ startedAtMs: START });
+  const restarted = managerFixture({ startedAtMs: START });
   restarted.answer = () => BAD;
   const old = probedContainer({ liveness: probe({ failureThreshold: 1 }) }, { startedAtMs: START - 60_000 });
   restarted.manager.sync([probed([old])]);
@@ -115,7 +115,7 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
 });
 
 test("a result that a run of the container before brought about says so", async () => {
-  const w = world();
+  const w = managerFixture();
   const liveness = probe();
   w.answer = () => BAD;
   w.manager.sync([probed([probedContainer({ liveness })])]);
@@ -128,7 +128,7 @@ test("a result that a run of the container before brought about says so", async 
 });
 
 test("outputs are kept to 1 KiB, between two characters", async () => {
-  const w = world();
+  const w = managerFixture();
   w.answer = () => ({ result: "failure", output: `x${"é".repeat(3_000)}` });
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
   await w.clock.advance(100);
@@ -140,7 +140,7 @@ test("outputs are kept to 1 KiB, between two characters", async () => {
 
 test("what a manager writes is read again", async () => {
   const { history, read, file } = opened();
-  const w = world();
+  const w = managerFixture();
   w.answer = () => BAD;
   w.manager.sync([probed([probedContainer({ liveness: probe() })])]);
   await w.clock.advance(5_000);
@@ -152,7 +152,7 @@ test("what a manager writes is read again", async () => {
 });
 
 test("what fails from the start is told at its first attempt, once of each container", async () => {
-  const w = world();
+  const w = managerFixture();
   w.answer = ({ handler }) => ("exec" in handler ? { error: "no runtime" } : BAD);
   const of = (id: string) => {
     const probes = {
@@ -164,7 +164,7 @@ test("what fails from the start is told at its first attempt, once of each conta
   };
   w.manager.sync([of("id-1")]);
   await w.clock.advance(7_000);
-  const told = () =>
+  const reportOf = () =>
     w.history
       .map((entry) => entry.kind === "first" && [entry.containerId, entry.type, entry.outcome, entry.output])
       .toSorted();
@@ -173,19 +173,19 @@ test("what fails from the start is told at its first attempt, once of each conta
     ["id-1", "readiness", "failure", BAD.output],
     ["id-1-slow", "startup", "error", "no runtime"],
   ];
-  expect(told()).toEqual(first);
+  expect(reportOf()).toEqual(first);
   w.manager.sync([of("id-2")]);
   await w.clock.advance(3_000);
-  expect(told()).toHaveLength(6);
+  expect(reportOf()).toHaveLength(6);
   // one that begins well is no news
-  const well = world();
+  const well = managerFixture();
   well.manager.sync([probed([probedContainer({ liveness: probe() })])]);
   await well.clock.advance(3_000);
   expect(well.history).toEqual([]);
 });
 
 test("execs that wait longer than their period are told when that begins, not at each attempt", async () => {
-  const w = world({ execLimit: 1 });
+  const w = managerFixture({ execLimit: 1 });
   const exec = (periodSeconds: number) => ({ liveness: probe({ handler: EXEC, periodSeconds }) });
   w.answer = () => null;
   const slow = probedContainer(exec(4), { name: "slow", id: "id-slow" });
@@ -210,7 +210,7 @@ test("execs that wait longer than their period are told when that begins, not at
 });
 
 test("of a warning it is kept what it warns of, and nothing of the body", async () => {
-  const w = world();
+  const w = managerFixture();
   w.answer = () => ({ result: "warning", output: "Probe terminated redirects, Response body: <p>secret</p>" });
   w.manager.sync([probed([probedContainer({ readiness: probe() })])]);
   await w.clock.advance(2_500);

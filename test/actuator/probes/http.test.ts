@@ -3,7 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import { PATIENT } from "../../patient.ts";
 import { ANSWERS } from "./http-answers.ts";
-import { getAt, Servers, TARGET, told } from "./servers.ts";
+import { getAt, reportOf, Servers, TARGET } from "./servers.ts";
 
 const servers = new Servers();
 afterAll(() => servers.close());
@@ -17,7 +17,7 @@ describe("what a kubelet says of an answer", () => {
     const port = await servers.raw(text, after);
     const timeoutMs = output.includes("deadline exceeded") ? SHORT_MS : LONG_MS;
     const outcome = await httpProbe(getAt(port), TARGET, timeoutMs);
-    expect(told(outcome)).toEqual([result, output]);
+    expect(reportOf(outcome)).toEqual([result, output]);
     // a body that cannot be read to its end is an error whose result is a failure
     expect("error" in outcome ? outcome.state : null).toBe(result === "error" ? "failure" : null);
   });
@@ -28,10 +28,10 @@ describe("what a kubelet says of an answer", () => {
   });
   test("nobody listens, or nobody answers", async () => {
     const refused = 'Get "http://127.0.0.1:1/": dial tcp 127.0.0.1:1: connect: connection refused';
-    expect(told(await httpProbe(getAt(1), TARGET, LONG_MS))).toEqual(["failure", refused]);
-    const [, text] = told(await httpProbe(getAt(1, { host: "::1" }), TARGET, LONG_MS));
+    expect(reportOf(await httpProbe(getAt(1), TARGET, LONG_MS))).toEqual(["failure", refused]);
+    const [, text] = reportOf(await httpProbe(getAt(1, { host: "::1" }), TARGET, LONG_MS));
     expect(text).toMatch(/^Get "http:\/\/\[::1\]:1\/": dial tcp \[::1\]:1: connect: /);
-    const [, unknown] = told(await httpProbe(getAt(80, { host: "no..name" }), TARGET, LONG_MS));
+    const [, unknown] = reportOf(await httpProbe(getAt(80, { host: "no..name" }), TARGET, LONG_MS));
     expect(unknown).toBe('Get "http://no..name:80/": dial tcp: lookup no..name: no such host');
   });
   test("of headers that never end", async () => {
@@ -43,7 +43,7 @@ describe("what a kubelet says of an answer", () => {
       socket.on("drain", more);
       more();
     });
-    const [result, text] = told(await httpProbe(getAt(port), TARGET, LONG_MS));
+    const [result, text] = reportOf(await httpProbe(getAt(port), TARGET, LONG_MS));
     expect([result, text]).toEqual([
       "failure",
       expect.stringContaining("server response headers exceeded 10485760 bytes"),
@@ -69,7 +69,10 @@ describe("what a server is asked", () => {
     process.env["http_proxy"] = "http://127.0.0.1:1";
     try {
       const port = await server();
-      expect(told(await httpProbe(getAt(port, { path: "/a b?c=d#e" }), TARGET, LONG_MS))).toEqual(["success", "ok"]);
+      expect(reportOf(await httpProbe(getAt(port, { path: "/a b?c=d#e" }), TARGET, LONG_MS))).toEqual([
+        "success",
+        "ok",
+      ]);
       const headers = {
         host: `127.0.0.1:${port}`,
         "user-agent": "kube-probe/1.36",
@@ -133,7 +136,7 @@ describe("what a server is asked", () => {
     [{ name: "X A", value: "b" }, 'net/http: invalid header field name "X A"'],
   ])("not with %j", async (header, words) => {
     const port = await server();
-    expect(told(await httpProbe(getAt(port, { headers: [header] }), TARGET, LONG_MS))).toEqual([
+    expect(reportOf(await httpProbe(getAt(port, { headers: [header] }), TARGET, LONG_MS))).toEqual([
       "failure",
       `Get "http://HOST/": ${words}`,
     ]);

@@ -5,7 +5,7 @@ import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { selfSigned } from "../../kit/certificates.ts";
 import { noPrograms } from "../../kit/programs.ts";
-import { getAt, Servers, TARGET, told } from "./servers.ts";
+import { getAt, reportOf, Servers, TARGET } from "./servers.ts";
 
 const why = noPrograms("probes over TLS", "openssl");
 const servers = new Servers();
@@ -29,9 +29,9 @@ describe.skipIf(why !== undefined)("over TLS", () => {
     );
 
   test("no certificate is checked, however short its key", async () => {
-    expect(told(await probe(await tls()))).toEqual(["success", "ok"]);
+    expect(reportOf(await probe(await tls()))).toEqual(["success", "ok"]);
     const short = { ...selfSigned(1024), ciphers: "DEFAULT@SECLEVEL=0" };
-    expect(told(await probe(await tls(short)))).toEqual(["success", "ok"]);
+    expect(reportOf(await probe(await tls(short)))).toEqual(["success", "ok"]);
   });
   test("the server is told the name, and no address", async () => {
     const names: (string | undefined)[] = [];
@@ -53,19 +53,19 @@ describe.skipIf(why !== undefined)("over TLS", () => {
     ],
     ["a certificate of the client", { requestCert: true, rejectUnauthorized: true }, "certificate required"],
   ] as const)("a server that wants %s", async (_, options, words) => {
-    expect(told(await probe(await tls(options)))).toEqual(["failure", `${GET}remote error: tls: ${words}`]);
+    expect(reportOf(await probe(await tls(options)))).toEqual(["failure", `${GET}remote error: tls: ${words}`]);
   });
   test("a server that speaks none", async () => {
     const plain = await servers.raw("HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n", "end");
-    expect(told(await probe(plain))).toEqual(["failure", `${GET}http: server gave HTTP response to HTTPS client`]);
-    expect(told(await probe(await servers.raw("", "end")))).toEqual(["failure", `${GET}EOF`]);
+    expect(reportOf(await probe(plain))).toEqual(["failure", `${GET}http: server gave HTTP response to HTTPS client`]);
+    expect(reportOf(await probe(await servers.raw("", "end")))).toEqual(["failure", `${GET}EOF`]);
     const reset = "read tcp HOST->HOST: read: connection reset by peer";
-    expect(told(await probe(await servers.raw("", "reset")))).toEqual(["failure", `${GET}${reset}`]);
+    expect(reportOf(await probe(await servers.raw("", "reset")))).toEqual(["failure", `${GET}${reset}`]);
     const handshake = `${GET}context deadline exceeded`;
-    expect(told(await probe(await servers.serve(), SHORT_MS))).toEqual(["failure", handshake]);
+    expect(reportOf(await probe(await servers.serve(), SHORT_MS))).toEqual(["failure", handshake]);
     const banner = await servers.serve((socket) => void socket.write("SSH-2.0-OpenSSH_9.6\r\n"));
     const noTls = "tls: first record does not look like a TLS handshake";
-    expect(told(await probe(banner))).toEqual(["failure", `${GET}${noTls}`]);
+    expect(reportOf(await probe(banner))).toEqual(["failure", `${GET}${noTls}`]);
   });
 
   describe("by HTTP/2, where a server wants that", () => {
@@ -83,7 +83,7 @@ describe.skipIf(why !== undefined)("over TLS", () => {
         { name: "X-A", value: "b" },
       ];
       const outcome = await probe(port, LONG_MS, { path: "/a b?c", headers });
-      expect(told(outcome)).toEqual(["success", '["/a%20b?c","example.org","kube-probe/1.36","*/*","b"]']);
+      expect(reportOf(outcome)).toEqual(["success", '["/a%20b?c","example.org","kube-probe/1.36","*/*","b"]']);
     });
     test("and its answers are taken the same", async () => {
       const port = await serve(({ url }, response) => {
@@ -91,8 +91,8 @@ describe.skipIf(why !== undefined)("over TLS", () => {
         else if (url === "/long") response.end("x".repeat(100_000));
         else response.writeHead(302, { location: "/final" }).end();
       });
-      expect(told(await probe(port))).toEqual(["failure", "HTTP probe failed with statuscode: 500"]);
-      expect(told(await probe(port, LONG_MS, { path: "/long" }))).toEqual(["success", "x".repeat(10_240)]);
+      expect(reportOf(await probe(port))).toEqual(["failure", "HTTP probe failed with statuscode: 500"]);
+      expect(reportOf(await probe(port, LONG_MS, { path: "/long" }))).toEqual(["success", "x".repeat(10_240)]);
     });
     test("a stream that is refused is asked for again", async () => {
       let asked = 0;
@@ -100,28 +100,28 @@ describe.skipIf(why !== undefined)("over TLS", () => {
         if (asked++ < 1) stream.on("error", () => {}).close(constants.NGHTTP2_REFUSED_STREAM);
         else response.end("ok");
       });
-      expect(told(await probe(port))).toEqual(["success", "ok"]);
+      expect(reportOf(await probe(port))).toEqual(["success", "ok"]);
       const never = await serve(({ stream }) => stream.on("error", () => {}).close(constants.NGHTTP2_REFUSED_STREAM));
-      expect(told(await probe(never, SHORT_MS))).toEqual(["failure", `${GET}context deadline exceeded`]);
+      expect(reportOf(await probe(never, SHORT_MS))).toEqual(["failure", `${GET}context deadline exceeded`]);
     });
     test("also when they break off", async () => {
       const reset = "stream error: stream ID 1; INTERNAL_ERROR; received from peer";
       const resets = await serve(({ stream }) => stream.on("error", () => {}).close(constants.NGHTTP2_INTERNAL_ERROR));
-      expect(told(await probe(resets))).toEqual(["failure", `${GET}${reset}`]);
+      expect(reportOf(await probe(resets))).toEqual(["failure", `${GET}${reset}`]);
       const ends = await serve(({ stream }) => stream.session?.destroy());
-      expect(told(await probe(ends))).toEqual(["failure", `${GET}unexpected EOF`]);
+      expect(reportOf(await probe(ends))).toEqual(["failure", `${GET}unexpected EOF`]);
       const half = await serve(({ stream }, response) => {
         stream.on("error", () => {});
         response.write("x");
         setImmediate(() => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
       });
-      const [word, text] = told(await probe(half));
+      const [word, text] = reportOf(await probe(half));
       expect([word, text]).toEqual([expect.stringMatching(/error|failure/), expect.stringContaining(reset)]);
       const short = await serve((_, response) => void response.writeHead(200, { "content-length": "10" }).end("x"));
-      expect(told(await probe(short))).toEqual(["error", "unexpected EOF"]);
-      expect(told(await probe(await serve(() => {}), SHORT_MS))).toEqual(["failure", `${GET}${LATE}`]);
+      expect(reportOf(await probe(short))).toEqual(["error", "unexpected EOF"]);
+      expect(reportOf(await probe(await serve(() => {}), SHORT_MS))).toEqual(["failure", `${GET}${LATE}`]);
       const hangs = await serve((_, response) => void response.write("x"));
-      expect(told(await probe(hangs, SHORT_MS))[0]).toBe("error");
+      expect(reportOf(await probe(hangs, SHORT_MS))[0]).toBe("error");
     });
   });
 });

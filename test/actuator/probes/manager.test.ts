@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
 import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
-import { BAD, OK, told, type World, world } from "./manager-world.ts";
+import { BAD, type ManagerFixture, managerFixture, OK, resultsOf } from "./manager-kit.ts";
 
-const startsOf = ({ asked }: World) => asked.map(({ atMs }) => atMs);
+const startsOf = ({ asked }: ManagerFixture) => asked.map(({ atMs }) => atMs);
 
 test("a probe is asked each period, with its own target, and only changes are told", async () => {
-  const w = world();
+  const w = managerFixture();
   const readiness = probe({ periodSeconds: 2, timeoutSeconds: 3 });
   const ports = [{ name: "web", containerPort: 8080, hostPort: 0, hostIP: "", protocol: "TCP" as const }];
   const env = [{ name: "A", value: "1" }];
@@ -34,12 +34,12 @@ test("a probe is asked each period, with its own target, and only changes are to
 });
 
 test("a liveness that fails is told once, with the last output, and asked no more until there is another container", async () => {
-  const w = world();
+  const w = managerFixture();
   const liveness = probe({ terminationGracePeriodSeconds: 7 });
   w.manager.sync([probed([probedContainer({ liveness })])]);
   w.answer = () => BAD;
   await w.clock.advance(10_500);
-  expect(told(w, "liveness")).toEqual(["Success", "Failure"]);
+  expect(resultsOf(w, "liveness")).toEqual(["Success", "Failure"]);
   expect(startsOf(w)).toEqual([0, 1_000, 2_000]);
   expect(w.results.at(-1)).toMatchObject({ output: BAD.output, probe: { terminationGracePeriodSeconds: 7 } });
   expect(w.events).toHaveLength(3);
@@ -59,7 +59,7 @@ test("a liveness that fails is told once, with the last output, and asked no mor
 });
 
 test("startup goes before the others, and what follows it is asked as soon as it has succeeded", async () => {
-  const w = world();
+  const w = managerFixture();
   const slow = probe({ periodSeconds: 10 });
   w.answer = () => BAD;
   w.manager.sync([
@@ -79,7 +79,7 @@ test("startup goes before the others, and what follows it is asked as soon as it
 });
 
 test("a container that begins to run is asked for its readiness at once", async () => {
-  const w = world();
+  const w = managerFixture();
   const readiness = probe({ periodSeconds: 30 });
   const waiting = probedContainer({ readiness }, { id: null, state: "waiting", startedAtMs: null });
   w.manager.sync([probed([waiting])]);
@@ -91,7 +91,7 @@ test("a container that begins to run is asked for its readiness at once", async 
 });
 
 test("a trigger asks those that are not ready, and their period counts from there", async () => {
-  const w = world();
+  const w = managerFixture();
   const readiness = probe({ periodSeconds: 10 });
   w.answer = () => BAD;
   w.manager.sync([probed([probedContainer({ readiness })])]);
@@ -108,7 +108,7 @@ test("a trigger asks those that are not ready, and their period counts from ther
 });
 
 test("deletion stops liveness and startup, a sidecar's go on, and readiness goes on until the pod is gone", async () => {
-  const w = world();
+  const w = managerFixture();
   const probes = { liveness: probe(), readiness: probe() };
   const containers = [probedContainer(probes), probedContainer(probes, { name: "side", id: "id-s", isSidecar: true })];
   w.manager.sync([probed(containers)]);
@@ -133,7 +133,7 @@ test("deletion stops liveness and startup, a sidecar's go on, and readiness goes
 });
 
 test("what ends after its pod was removed is told to nobody", async () => {
-  const w = world();
+  const w = managerFixture();
   w.answer = () => null;
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
   await w.clock.advance(100);
@@ -146,18 +146,18 @@ test("what ends after its pod was removed is told to nobody", async () => {
 });
 
 test("a container that will not start again ends its worker; another one in its place has a new one", async () => {
-  const w = world();
+  const w = managerFixture();
   const liveness = probe();
   w.manager.sync([probed([probedContainer({ liveness })])]);
   await w.clock.advance(100);
   const ended = probedContainer({ liveness }, { state: "terminated", willRestart: false, startedAtMs: null });
-  let told = 0;
+  let reported = 0;
   for (let i = 0; i < 4; i++) {
     w.manager.sync([probed([ended])]);
     await w.clock.advance(1_000);
-    told ||= w.results.length;
+    reported ||= w.results.length;
   }
-  expect(w.results).toHaveLength(told);
+  expect(w.results).toHaveLength(reported);
   expect([w.manager.facts(), w.manager.resultOf("id-1", "liveness")]).toEqual([[], undefined]);
   const count = w.asked.length;
   w.manager.sync([probed([probedContainer({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
@@ -166,17 +166,17 @@ test("a container that will not start again ends its worker; another one in its 
 });
 
 test("an attempt that the container could not be asked for is tried three times, and changes nothing", async () => {
-  const w = world();
+  const w = managerFixture();
   w.answer = () => ({ error: "no such port" });
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
   await w.clock.advance(500);
-  expect([w.asked.length, told(w, "liveness")]).toEqual([3, ["Success"]]);
+  expect([w.asked.length, resultsOf(w, "liveness")]).toEqual([3, ["Success"]]);
   expect(w.counted.ended).toEqual(Array(3).fill(["liveness", "error"]));
   expect(w.events).toHaveLength(1);
 });
 
 test("a wall clock that is set neither hurries nor stops probes, and initial delays count real time", async () => {
-  const w = world();
+  const w = managerFixture();
   w.manager.sync([probed([probedContainer({ liveness: probe({ initialDelaySeconds: 5 }) })])]);
   await w.clock.advance(2_000);
   w.clock.wallMs += 7_200_000;
@@ -194,7 +194,7 @@ test("after a restart of the daemon containers that were ready stay so until an 
     { readiness },
     { name: "young", id: "id-y", startedAtMs: START - 5_000, wasStarted: true },
   );
-  const w = world({ startedAtMs: START }, () => 0.5);
+  const w = managerFixture({ startedAtMs: START }, () => 0.5);
   w.answer = () => BAD;
   w.manager.sync([probed([before, young], { wasReady: true })]);
   expect(["c", "young"].map((name) => w.manager.ready("pod-1", name))).toEqual([true, false]);
@@ -204,7 +204,7 @@ test("after a restart of the daemon containers that were ready stay so until an 
   expect([w.asked.length, w.manager.ready("pod-1", "c")]).toEqual([0, true]);
   await w.clock.advance(20);
   expect([w.asked.length, w.manager.ready("pod-1", "c")]).toEqual([4, false]);
-  const unready = world({ startedAtMs: START });
+  const unready = managerFixture({ startedAtMs: START });
   unready.answer = () => null;
   unready.manager.sync([probed([before], { wasReady: false })]);
   await unready.clock.advance(100);
@@ -212,7 +212,7 @@ test("after a restart of the daemon containers that were ready stay so until an 
 });
 
 test("what was started before the daemon is not asked for its startup again, and its other probes go on", async () => {
-  const w = world({ startedAtMs: START });
+  const w = managerFixture({ startedAtMs: START });
   const probes = { startup: probe(), liveness: probe() };
   const before = probedContainer(probes, { startedAtMs: START - 60_000, wasStarted: true });
   const other = probedContainer(probes, { name: "other", id: "id-o", startedAtMs: START - 60_000, wasStarted: false });
@@ -225,7 +225,7 @@ test("what was started before the daemon is not asked for its startup again, and
 });
 
 test("what cannot be asked neither adds to failures in a row nor ends them", async () => {
-  const w = world();
+  const w = managerFixture();
   const answers: ProbeOutcome[] = [BAD, { error: "e" }, { error: "e" }, { error: "e" }, BAD];
   w.answer = () => answers.shift() ?? null;
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 9 }) })])]);
@@ -234,7 +234,7 @@ test("what cannot be asked neither adds to failures in a row nor ends them", asy
 });
 
 test("a container without probes is ready while it runs, one with a startup probe is not before its answer", () => {
-  const w = world({ spread: true });
+  const w = managerFixture({ spread: true });
   const bare = probedContainer({}, { name: "bare", id: "id-b" });
   const past = probedContainer({}, { name: "past", id: "id-p", state: "terminated" });
   const starting = probedContainer({ startup: probe() }, { name: "starting", id: "id-t" });
@@ -252,7 +252,7 @@ test("a container without probes is ready while it runs, one with a startup prob
 });
 
 test("once closed it asks and tells nothing", async () => {
-  const w = world({ execLimit: 1 });
+  const w = managerFixture({ execLimit: 1 });
   w.answer = () => null;
   const liveness = probe({ handler: EXEC, failureThreshold: 1 });
   w.manager.sync([probed([probedContainer({ liveness }), probedContainer({ liveness }, { name: "d", id: "id-2" })])]);
@@ -262,7 +262,7 @@ test("once closed it asks and tells nothing", async () => {
   w.asked[0]?.end(BAD);
   await w.clock.advance(60_000);
   expect([w.asked.length, w.results.length, w.events.length]).toEqual([1, before, 0]);
-  const gone = world();
+  const gone = managerFixture();
   gone.answer = () => null;
   gone.manager.sync([probed([probedContainer({ liveness: probe() })])]);
   await gone.clock.advance(100);

@@ -51,7 +51,7 @@ export const getAt = (port: number, more: Partial<ProbeHttpGet> = {}): ProbeHttp
   ...more,
 });
 /** A word for the result, and its text; the ports of the moment as HOST. */
-export function told(outcome: ProbeOutcome): readonly [string, string] {
+export function reportOf(outcome: ProbeOutcome): readonly [string, string] {
   const [word, text] = "error" in outcome ? ["error", outcome.error] : [outcome.result, outcome.output];
   return [word, text.replace(/127\.0\.0\.1:\d{2,}/g, "HOST")];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
-import { type World, world } from "./manager-world.ts";
+import { type ManagerFixture, managerFixture } from "./manager-kit.ts";
 
 const liveness = probe();
 const many = (count: number, periodSeconds = 1) =>
@@ -11,7 +11,7 @@ const many = (count: number, periodSeconds = 1) =>
     }),
   );
 /** How many began in each 100 ms from then on. */
-function windows({ asked }: World, fromMs: number, count: number): readonly number[] {
+function windows({ asked }: ManagerFixture, fromMs: number, count: number): readonly number[] {
   const counts = Array<number>(count).fill(0);
   for (const { atMs } of asked) {
     const window = Math.floor((atMs - fromMs) / 100);
@@ -21,7 +21,7 @@ function windows({ asked }: World, fromMs: number, count: number): readonly numb
 }
 
 test("probes of one period that come together are spread evenly over it, each keeps its period", async () => {
-  const w = world({ spread: true });
+  const w = managerFixture({ spread: true });
   w.manager.sync(many(1_000));
   await w.clock.advance(3_000);
   const seen = windows(w, 1_000, 20);
@@ -34,7 +34,7 @@ test("probes of one period that come together are spread evenly over it, each ke
 });
 
 test("without it all of them begin together", async () => {
-  const w = world();
+  const w = managerFixture();
   w.manager.sync(many(100));
   await w.clock.advance(1_999);
   expect(Math.max(...windows(w, 0, 20))).toBe(100);
@@ -42,14 +42,14 @@ test("without it all of them begin together", async () => {
 
 test("while the daemon is young the kubelet's jitter is used where nothing is spread", async () => {
   let turn = 0;
-  const w = world({ startedAtMs: START }, () => turn++ / 10);
+  const w = managerFixture({ startedAtMs: START }, () => turn++ / 10);
   w.manager.sync(many(10, 10));
   await w.clock.advance(9_500);
   expect(w.asked.map(({ atMs }) => Math.round(atMs / 1_000))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
 test("no first attempt comes later than a period, and what pods give up others take", async () => {
-  const w = world({ spread: true });
+  const w = managerFixture({ spread: true });
   const pods = many(40, 10);
   w.manager.sync(pods);
   await w.clock.advance(10_010);
@@ -62,7 +62,7 @@ test("no first attempt comes later than a period, and what pods give up others t
 });
 
 test("a pod that is gone gives its turn to another, and nothing is left to wake", async () => {
-  const w = world({ spread: true });
+  const w = managerFixture({ spread: true });
   const turns = async (pods: ReturnType<typeof many>): Promise<readonly number[]> => {
     w.asked.length = 0;
     w.manager.sync(pods);
@@ -79,14 +79,14 @@ test("readiness does not wait for its spread once its container runs, except whi
   const slow = probe({ periodSeconds: 300 });
   const waiting = probedContainer({ readiness: slow }, { id: null, state: "waiting", startedAtMs: null });
   const running = probedContainer({ readiness: slow });
-  const old = world({ spread: true });
+  const old = managerFixture({ spread: true });
   old.manager.sync([probed([waiting]), probed([running], { uid: "pod-2", name: "taken" })]);
   await old.clock.advance(0);
   expect(old.manager.ready("pod-2", "c")).toBe(true);
   old.manager.sync([probed([probedContainer({ readiness: slow }, { id: "id-9" })])]);
   await old.clock.advance(0);
   expect(old.manager.ready("pod-1", "c")).toBe(true);
-  const young = world({ spread: true, startedAtMs: START });
+  const young = managerFixture({ spread: true, startedAtMs: START });
   young.manager.sync(many(50, 300).map((one) => probed([probedContainer({ readiness: slow }, { id: one.uid })], one)));
   young.manager.sync([probed([running])]);
   young.manager.trigger("pod-1");
@@ -95,7 +95,7 @@ test("readiness does not wait for its spread once its container runs, except whi
 });
 
 test("the plan tells the rate, the crowds and the execs of what is there", async () => {
-  const w = world();
+  const w = managerFixture();
   const exec = probe({ handler: EXEC, periodSeconds: 2, timeoutSeconds: 4 });
   w.answer = (asked) => ("exec" in asked.handler ? null : { result: "success", output: "" });
   w.manager.sync([probed([probedContainer({ liveness, readiness: exec })])]);

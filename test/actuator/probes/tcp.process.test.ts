@@ -4,7 +4,7 @@ import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import { tcpProbe } from "../../../actuator/probes/net/dial.ts";
 import { PATIENT } from "../../patient.ts";
 import { fullListener } from "./full-listener.ts";
-import { getAt, Servers, TARGET, told } from "./servers.ts";
+import { getAt, reportOf, Servers, TARGET } from "./servers.ts";
 
 const servers = new Servers();
 afterAll(() => servers.close());
@@ -35,7 +35,7 @@ test("a connection that is reset at once had opened", async () => {
   const port = await servers.listen(createServer((socket) => socket.resetAndDestroy()));
   for (let i = 0; i < 50; i++) {
     expect(await tcpProbe({ host: "", port }, TARGET, LONG_MS)).toEqual({ result: "success", output: "" });
-    const [, text] = told(await httpProbe(getAt(port), TARGET, LONG_MS));
+    const [, text] = reportOf(await httpProbe(getAt(port), TARGET, LONG_MS));
     expect(text).toMatch(/: (read|write) tcp HOST->HOST: /);
   }
 });

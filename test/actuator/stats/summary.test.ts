@@ -14,7 +14,7 @@ import {
   type WritableLayer,
 } from "../../../actuator/stats/summary.ts";
 import { readUsages } from "../../../actuator/stats/usage.ts";
-import { answer, Mi, START } from "../../decide/eviction/asking.ts";
+import { answer, Mi, START } from "../../decide/eviction/eviction-kit.ts";
 import { requesting as asked } from "../../kit/pods.ts";
 import { du, mountedBelow, scratch } from "./scratch.ts";
 import { FACTS, type Facts, filesOf, type TextTree, textTree } from "./text-tree.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
-import { ROOT } from "../cgroups/grounds.ts";
+import { ROOT } from "../cgroups/hierarchy-kit.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 
 /** The figures of a cgroup; the same facts are written as either kernel tells them. */

@@ -79,8 +79,8 @@ test("a plugin that stopped, one that is gone, one that has not come back, in th
     ]),
   };
   const rows = deviceRows({ states, checkpoint: held, nameOf });
-  const told = rows.map((r) => [r.resource, r.plugin, r.endpoint, r.capacity, r.allocatable, r.allocated]);
-  expect(told).toEqual([
+  const reported = rows.map((r) => [r.resource, r.plugin, r.endpoint, r.capacity, r.allocatable, r.allocated]);
+  expect(reported).toEqual([
     ["a.com/x", "removed", "/p/gpu.sock", 0, 0, 0],
     ["m.com/fpga", "unregistered", null, 0, 0, 1],
     ["n.com/x", "unregistered", null, 0, 0, 0],

@@ -95,12 +95,12 @@ describe("what a line says", () => {
       problems: [],
       notices: [],
     } as unknown as PassReport;
-    const told = passEntry(report);
-    expect(told).toMatchObject({
+    const reported = passEntry(report);
+    expect(reported).toMatchObject({
       level: "info",
       fields: { cgroups: 2, steps: { applied: 2, failed: 1 }, drift: 1, decidedBy: "api", decisionId: "d-1" },
     });
-    expect(JSON.stringify(told)).not.toContain("hunter2");
+    expect(JSON.stringify(reported)).not.toContain("hunter2");
     expect(passEntry({ ...report, applied: null }).level).toBe("debug");
   });
 

@@ -25,7 +25,7 @@ test("counters hold what was counted", async () => {
   counters.eventsDropped(3);
   counters.outbox(4);
   counters.outbox(1);
-  const told = await lines(metrics);
+  const messages = await lines(metrics);
   for (const line of [
     "nodewise_pass_duration_seconds_count 2",
     "nodewise_pass_duration_seconds_sum 3.048",
@@ -45,18 +45,18 @@ test("counters hold what was counted", async () => {
     "nodewise_events_dropped_total 3",
     "nodewise_outbox_entries 1",
   ])
-    expect(told).toContain(line);
+    expect(messages).toContain(line);
 });
 
 test("another kubelet at the runtime is told by its signs, and by who reads a status back", async () => {
   const metrics = daemonMetrics();
   const otherKubelet = { since: "2026-11-23T14:04:47Z", signs: ["process", "stops"], message: "one is here" } as const;
   const status = nodeStatus({ otherKubelet });
-  const told = async (): Promise<readonly string[]> => {
+  const reportOf = async (): Promise<readonly string[]> => {
     const { text } = await metrics.render(status);
     return text.split("\n").filter((line) => line.startsWith("nodewise_other_kubelet{"));
   };
-  expect(await told()).toEqual([
+  expect(await reportOf()).toEqual([
     'nodewise_other_kubelet{sign="process"} 1',
     'nodewise_other_kubelet{sign="sandboxes"} 0',
     'nodewise_other_kubelet{sign="stops"} 1',
@@ -80,7 +80,7 @@ test("where nothing was compared there is no figure of drift, and not 0", async 
 
 test("gauges follow the status, and forget pods that are gone", async () => {
   const metrics = daemonMetrics();
-  const told = await lines(metrics);
+  const messages = await lines(metrics);
   for (const line of [
     'nodewise_node_info{node="n1",mode="enforce",runtime="containerd",version="2.1.4"} 1',
     "nodewise_runtime_up 1",
@@ -95,8 +95,8 @@ test("gauges follow the status, and forget pods that are gone", async () => {
     'nodewise_pod_cpu_throttled_ratio{namespace="shop",pod="web"} 0.312',
     'nodewise_pod_pressure_ratio{namespace="shop",pod="web",resource="io"} 0.12',
   ])
-    expect(told).toContain(line);
-  expect(told.filter((line) => line.startsWith("nodewise_pod_processes"))).toHaveLength(1);
+    expect(messages).toContain(line);
+  expect(messages.filter((line) => line.startsWith("nodewise_pod_processes"))).toHaveLength(1);
   const later = await lines(metrics, nodeStatus({ pods: [], runtime: null }));
   expect(later.filter((line) => line.includes('pod="'))).toEqual([]);
   expect(later).toContain("nodewise_runtime_up 0");
@@ -108,18 +108,18 @@ test("series are bounded: pods that live first, and at most so many values of a 
   const metrics = daemonMetrics();
   for (let i = 0; i < 500; i++) metrics.counters.refused(`OutOfexample.com/gpu-${i}`);
   const ended = Array.from({ length: 400 }, (_, i) => podRow(`old-${i}`, { state: "terminated", phase: "Failed" }));
-  const told = await lines(metrics, nodeStatus({ pods: [...ended, WEB] }));
-  expect(told.filter((line) => line.startsWith("nodewise_pod_refusals_total"))).toHaveLength(65);
-  expect(told).toContain('nodewise_pod_refusals_total{reason="other"} 436');
-  expect(told.filter((line) => line.startsWith("nodewise_pod_restarts_total"))).toHaveLength(256);
-  expect(told).toContain('nodewise_pod_restarts_total{namespace="shop",pod="web"} 9');
-  expect(told).toContain("nodewise_pods_without_series 145");
+  const messages = await lines(metrics, nodeStatus({ pods: [...ended, WEB] }));
+  expect(messages.filter((line) => line.startsWith("nodewise_pod_refusals_total"))).toHaveLength(65);
+  expect(messages).toContain('nodewise_pod_refusals_total{reason="other"} 436');
+  expect(messages.filter((line) => line.startsWith("nodewise_pod_restarts_total"))).toHaveLength(256);
+  expect(messages).toContain('nodewise_pod_restarts_total{namespace="shop",pod="web"} 9');
+  expect(messages).toContain("nodewise_pods_without_series 145");
 });
 
 test("names cannot break the format", async () => {
   const pods = [podRow('x"} 1\nevil{a="b', { containers: [] })];
-  const told = await lines(daemonMetrics(), nodeStatus({ pods }));
-  expect(told).toContain('nodewise_pod_restarts_total{namespace="shop",pod="x\\"} 1\\nevil{a=\\"b"} 0');
+  const messages = await lines(daemonMetrics(), nodeStatus({ pods }));
+  expect(messages).toContain('nodewise_pod_restarts_total{namespace="shop",pod="x\\"} 1\\nevil{a=\\"b"} 0');
 });
 
 test("devices: what there is and what is held, whether the plugin is there, what was asked of it", async () => {
@@ -135,7 +135,7 @@ test("devices: what there is and what is held, whether the plugin is there, what
   const devices = [deviceRow("vendor.com/gpu", { flips: 3 }), nic];
   const of = async (status = nodeStatus({ devices })) =>
     (await lines(metrics, status)).filter((line) => line.startsWith("nodewise_device_"));
-  const told = await of();
+  const messages = await of();
   for (const line of [
     'nodewise_device_capacity{resource="vendor.com/gpu"} 4',
     'nodewise_device_allocatable{resource="vendor.com/gpu"} 3',
@@ -150,9 +150,9 @@ test("devices: what there is and what is held, whether the plugin is there, what
     'nodewise_device_plugin_registrations_total{result="registered"} 1',
     'nodewise_device_plugin_registrations_total{result="refused"} 2',
   ])
-    expect(told).toContain(line);
+    expect(messages).toContain(line);
   // the second look counts no flip twice
-  expect(await of()).toEqual(told);
+  expect(await of()).toEqual(messages);
   const gone = await of(nodeStatus());
   expect(gone.filter((line) => line.includes("capacity") || line.includes("_up{"))).toEqual([]);
 });
@@ -161,11 +161,11 @@ test("series of devices are bounded, those of plugins that are there first", asy
   const metrics = daemonMetrics();
   const old = Array.from({ length: 300 }, (_, i) => deviceRow(`old.com/r${i}`, { plugin: "unregistered" }));
   for (let i = 0; i < 100; i++) metrics.counters.deviceAllocated(`vendor.com/r${i}`, true);
-  const told = await lines(metrics, nodeStatus({ devices: [...old, deviceRow("new.com/r")] }));
-  expect(told.filter((line) => line.startsWith("nodewise_device_capacity"))).toHaveLength(256);
-  expect(told).toContain('nodewise_device_plugin_up{resource="new.com/r"} 1');
-  expect(told).toContain("nodewise_device_resources_without_series 45");
-  expect(told).toContain('nodewise_device_allocations_total{resource="other",result="allocated"} 36');
+  const messages = await lines(metrics, nodeStatus({ devices: [...old, deviceRow("new.com/r")] }));
+  expect(messages.filter((line) => line.startsWith("nodewise_device_capacity"))).toHaveLength(256);
+  expect(messages).toContain('nodewise_device_plugin_up{resource="new.com/r"} 1');
+  expect(messages).toContain("nodewise_device_resources_without_series 45");
+  expect(messages).toContain('nodewise_device_allocations_total{resource="other",result="allocated"} 36');
 });
 
 test("each file that drifts is a series, at most 50 of them, and gone when it is right again", async () => {
@@ -182,9 +182,9 @@ test("each file that drifts is a series, at most 50 of them, and gone when it is
     } as const;
   });
   const isDrift = (line: string): boolean => line.startsWith("nodewise_drifted_file{");
-  const told = (await lines(metrics, nodeStatus({ pass: { ...pass, drift: 60, drifted } }))).filter(isDrift);
-  expect(told).toHaveLength(50);
-  expect(told[0]).toBe('nodewise_drifted_file{cgroup="/kubepods/pod0",file="cpu.shares",cause="never_written"} 1');
+  const messages = (await lines(metrics, nodeStatus({ pass: { ...pass, drift: 60, drifted } }))).filter(isDrift);
+  expect(messages).toHaveLength(50);
+  expect(messages[0]).toBe('nodewise_drifted_file{cgroup="/kubepods/pod0",file="cpu.shares",cause="never_written"} 1');
   expect((await lines(metrics)).filter(isDrift)).toEqual([]);
   const full = await lines(metrics, nodeStatus({ unwritable: ["/s: ENOSPC"] }));
   expect(full).toContain("nodewise_unwritable_files 1");

@@ -7,7 +7,7 @@ import { nodeStatus } from "../../kit/node-status.ts";
 import { probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
 import { PATIENT } from "../../patient.ts";
 import { scratch } from "../pods/scratch.ts";
-import { BAD, OK, world } from "../probes/manager-world.ts";
+import { BAD, managerFixture, OK } from "../probes/manager-kit.ts";
 
 const facts = (more: Partial<ProbeFacts>): ProbeFacts => ({
   ...{ namespace: "ns", pod: "web", podUid: "pod-1", container: "c", type: "liveness", handler: "http" },
@@ -42,7 +42,7 @@ test("rows stand by pod, container and type, with times of the wall clock", () =
 });
 
 test("a manager's rows tell what happened, and are read again from a status", async () => {
-  const w = world();
+  const w = managerFixture();
   const slow = probe({ periodSeconds: 60, timeoutSeconds: 2 });
   w.answer = ({ timeoutMs }) => (timeoutMs === 2_000 ? OK : BAD);
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 2 }), readiness: slow })])]);

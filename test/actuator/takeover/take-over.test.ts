@@ -3,7 +3,7 @@ import { OWNER } from "../../../actuator/containerd/cri.ts";
 import { foreignSandboxes } from "../../../actuator/lifecycle/foreign-sandbox.ts";
 import type { PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import {
-  type PodsWanted,
+  type PodsToRun,
   type StopEnd,
   type TakeoverDeps,
   takeOver,
@@ -20,11 +20,11 @@ const ME = "/nodewise";
 const MANIFEST = { "kubernetes.io/config.source": "file" };
 
 /** A runtime in which others run pods, and the pods that Nodewise is to run. */
-function world(wanted: readonly RunnablePod[], refused: PodsWanted["refused"] = []) {
+function world(wanted: readonly RunnablePod[], refused: PodsToRun["refused"] = []) {
   const time = new PodTime(new SimClock(1_800_000_000_000));
   const runtime = new FakePodRuntime(time);
   runtime.images.set("busybox", { id: "sha256:1" });
-  const desired: PodsWanted = { pods: new Map(wanted.map((one) => [one.uid, one])), refused };
+  const desired: PodsToRun = { pods: new Map(wanted.map((one) => [one.uid, one])), refused };
   /** Answers its sandbox. */
   const run = async (name: string, containers: readonly string[] = ["app"], labels: Record<string, string> = {}) => {
     const metadata = { name, namespace: "default", uid: `foreign-${name}`, attempt: runtime.sandboxes.size };
@@ -143,7 +143,7 @@ describe("a take-over", () => {
     ]);
     expect((await stopAll({ wanted: async () => null })).ends).toEqual(["web left the pods cannot be read now"]);
     // the id is another pod's by now
-    const wanted = async (): Promise<PodsWanted> => {
+    const wanted = async (): Promise<PodsToRun> => {
       const sandbox = runtime.sandboxes.get(id);
       if (sandbox !== undefined)
         runtime.sandboxes.set(id, {

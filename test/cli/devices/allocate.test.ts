@@ -5,7 +5,7 @@ import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { serving } from "../../api/serving.ts";
 import { expectAsShown } from "../../docs/shown.ts";
 import { expectPublished } from "../published.ts";
-import { deviceNode, GPU, wants } from "./ground.ts";
+import { deviceNode, GPU, wants } from "./device-node.ts";
 
 const RESPONSE = {
   envs: { VISIBLE: "0,1" },
@@ -105,10 +105,10 @@ test("a pod gets its devices with no daemon and no runtime, twice the same, and 
   expect(late.code, late.stderr).toBe(0);
   expect(node.held()).toEqual(["uid-infer a: g2", "uid-infer b: g3", "uid-late main: g0"]);
 
-  const told = (await node.history()).stdout;
-  expect(told).toMatch(/given-back +vendor\.com\/gpu +2 +g0 g1 +ml\/train +main/);
-  expect(told).toMatch(/allocated +vendor\.com\/gpu +2 +g0 g1 +ml\/train +main/);
-  expect(told).toMatch(/registered +vendor\.com\/gpu/);
+  const message = (await node.history()).stdout;
+  expect(message).toMatch(/given-back +vendor\.com\/gpu +2 +g0 g1 +ml\/train +main/);
+  expect(message).toMatch(/allocated +vendor\.com\/gpu +2 +g0 g1 +ml\/train +main/);
+  expect(message).toMatch(/registered +vendor\.com\/gpu/);
 });
 
 test("init containers' devices go on to the containers, sidecars keep theirs; what a daemon would not run is no fault", async () => {

@@ -7,7 +7,7 @@ import { PodRecords } from "../../../actuator/pods/records/records.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { expectPublished } from "../published.ts";
 import { ended, start } from "../run.ts";
-import { deviceNode, wants } from "./ground.ts";
+import { deviceNode, wants } from "./device-node.ts";
 
 test("a daemon of the same cgroup root keeps both commands off, and is told of", async () => {
   const node = deviceNode();

@@ -4,7 +4,7 @@ import type { DeviceHistoryEntry } from "../../../actuator/pods/devices/history.
 import { historyTable } from "../../../api/cli/devices/history.ts";
 import { plainPaint } from "../../../api/text/style.ts";
 import { expectPublished } from "../published.ts";
-import { deviceNode } from "./ground.ts";
+import { deviceNode } from "./device-node.ts";
 
 const BAD = "\u001b[2J";
 const at = (second: number): string => `2026-11-22T12:00:0${second}.000Z`;

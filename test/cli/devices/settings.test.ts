@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { run } from "../run.ts";
-import { deviceNode } from "./ground.ts";
+import { deviceNode } from "./device-node.ts";
 
 const DIRECTORIES = [
   ...["--device-plugins-directory", "/d", "--plugins-registry-directory", "/r"],

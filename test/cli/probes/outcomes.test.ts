@@ -67,15 +67,15 @@ test("a recorded history is run dry, by a file and through a pipe", async () => 
   mkdirSync(at("state"));
   writeFileSync(at("state/probe-history.jsonl"), HISTORY.map((one) => `${JSON.stringify(one)}\n`).join(""));
   writeFileSync(at("pod.json"), POD);
-  const told = await recorded("--pod", "shop/web", "--container", "app");
-  expect([told.code, told.stderr]).toEqual([0, ""]);
-  expect(JSON.parse(told.stdout)).toEqual({ liveness: ["ok*3", "fail", "ok*2", "fail"] });
+  const ran = await recorded("--pod", "shop/web", "--container", "app");
+  expect([ran.code, ran.stderr]).toEqual([0, ""]);
+  expect(JSON.parse(ran.stdout)).toEqual({ liveness: ["ok*3", "fail", "ok*2", "fail"] });
   const as = ["ok", "ok", "ok", "fail", "ok", "ok", "fail", "fail"];
-  const named = await decide(["--outcomes", file("outcomes.json", told.stdout)]);
+  const named = await decide(["--outcomes", file("outcomes.json", ran.stdout)]);
   expect(livenessOf(named.stdout).slice(0, 8)).toEqual(as);
   // its first restart
   expect([named.code, JSON.parse(named.stdout).decision.firstRestartAtMs]).toEqual([1, 7000]);
-  const piped = await decide(["--liveness", "@-"], { input: told.stdout });
+  const piped = await decide(["--liveness", "@-"], { input: ran.stdout });
   expect(livenessOf(piped.stdout).slice(0, 8)).toEqual(as);
   const plain = await decide(["--outcomes", file("plain.txt", "ok*2,fail\n")]);
   expect(livenessOf(plain.stdout).slice(0, 4)).toEqual(["ok", "ok", "fail", "fail"]);

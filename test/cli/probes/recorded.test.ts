@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { type RecordedOutcomes, recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
-import { BAD, OK, type World, world } from "../../actuator/probes/manager-world.ts";
-import { dryRun, HTTP, probedPod } from "../../decide/probes/asking.ts";
+import { BAD, type ManagerFixture, managerFixture, OK } from "../../actuator/probes/manager-kit.ts";
+import { dryRun, HTTP, probedPod } from "../../decide/probes/probes-kit.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
 
 const HUNG: ProbeOutcome = {
@@ -13,8 +13,8 @@ const BROKEN: ProbeOutcome = { error: "unexpected EOF", state: "failure" };
 const TIMING = { periodSeconds: 10, timeoutSeconds: 2, failureThreshold: 3 };
 
 /** A container that answers `answers` one after the other, the last for ever; a hanging one for its whole timeout. */
-async function lived(answers: readonly ProbeOutcome[], seconds: number): Promise<World> {
-  const w = world();
+async function lived(answers: readonly ProbeOutcome[], seconds: number): Promise<ManagerFixture> {
+  const w = managerFixture();
   let at = 0;
   w.answer = () => {
     const answer = answers[Math.min(at++, answers.length - 1)] as ProbeOutcome;
@@ -31,7 +31,7 @@ const restartsOf = (outcomes: RecordedOutcomes, seconds: number): number => {
   return dryRun(probedPod({ livenessProbe: { ...HTTP, ...TIMING } }), { outcomes: liveness.join(","), seconds })
     .restarts;
 };
-const killed = ({ results }: World): number => results.filter(({ result }) => result === "Failure").length;
+const killed = ({ results }: ManagerFixture): number => results.filter(({ result }) => result === "Failure").length;
 
 const times = (outcome: ProbeOutcome, count: number): readonly ProbeOutcome[] => Array(count).fill(outcome);
 test.each<readonly [string, readonly ProbeOutcome[], readonly string[]]>([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TestedResource } from "../../../api/model/preemption.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./admission-kit.ts";
 
 const tested = (resource: string, pods: Json[], pod: unknown = boundPod("p", { cpu: "1" }), parts: Json = {}) =>
   admitted(readyNode({ pods, ...parts }), pod).decision.resources.find(
@@ -60,7 +60,11 @@ describe("what claims give a pod of the node itself", () => {
       mapping: Object.entries({ cpu: "500m", memory: "1Gi" }).map(([name, quantity]) => ({ name, quantity })),
     },
   };
-  const told = (kubeletVersion: keyof typeof forms, spec: Json = {}, kubeletConfiguration: Json = { featureGates }) => {
+  const reportOf = (
+    kubeletVersion: keyof typeof forms,
+    spec: Json = {},
+    kubeletConfiguration: Json = { featureGates },
+  ) => {
     const claimed = { resourceClaimName: "m", containers: ["c"], ...forms[kubeletVersion] };
     const pod = boundPod("p", { cpu: "1" }, spec, status({ nodeAllocatableResourceClaimStatuses: [claimed] }));
     const node = readyNode({ pods: [], kubeletConfiguration }, { nodeInfo: { kubeletVersion } });
@@ -70,10 +74,10 @@ describe("what claims give a pod of the node itself", () => {
   };
   const memory = { at: "memory", field: "requested", resource: "memory", bytes: 2 ** 30 };
   it.each(["v1.36.3", "v1.37.2"] as const)("is told as the part of what is requested that it is: %s", (version) => {
-    expect(told(version)).toEqual([{ at: "cpu", field: "requested", resource: "cpu", milliCpu: 500 }, memory]);
-    expect(told(version, {}, {})).toEqual([]);
+    expect(reportOf(version)).toEqual([{ at: "cpu", field: "requested", resource: "cpu", milliCpu: 500 }, memory]);
+    expect(reportOf(version, {}, {})).toEqual([]);
     // in place of the CPUs of containers and claims stand those of the pod
-    expect(told(version, { resources: { requests: { cpu: "2" } } })).toEqual([memory]);
+    expect(reportOf(version, { resources: { requests: { cpu: "2" } } })).toEqual([memory]);
   });
 });
 
@@ -103,8 +107,8 @@ describe("a pod that is resized", () => {
   it.each(["v1.36.3", "v1.37.2"])("as a whole counts with what its status says is allocated: %s", (kubeletVersion) => {
     const cpu = { cpu: "1" };
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
-    const told = status({ allocatedResources: cpu, resources: { requests: cpu }, conditions });
-    const waiting = boundPod("old", {}, { resources: { requests: { cpu: "3" } } }, told);
+    const reported = status({ allocatedResources: cpu, resources: { requests: cpu }, conditions });
+    const waiting = boundPod("old", {}, { resources: { requests: { cpu: "3" } } }, reported);
     const { decision } = admitted(readyNode({ pods: [waiting] }, { nodeInfo: { kubeletVersion } }), boundPod("p", cpu));
     expect(decision.resources.find(({ resource }) => resource === "cpu")?.used).toBe(1000);
   });

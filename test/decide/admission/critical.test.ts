@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, CRITICAL, readyNode } from "./asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode } from "./admission-kit.ts";
 
 describe("a critical pod", () => {
   const full = (parts: Json = {}): Json =>

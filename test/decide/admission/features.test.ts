@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, readyNode } from "./asking.ts";
+import { admitted, boundPod, readyNode } from "./admission-kit.ts";
 
 const shown = (snapshot: Json, pod: Json): string => {
   const { reason, message } = admitted(snapshot, pod).decision;

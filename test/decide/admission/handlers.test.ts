@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./admission-kit.ts";
 
 const shown = (snapshot: Json, pod: Json): string => {
   const { reason, message } = admitted(snapshot, pod).decision;

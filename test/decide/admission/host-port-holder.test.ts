@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, readyNode } from "./asking.ts";
+import { admitted, boundPod, readyNode } from "./admission-kit.ts";
 
 const MESSAGE = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
 const with80 = (...hosts: readonly Json[]): Json => ({
@@ -9,8 +9,8 @@ const with80 = (...hosts: readonly Json[]): Json => ({
 const asking80 = (host: Json): Json => boundPod("asking", {}, with80(host));
 const holdersOf = (asking: Json, ...pods: readonly Json[]) => {
   const { decision, reasons } = admitted(readyNode({ pods }), asking);
-  const told = reasons.flatMap(({ because }) => because).filter(({ code }) => code === "host_port_taken");
-  return { admit: decision.admit, message: decision.message, holders: told.map(({ numbers }) => numbers) };
+  const reported = reasons.flatMap(({ because }) => because).filter(({ code }) => code === "host_port_taken");
+  return { admit: decision.admit, message: decision.message, holders: reported.map(({ numbers }) => numbers) };
 };
 
 describe("a host port that is taken", () => {

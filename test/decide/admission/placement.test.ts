@@ -6,7 +6,7 @@ import type { Pod } from "../../../api/model/pod.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, boundPod, readyNode, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, readyNode, wouldRefuse } from "./admission-kit.ts";
 
 const LABELS = { zone: "a", gen: "3", word: "x" };
 const specified = (spec: Json): Pod => decodedPod(boundPod("p", {}, spec));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { admitted } from "./asking.ts";
+import { admitted } from "./admission-kit.ts";
 import { eventMessage, realCases } from "./real-cases.ts";
 
 const cases = realCases("real-admission");

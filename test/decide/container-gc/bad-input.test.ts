@@ -1,7 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { decodeContainerGcAsk } from "../../../api/model/container-gc.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, attempt, codesOf, gcContainer, gcNode, kept, live, NOW, removed, sandbox } from "./asking.ts";
+import {
+  answer,
+  attempt,
+  codesOf,
+  gcContainer,
+  gcNode,
+  kept,
+  live,
+  NOW,
+  removed,
+  sandbox,
+} from "./container-gc-kit.ts";
 
 const WHOLE = gcNode([live("a")], { containers: [gcContainer("c1", "a", 1)], sandboxes: [sandbox("sb-a", "a", 2)] });
 const refusal = (snapshot: Json) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, codesOf, gcContainer, gcNode, kept, live, NOW, READY, removed, sandbox } from "./asking.ts";
+import { answer, codesOf, gcContainer, gcNode, kept, live, NOW, READY, removed, sandbox } from "./container-gc-kit.ts";
 
 const MINUTE = 60_000;
 /** Three dead of `a`, the newest last; its sandbox is in use. */

@@ -15,7 +15,7 @@ import {
   removed,
   sandbox,
   UNDER_PRESSURE,
-} from "./asking.ts";
+} from "./container-gc-kit.ts";
 
 const MINUTE = 60_000;
 /** Three dead of `a`, the newest last; its sandbox is in use. */

@@ -14,7 +14,7 @@ import {
   removed,
   sandbox,
   UNDER_PRESSURE,
-} from "./asking.ts";
+} from "./container-gc-kit.ts";
 
 const TWO = [sandbox("old", "a", 3000), sandbox("new", "a", 1000)];
 const ENDED = pod("a", { status: { phase: "Succeeded" } });

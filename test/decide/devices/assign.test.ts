@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type AnsweredRequest, recordedAnswers } from "../../../api/decide/devices/preferred.ts";
 import type { Container } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
-import { admit, devicePod, GPU, held, managerOf, NIC, NOW, plain, resource, type Scene } from "./asking.ts";
+import { admit, devicePod, GPU, held, managerOf, NIC, NOW, plain, resource, type Scene } from "./devices-kit.ts";
 
 const one = (limits: Record<string, number>) => devicePod("p", { containers: { c: limits } });
 /** The devices that a lone container gets near these NUMA nodes, by list; or the text of the error. */

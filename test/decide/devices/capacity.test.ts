@@ -9,7 +9,7 @@ import {
 } from "../../../api/decide/devices/inventory.ts";
 import { naturalOrder } from "../../../api/decide/devices/natural-order.ts";
 import { epochMs } from "../../../api/model/units.ts";
-import { admit, devicePod, GPU, managerOf, NIC, NOW, plain, resource } from "./asking.ts";
+import { admit, devicePod, GPU, managerOf, NIC, NOW, plain, resource } from "./devices-kit.ts";
 
 const counts = (resources: readonly DeviceResource[], later = 0) => {
   const now = epochMs(NOW + later);

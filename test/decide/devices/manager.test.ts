@@ -5,7 +5,7 @@ import type { HintProvider } from "../../../api/decide/topology/hint.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
-import { admit, devicePod, GPU, held, managerOf, NIC, plain, resource } from "./asking.ts";
+import { admit, devicePod, GPU, held, managerOf, NIC, plain, resource } from "./devices-kit.ts";
 
 const app = (pod: Pod): Container => pod.spec.containers[0] as Container;
 const entry = (podUid: string, containerName: string, ids: readonly string[], resourceName = GPU, allocResp = "") => ({

@@ -15,7 +15,7 @@ import { numaNodes } from "../../../api/decide/topology/hint.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import { BEHAVIOUR } from "../../kit/profiles.ts";
-import { admit } from "./asking.ts";
+import { admit } from "./devices-kit.ts";
 
 /** A kubelet 1.36.3 at one moment. */
 interface Seen {

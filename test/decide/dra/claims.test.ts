@@ -212,33 +212,33 @@ describe("what the scheduler gave", () => {
     const shared = [gpu, claim("other", [result("0", { adminAccess: true })], ["q"])];
     expect(decided({ resourceClaims: shared, drivers }, claiming("p", ["gpu"])).allocationFaults).toEqual([]);
   });
-  const told = (resourceClaims: readonly Json[]) =>
+  const reportOf = (resourceClaims: readonly Json[]) =>
     decided({ resourceClaims, drivers }, claiming("p", ["gpu"])).allocationFaults.map(({ fault, message }) => [
       fault,
       message,
     ]);
   test("is given twice within its claim, or whole to one and as a share to another", () => {
     const twice = "it is given to this claim once more as well";
-    expect(told([claim("gpu", [result("0"), result("0")], ["p"])])).toEqual([
+    expect(reportOf([claim("gpu", [result("0"), result("0")], ["p"])])).toEqual([
       ["given-twice", twice],
       ["given-twice", twice],
     ]);
     const share = (shareID: string) => result("0", { shareID });
-    expect(told([gpu, claim("other", [share("s")], ["q"])])).toEqual([
+    expect(reportOf([gpu, claim("other", [share("s")], ["q"])])).toEqual([
       ["given-twice", "it is given to default/other as well"],
     ]);
-    expect(told([claim("gpu", [share("s"), share("t")], ["p"]), claim("other", [share("u")], ["q"])])).toEqual([]);
+    expect(reportOf([claim("gpu", [share("s"), share("t")], ["p"]), claim("other", [share("u")], ["q"])])).toEqual([]);
   });
   test("is for a request that the claim has not, and an allocation without devices is for other nodes", () => {
     const spec = { devices: { requests: [{ name: "nic", exactly: { deviceClassName: "c" } }] } };
-    expect(told([{ ...claim("gpu", [result("0")], ["p"]), spec }])).toEqual([
+    expect(reportOf([{ ...claim("gpu", [result("0")], ["p"]), spec }])).toEqual([
       ["no-request", "the claim has no request gpu"],
     ]);
     const none = claim("gpu", [], ["p"]);
     const matchFields = [{ key: "metadata.name", operator: "In", values: ["n2"] }];
     const allocation = { devices: { results: [] }, nodeSelector: { nodeSelectorTerms: [{ matchFields }] } };
     const { status } = none as { readonly status: Json };
-    expect(told([{ ...none, status: { ...status, allocation } }])).toEqual([
+    expect(reportOf([{ ...none, status: { ...status, allocation } }])).toEqual([
       ["other-node", "the allocation as a whole is for other nodes"],
     ]);
   });

@@ -64,9 +64,9 @@ describe("nothing is prepared for a pod", () => {
   test.each(["1.34", "1.35", "1.36", "1.37"])(
     "of kubelet %s that has an extended resource alone, or nothing",
     (version) => {
-      const told = ["no-claims default/p: the pod has no claims: nothing is prepared"];
-      expect(messages({ dra }, extended, version)).toEqual(told);
-      expect(messages({}, pod("p"), version)).toEqual(told);
+      const reported = ["no-claims default/p: the pod has no claims: nothing is prepared"];
+      expect(messages({ dra }, extended, version)).toEqual(reported);
+      expect(messages({}, pod("p"), version)).toEqual(reported);
     },
   );
   test("of whose templates no claim was made", () => {
@@ -105,42 +105,44 @@ describe("a container gets no device", () => {
     requestNames: readonly string[],
     devices = [{ poolName: "n1", deviceName: "0", requestNames }],
   ) => [{ name: DRIVER, answers: [{ claim: "claim-gpu", devices }] }];
-  const told = (request: string, parts: Json, version?: string) =>
+  const reportOf = (request: string, parts: Json, version?: string) =>
     messages({ dra: { resourceClaims: [wanting], ...parts } }, requesting(request), version);
   const none = (request: string) =>
     `request-without-device default/p: container c gets no device for request ${request} of ResourceClaim gpu:`;
   test.each(["1.34", "1.37"])("by a request that the claim has not, under %s", (version) => {
     const why = `${none("rr")} the claim has no such request, only gpu`;
-    expect(told("rr", { drivers }, version)).toEqual([why]);
+    expect(reportOf("rr", { drivers }, version)).toEqual([why]);
     // also before the driver has answered
-    expect(told("rr", {}, version)).toEqual([why]);
-    expect(told("gpu", { drivers }, version)).toEqual([]);
-    expect(told("gpu", {}, version)).toEqual([]);
+    expect(reportOf("rr", {}, version)).toEqual([why]);
+    expect(reportOf("gpu", { drivers }, version)).toEqual([]);
+    expect(reportOf("gpu", {}, version)).toEqual([]);
   });
   test.each(["1.34", "1.35", "1.36", "1.37"])("by a driver that answers for a subrequest, under %s", (version) => {
     const parts = { drivers: answering(["gpu/big"]) };
-    expect(told("gpu", parts, version)).toEqual([
+    expect(reportOf("gpu", parts, version)).toEqual([
       `${none("gpu")} its drivers answer for gpu/big alone, and the kubelet compares whole names`,
     ]);
-    expect(told("gpu", { drivers: answering([]) }, version)).toEqual([]);
-    expect(told("gpu", { drivers: answering([], []) }, version)).toEqual([`${none("gpu")} no driver answers with one`]);
+    expect(reportOf("gpu", { drivers: answering([]) }, version)).toEqual([]);
+    expect(reportOf("gpu", { drivers: answering([], []) }, version)).toEqual([
+      `${none("gpu")} no driver answers with one`,
+    ]);
   });
 });
 
 describe("of posted drivers it is told", () => {
-  const told = (parts: Json, of = claiming("p", ["gpu"])) => messages({ dra: { ...dra, ...parts } }, of);
+  const reported = (parts: Json, of = claiming("p", ["gpu"])) => messages({ dra: { ...dra, ...parts } }, of);
   test("why the kubelet does not register one", () => {
     const words =
       'none of services supported by the plugin (["v1alpha4.Node"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])';
     const driver = { name: DRIVER, services: ["v1alpha4.Node"] };
     for (const more of [{}, { registered: true }])
-      expect(told({ drivers: [{ ...driver, ...more }] })).toEqual([
+      expect(reported({ drivers: [{ ...driver, ...more }] })).toEqual([
         `driver-not-registered ${DRIVER}: the kubelet does not register it: ${words}`,
       ]);
-    expect(told({ drivers: [{ ...driver, registered: false }] })).toEqual([]);
+    expect(reported({ drivers: [{ ...driver, registered: false }] })).toEqual([]);
   });
   test.each(["gpu", "default/gpu"])("that no claim has the uid %s, and which claim has that name", (uid) => {
-    expect(told({ drivers: [{ name: DRIVER, answers: [{ claim: uid }] }] })).toEqual([
+    expect(reported({ drivers: [{ name: DRIVER, answers: [{ claim: uid }] }] })).toEqual([
       `answer-for-no-claim ${DRIVER}: no ResourceClaim has the uid ${uid}, of which it answers; that of ResourceClaim default/gpu is claim-gpu`,
     ]);
   });
@@ -151,7 +153,7 @@ describe("of posted drivers it is told", () => {
     ];
     const wrong = { drivers: [{ name: DRIVER, answers: [{ claim: "claim-gpu", devices }] }] };
     const of = "its answer of ResourceClaim default/gpu has";
-    expect(told(wrong)).toEqual([
+    expect(reported(wrong)).toEqual([
       `no-cdi-device ${DRIVER}: ${of} \`notcdi\`, which is no CDI device (VENDOR/CLASS=NAME); the kubelet does not check it, and the runtime creates no container with it`,
       `device-not-allocated ${DRIVER}: ${of} device n1/9, which is not allocated to that claim; the kubelet does not check it, and gives it`,
     ]);

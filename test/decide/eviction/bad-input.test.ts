@@ -15,7 +15,7 @@ import {
   START,
   underDisk,
   underMemory,
-} from "./asking.ts";
+} from "./eviction-kit.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 const PODS = [[requesting("a"), podStats("a", Gi)]] as const;

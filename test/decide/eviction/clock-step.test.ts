@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { EvictionFacts } from "../../../api/model/eviction.ts";
 import { requesting } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, codes, Gi, iso, podStats, START, types, underMemory, victims } from "./asking.ts";
+import { type Answer, answer, codes, Gi, iso, podStats, START, types, underMemory, victims } from "./eviction-kit.ts";
 
 const HOUR = 3_600_000;
 const SOFT = {

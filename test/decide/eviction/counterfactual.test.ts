@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Counterfactual } from "../../../api/model/eviction.ts";
 import { requesting } from "../../kit/pods.ts";
-import { type Answer, answer, disk, Gi, Mi, podStats, START, underDisk, underMemory } from "./asking.ts";
+import { type Answer, answer, disk, Gi, Mi, podStats, START, underDisk, underMemory } from "./eviction-kit.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 /** a: 400Mi above its request; b: 300Mi; c: 200Mi; d: below its request; e: high priority. */
@@ -72,7 +72,7 @@ describe("the smallest change that moves the next victim", () => {
         [requesting("b"), stats("b", 4000)],
       ]),
     );
-    const told = decidedOf.decision.rankings[0]?.counterfactuals.map((c) => `${c.change} ${c.to}`);
-    expect(told).toEqual(["usage 3999", "priority 1"]);
+    const reported = decidedOf.decision.rankings[0]?.counterfactuals.map((c) => `${c.change} ${c.to}`);
+    expect(reported).toEqual(["usage 3999", "priority 1"]);
   });
 });

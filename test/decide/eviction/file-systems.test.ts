@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { FileSystems } from "../../../api/model/eviction.ts";
 import { requesting } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, codes, type Disk, disk, Gi, lowOn, Passes, START, underDisk } from "./asking.ts";
+import { type Answer, answer, codes, type Disk, disk, Gi, lowOn, Passes, START, underDisk } from "./eviction-kit.ts";
 
 const HIGH = 50 * Gi;
 const BOTH = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };

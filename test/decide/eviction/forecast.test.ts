@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { msToFall, slopePerSecond } from "../../../api/decide/kinds/eviction.ts";
 import { requesting } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, codes, Gi, Mi, Passes, podStats, underMemory } from "./asking.ts";
+import { type Answer, codes, Gi, Mi, Passes, podStats, underMemory } from "./eviction-kit.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 const PODS = [

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { node } from "../../kit/nodes.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, iso } from "./asking.ts";
+import { answer, iso } from "./eviction-kit.ts";
 
 /**
  * Random nodes over several passes, and what the eviction manager of v1.36.3 itself did with them, run as a library on a

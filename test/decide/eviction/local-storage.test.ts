@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { requesting } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, disk, Gi, Mi, START, underDisk, victims } from "./asking.ts";
+import { type Answer, answer, disk, Gi, Mi, START, underDisk, victims } from "./eviction-kit.ts";
 
 const used = (bytes: number): Json => ({ usedBytes: bytes, inodesUsed: 1 });
 const stats = (name: string, more: Json): Json => ({ podRef: { name, uid: `uid-${name}` }, ...more });

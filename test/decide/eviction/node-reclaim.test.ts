@@ -5,7 +5,7 @@ import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { requesting } from "../../kit/pods.ts";
 import { podLabels, runtimeContainer, runtimeImage, runtimeSandbox, unixNanos } from "../../kit/runtime.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
-import { type Answer, codes, type Disk, disk, Gi, lowOn, Mi, START, underDisk, underMemory } from "./asking.ts";
+import { type Answer, codes, type Disk, disk, Gi, lowOn, Mi, START, underDisk, underMemory } from "./eviction-kit.ts";
 
 const THRESHOLDS = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
 
@@ -66,24 +66,24 @@ describe("what the node-level reclaim would take", () => {
     ["one", "imagefs"],
     ["dedicated", "imagefs"],
   ])("%s, %s low: containers of ended pods, and then the images that only they held", (layout, lowOne) => {
-    const told = takes(decide(layout, lowOne));
-    expect(idsOf(told?.containers?.remove)).toEqual(["end", "sb-done"]);
-    expect(told?.containers?.remove[0]?.why).toBe("pod-terminated");
-    expect([...(idsOf(told?.images?.remove) ?? [])].sort()).toEqual(["sha256:free", "sha256:held"]);
-    expect(told?.images?.freedBytes).toBe(60 * Mi);
-    expect(told?.images?.keep.map((k) => [k.id, k.why])).toEqual([["sha256:used", "in-use"]]);
-    expect([told?.containers?.operation, told?.images?.operation]).toEqual(["delete-unused", "delete-unused"]);
+    const reported = takes(decide(layout, lowOne));
+    expect(idsOf(reported?.containers?.remove)).toEqual(["end", "sb-done"]);
+    expect(reported?.containers?.remove[0]?.why).toBe("pod-terminated");
+    expect([...(idsOf(reported?.images?.remove) ?? [])].sort()).toEqual(["sha256:free", "sha256:held"]);
+    expect(reported?.images?.freedBytes).toBe(60 * Mi);
+    expect(reported?.images?.keep.map((k) => [k.id, k.why])).toEqual([["sha256:used", "in-use"]]);
+    expect([reported?.containers?.operation, reported?.images?.operation]).toEqual(["delete-unused", "delete-unused"]);
   });
   test("split, nodefs low: containers alone", () => {
-    const told = takes(decide("split", "nodefs"));
-    expect(idsOf(told?.containers?.remove)).toEqual(["end", "sb-done"]);
-    expect(told?.images).toBeNull();
+    const reported = takes(decide("split", "nodefs"));
+    expect(idsOf(reported?.containers?.remove)).toEqual(["end", "sb-done"]);
+    expect(reported?.images).toBeNull();
   });
   test("split, imagefs low: images alone, and what an ended container holds stays", () => {
-    const told = takes(decide("split", "imagefs"));
-    expect(told?.containers).toBeNull();
-    expect(idsOf(told?.images?.remove)).toEqual(["sha256:free"]);
-    expect(told?.images?.freedBytes).toBe(40 * Mi);
+    const reported = takes(decide("split", "imagefs"));
+    expect(reported?.containers).toBeNull();
+    expect(idsOf(reported?.images?.remove)).toEqual(["sha256:free"]);
+    expect(reported?.images?.freedBytes).toBe(40 * Mi);
   });
   test("dedicated, nodefs low: nothing is run", () => {
     const decided = decide("dedicated", "nodefs");
@@ -122,9 +122,9 @@ describe("with less than it takes", () => {
     expect(takes(decide("one", "nodefs", { runtime: noSandboxes }))?.containers).toBeNull();
   });
   test("images that no earlier pass has seen are too new to go, as after a kubelet's start", () => {
-    const told = takes(decide("one", "nodefs", { runtime: RUNTIME }, null));
-    expect(told?.images?.remove).toEqual([]);
-    expect(told?.images?.keep).toHaveLength(3);
+    const reported = takes(decide("one", "nodefs", { runtime: RUNTIME }, null));
+    expect(reported?.images?.remove).toEqual([]);
+    expect(reported?.images?.keep).toHaveLength(3);
   });
   test("records of images that cannot be read are named where they stand in the ask", () => {
     const asked = decodeEvictionAsk({ images: { ...IMAGE_FACTS, atMs: "now" } });

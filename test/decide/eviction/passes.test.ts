@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { requesting } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, codes, Gi, Mi, memory, Passes, podStats, START, types, underMemory, victims } from "./asking.ts";
+import { answer, codes, Gi, Mi, memory, Passes, podStats, START, types, underMemory, victims } from "./eviction-kit.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 const SOFT = {

@@ -4,7 +4,7 @@ import { refusalUnderPressure } from "../../../api/decide/eviction/pressure.ts";
 import type { PressureCondition } from "../../../api/model/eviction.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, types } from "./asking.ts";
+import { type Answer, answer, types } from "./eviction-kit.ts";
 
 /** Logs and conditions of a real kubelet 1.36.3 under pressure (extracts: numbers, order, texts). */
 interface RealPass {
@@ -95,8 +95,8 @@ describe("pods that came while a real kubelet was under pressure", () => {
   const asked = [...read("memory").admission, ...read("disk").admission];
   test.each(asked)("$pod.metadata.name under $conditions", ({ pod, reason, message, conditions }) => {
     const refusal = refusalUnderPressure(decodedPod(pod), conditions);
-    const told = refusal && { reason: refusal.reason, message: `Pod was rejected: ${refusal.message}` };
-    expect(told).toEqual(reason === null ? null : { reason, message });
+    const reported = refusal && { reason: refusal.reason, message: `Pod was rejected: ${refusal.message}` };
+    expect(reported).toEqual(reason === null ? null : { reason, message });
   });
   test.each(read("disk").readmission)("$pod.metadata.name, which ran before the restart", ({ pod, event }) =>
     expect(refusalUnderPressure(decodedPod(pod), ["DiskPressure"])?.message).toBe(event),

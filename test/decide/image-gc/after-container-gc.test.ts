@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { pod } from "../../kit/pods.ts";
 import { podLabels, runtimeSandbox } from "../../kit/runtime.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, containerFrom, gcNode, image, kept, refusal, removedIds } from "./asking.ts";
+import { answer, containerFrom, gcNode, image, kept, refusal, removedIds } from "./image-gc-kit.ts";
 
 const dead = (id: string, uid: string, imageId: string, attempt: number): Json =>
   containerFrom(imageId, {

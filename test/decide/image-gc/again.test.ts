@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, gcNode, image, iso, MINUTE, Mi, next, START } from "./asking.ts";
+import { type Answer, answer, gcNode, image, iso, MINUTE, Mi, next, START } from "./image-gc-kit.ts";
 
 const nginx = (id = "n"): Json => image(id, { repoTags: ["quay.io/nginx:1"], repoDigests: ["quay.io/nginx@sha256:9"] });
 const at = (minutes: number, images: Json[], before?: unknown, done?: string[]): Answer =>

@@ -15,7 +15,7 @@ import {
   reasons,
   removedIds,
   START,
-} from "./asking.ts";
+} from "./image-gc-kit.ts";
 
 const UNUSED = { operation: "delete-unused" };
 const DAY = 24 * HOUR;
@@ -123,9 +123,9 @@ describe("the maximum age", () => {
       "too-old",
       "space",
     ]);
-    const told = answer(gcNode(images, full), records, { fileSystem });
-    expect(told.decision.remove.map((r) => r.why)).toEqual(["too-old", "too-old"]);
-    expect(told.decision.fileSystem).toMatchObject({ usagePercent: 10, wantedBytes: null });
+    const reported = answer(gcNode(images, full), records, { fileSystem });
+    expect(reported.decision.remove.map((r) => r.why)).toEqual(["too-old", "too-old"]);
+    expect(reported.decision.fileSystem).toMatchObject({ usagePercent: 10, wantedBytes: null });
   });
   test("is nothing to DeleteUnusedImages", () => {
     const a = answer(gcNode(images, aged), records, UNUSED);

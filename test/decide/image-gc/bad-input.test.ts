@@ -14,7 +14,7 @@ import {
   reasons,
   refusal,
   removedIds,
-} from "./asking.ts";
+} from "./image-gc-kit.ts";
 
 const UNUSED = { operation: "delete-unused" };
 

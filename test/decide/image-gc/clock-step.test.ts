@@ -1,6 +1,19 @@
 import { expect, test } from "vitest";
 import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
-import { answer, facts, gcNode, HOUR, image, iso, kept, MINUTE, next, reasons, removedIds, START } from "./asking.ts";
+import {
+  answer,
+  facts,
+  gcNode,
+  HOUR,
+  image,
+  iso,
+  kept,
+  MINUTE,
+  next,
+  reasons,
+  removedIds,
+  START,
+} from "./image-gc-kit.ts";
 
 const IMAGES = [image("old"), image("new")];
 const AGED = { kubeletConfiguration: { imageMinimumGCAge: "2m" } };

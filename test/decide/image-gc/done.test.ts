@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, disk, facts, Gi, gcNode, HOUR, image, iso, kept, MINUTE, Mi, next, START } from "./asking.ts";
+import { answer, disk, facts, Gi, gcNode, HOUR, image, iso, kept, MINUTE, Mi, next, START } from "./image-gc-kit.ts";
 
 const ids = ["a", "b", "c", "d"];
 const records = facts(ids.map((id, i) => [id, -HOUR, (i - 9) * MINUTE]));
@@ -16,13 +16,13 @@ const wanting = (more: Json = {}) =>
   );
 const removed = (id: string) => ({ id, end: "removed" });
 const failed = (id: string, message?: string) => ({ id, end: "failed", message });
-const told = (done: Json[], input = wanting(), before: unknown = records, ask: Json = {}) =>
+const reportOf = (done: Json[], input = wanting(), before: unknown = records, ask: Json = {}) =>
   answer(input, before, { done, ...ask });
-const ends = (a: ReturnType<typeof told>) => a.decision.remove.map((r) => [r.id, r.end]);
+const ends = (a: ReturnType<typeof reportOf>) => a.decision.remove.map((r) => [r.id, r.end]);
 
 describe("a pass that is told how it goes", () => {
   test("goes on to further images where one fails, and names what failed", () => {
-    const a = told([failed("a", "it is locked"), removed("b")]);
+    const a = reportOf([failed("a", "it is locked"), removed("b")]);
     expect(ends(a)).toEqual([
       ["a", "failed"],
       ["b", "removed"],
@@ -44,30 +44,30 @@ describe("a pass that is told how it goes", () => {
     [[undefined], "unknown error"],
   ])("tells several errors as Kubernetes does: %j", (messages, text) => {
     const done = messages.map((message, i) => failed(ids[i] as string, message));
-    expect(told(done).decision.error?.replace(/^.*deletion: /, "")).toBe(text);
+    expect(reportOf(done).decision.error?.replace(/^.*deletion: /, "")).toBe(text);
   });
   test("ends where a removal was stopped, and begins nothing new", () => {
-    const a = told([removed("a"), { id: "b", end: "stopped", message: "it is in use" }]);
+    const a = reportOf([removed("a"), { id: "b", end: "stopped", message: "it is in use" }]);
     expect(ends(a)).toEqual([
       ["a", "removed"],
       ["b", "stopped"],
     ]);
     expect(kept(a)).toEqual({ c: "not-reached", d: "not-reached" });
     expect([a.decision.error, a.decision.events, a.verdict]).toEqual([null, [], "removes"]);
-    expect(told([{ id: "a", end: "stopped" }]).verdict).toBe("keeps");
+    expect(reportOf([{ id: "a", end: "stopped" }]).verdict).toBe("keeps");
   });
   test("keeps planned what is not told yet", () => {
-    expect(ends(told([removed("a")]))).toEqual([
+    expect(ends(reportOf([removed("a")]))).toEqual([
       ["a", "removed"],
       ["b", "planned"],
     ]);
-    expect(ends(told([]))).toEqual([
+    expect(ends(reportOf([]))).toEqual([
       ["a", "planned"],
       ["b", "planned"],
     ]);
   });
   test("counts what is done, though no rule would have asked for it", () => {
-    const a = told([removed("a"), removed("b"), removed("d")]);
+    const a = reportOf([removed("a"), removed("b"), removed("d")]);
     expect(ends(a)).toEqual([
       ["a", "removed"],
       ["b", "removed"],
@@ -77,14 +77,14 @@ describe("a pass that is told how it goes", () => {
     expect(next(a).records.map((r) => r[0])).toEqual(["c"]);
   });
   test("says that it freed too little only of what really went", () => {
-    const a = told(ids.map((id) => (id === "a" ? removed(id) : failed(id, "x"))));
+    const a = reportOf(ids.map((id) => (id === "a" ? removed(id) : failed(id, "x"))));
     expect(a.decision.error).toBe(
       "wanted to free 209715200 bytes, but freed 104857600 bytes space with errors in image deletion: x",
     );
     expect(a.decision.events).toEqual([]);
   });
   test("of DeleteUnusedImages wanted all there is", () => {
-    const a = told([failed("a", "x")], wanting(), records, { operation: "delete-unused" });
+    const a = reportOf([failed("a", "x")], wanting(), records, { operation: "delete-unused" });
     expect(a.decision.error).toBe(
       "wanted to free 9223372036854775807 bytes, but freed 314572800 bytes space with errors in image deletion: x",
     );
@@ -93,7 +93,7 @@ describe("a pass that is told how it goes", () => {
   test("sums sizes as the kubelet's int64 does: exactly beyond 2^53, and round beyond 2^63", () => {
     const huge = (n: number) => gcNode(Array.from({ length: n }, (_, i) => image(`i${i}`, { size: 2 ** 53 - 1 })));
     const freed = (n: number): string | undefined => {
-      const { error } = told([failed("i0", "x")], huge(n), undefined, { operation: "delete-unused" }).decision;
+      const { error } = reportOf([failed("i0", "x")], huge(n), undefined, { operation: "delete-unused" }).decision;
       return /but freed (-?\d+) bytes/.exec(error ?? "")?.[1];
     };
     expect(freed(4)).toBe("27021597764222973");
@@ -105,7 +105,7 @@ describe("a pass that is told how it goes", () => {
 describe("an image that was too old and could not be removed", () => {
   const aged = wanting({ kubeletConfiguration: { imageMaximumGCAge: "8m30s", imageMinimumGCAge: "0s" } });
   test("ends the pass before space is looked at", () => {
-    const a = told([failed("a", "x")], aged);
+    const a = reportOf([failed("a", "x")], aged);
     expect(a.decision).toMatchObject({
       error: "wanted to free images older than 8m30s, encountered errors in image deletion: x",
       fileSystem: null,
@@ -116,7 +116,7 @@ describe("an image that was too old and could not be removed", () => {
   });
   test("stops it as well where it was no longer what it had been", () => {
     const longer = wanting({ kubeletConfiguration: { imageMaximumGCAge: "6m30s", imageMinimumGCAge: "0s" } });
-    const a = told([removed("a"), { id: "b", end: "stopped" }], longer);
+    const a = reportOf([removed("a"), { id: "b", end: "stopped" }], longer);
     expect(kept(a)).toEqual({ c: "not-reached", d: "not-reached" });
     expect([a.decision.error, a.decision.fileSystem]).toEqual([null, null]);
   });
@@ -124,12 +124,12 @@ describe("an image that was too old and could not be removed", () => {
 
 describe("the event of a second failure in a row", () => {
   const all = ids.map((id) => failed(id, "x"));
-  const passAt = (a: ReturnType<typeof told>, minutes: number, done: Json[], ask: Json = {}) =>
-    told(done, wanting({ observedAt: iso(START + minutes * MINUTE) }), a.next, ask);
-  const names = (a: ReturnType<typeof told>) => a.decision.events.map((e) => e.reason);
+  const passAt = (a: ReturnType<typeof reportOf>, minutes: number, done: Json[], ask: Json = {}) =>
+    reportOf(done, wanting({ observedAt: iso(START + minutes * MINUTE) }), a.next, ask);
+  const names = (a: ReturnType<typeof reportOf>) => a.decision.events.map((e) => e.reason);
 
   test("comes with the second, not with the first, and not after a pass that worked", () => {
-    const first = told(all);
+    const first = reportOf(all);
     expect([names(first), next(first).failed]).toEqual([[], true]);
     const second = passAt(first, 5, all);
     expect(second.decision.events).toEqual([
@@ -140,12 +140,12 @@ describe("the event of a second failure in a row", () => {
     expect(names(passAt(third, 15, all))).toEqual([]);
   });
   test("is not brought about by plans, by halves of a pass, by eviction or by a pass that was stopped", () => {
-    const first = told(all);
+    const first = reportOf(all);
     const cases = [
       answer(wanting(), facts([], { ...records, failed: true })),
-      told([removed("a")], wanting(), { ...records, failed: true }),
-      told([removed("a"), { id: "b", end: "stopped" }], wanting(), { ...records, failed: true }),
-      told(
+      reportOf([removed("a")], wanting(), { ...records, failed: true }),
+      reportOf([removed("a"), { id: "b", end: "stopped" }], wanting(), { ...records, failed: true }),
+      reportOf(
         [removed("a"), removed("b"), removed("c"), removed("d")],
         wanting(),
         { ...records, failed: true },
@@ -155,9 +155,9 @@ describe("the event of a second failure in a row", () => {
     for (const a of cases) expect(next(a).failed).toBe(true);
     const noDisk = answer(wanting({ stats: disk(0, 0) }), records);
     expect([noDisk.decision.error === null, next(noDisk).failed]).toEqual([false, false]);
-    expect(next(told([], wanting({ stats: disk(0, 0) }))).failed).toBe(true);
-    expect(next(told([failed("a", "x")])).failed).toBe(false);
-    expect(next(told(all, wanting(), records, { operation: "delete-unused" })).failed).toBe(false);
+    expect(next(reportOf([], wanting({ stats: disk(0, 0) }))).failed).toBe(true);
+    expect(next(reportOf([failed("a", "x")])).failed).toBe(false);
+    expect(next(reportOf(all, wanting(), records, { operation: "delete-unused" })).failed).toBe(false);
     expect(names(passAt(first, 5, all, { operation: "delete-unused" }))).toEqual([]);
   });
 });
@@ -166,14 +166,14 @@ describe("a plan", () => {
   test("removes nothing from what is remembered", () => {
     const a = answer(wanting(), records);
     expect(next(a)).toEqual({ ...records, atMs: START });
-    expect(next(told([removed("a"), removed("b")])).records.map((r) => r[0])).toEqual(["c", "d"]);
+    expect(next(reportOf([removed("a"), removed("b")])).records.map((r) => r[0])).toEqual(["c", "d"]);
   });
   test("may be told of step by step, each answer remembering the last", () => {
     const done = [removed("a"), failed("b", "x"), removed("c")];
-    const atOnce = told(done);
+    const atOnce = reportOf(done);
     let before: unknown = answer(wanting(), records).next;
     for (let i = 0; i <= done.length; i++) {
-      const step = told(done.slice(0, i), wanting(), before);
+      const step = reportOf(done.slice(0, i), wanting(), before);
       before = step.next;
       if (i === done.length) expect(step.decision).toEqual(atOnce.decision);
     }

@@ -4,7 +4,19 @@ import { CONTAINER_STATES } from "../../../api/model/runtime.ts";
 import { pod } from "../../kit/pods.ts";
 import { runtimeSandbox } from "../../kit/runtime.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, containerFrom, facts, gcNode, HOUR, image, kept, next, reasons, removedIds, START } from "./asking.ts";
+import {
+  answer,
+  containerFrom,
+  facts,
+  gcNode,
+  HOUR,
+  image,
+  kept,
+  next,
+  reasons,
+  removedIds,
+  START,
+} from "./image-gc-kit.ts";
 
 const UNUSED = { operation: "delete-unused" };
 const hex = (digit: string): string => digit.repeat(64);
@@ -112,8 +124,8 @@ describe("an image that the runtime needs", () => {
     ]) {
       const a = stays([pause, image("p", { pinned: true }), image("x")], { sandboxImage });
       expect(kept(a)).toEqual({ p: "pinned", [sha("a")]: "sandbox-image" });
-      const told = a.reasons.find((r) => r.at === sha("a"))?.because;
-      expect(told).toContainEqual({
+      const reported = a.reasons.find((r) => r.at === sha("a"))?.because;
+      expect(reported).toContainEqual({
         code: "image_of_sandboxes",
         field: "keep",
         numbers: { pinned: false, kubeletKeeps: "pinned" },

@@ -5,7 +5,7 @@ import type { Done } from "../../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../../api/model/image-gc.ts";
 import { runtimeContainer } from "../../kit/runtime.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, iso, START } from "./asking.ts";
+import { type Answer, answer, iso, START } from "./image-gc-kit.ts";
 
 /**
  * Random nodes over several passes, and what the image manager of v1.36.3 itself did with them, run as a library on a

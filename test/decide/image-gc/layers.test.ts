@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, containerFrom, facts, gcNode, HOUR, image } from "./asking.ts";
+import { answer, containerFrom, facts, gcNode, HOUR, image } from "./image-gc-kit.ts";
 
 const made = (id: string, layers: Record<string, number>, more: Json = {}): Json =>
   image(id, {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Answer, answer, kept, next } from "./asking.ts";
+import { type Answer, answer, kept, next } from "./image-gc-kit.ts";
 import { idOf, realSnapshots, run } from "./real-run.ts";
 
 const [atStart, later, last] = realSnapshots();

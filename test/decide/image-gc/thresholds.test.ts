@@ -15,7 +15,7 @@ import {
   reasons,
   refusal,
   removedIds,
-} from "./asking.ts";
+} from "./image-gc-kit.ts";
 
 const configured = (kubeletConfiguration: Record<string, unknown>, stats = disk(Gi / 2)) =>
   gcNode([image("a"), image("b"), image("c")], { kubeletConfiguration, stats });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { answer as containers, gcNode as withContainers } from "../container-gc/asking.ts";
-import { answer, facts, gcNode, MINUTE, next, reasons, START } from "./asking.ts";
+import { answer as containers, gcNode as withContainers } from "../container-gc/container-gc-kit.ts";
+import { answer, facts, gcNode, MINUTE, next, reasons, START } from "./image-gc-kit.ts";
 
 const ERROR = "rpc error: code = Unavailable desc = gone";
 const blind = (more: object = {}) => ({ ...gcNode([]), runtime: undefined, stats: undefined, ...more });
@@ -14,30 +14,30 @@ test.each([
   "without lists the pass has failed, and nothing is forgotten: %s",
   (_, before, ask, more, failed, events) => {
     const known = facts([["a", -9 * MINUTE, null]], { failed: before });
-    const told = answer(blind(more), known, { ...ask, done: [], error: ERROR });
-    expect(told.verdict).toBe("fails");
-    expect(told.decision).toMatchObject({ remove: [], keep: [], freedBytes: 0, error: ERROR });
-    expect(told.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
-    expect(reasons(told)).toEqual(["runtime_list_failed image-gc"]);
-    expect(next(told)).toEqual({ ...known, atMs: START, failed });
+    const reported = answer(blind(more), known, { ...ask, done: [], error: ERROR });
+    expect(reported.verdict).toBe("fails");
+    expect(reported.decision).toMatchObject({ remove: [], keep: [], freedBytes: 0, error: ERROR });
+    expect(reported.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
+    expect(reasons(reported)).toEqual(["runtime_list_failed image-gc"]);
+    expect(next(reported)).toEqual({ ...known, atMs: START, failed });
   },
 );
 
 test("a first pass that fails begins to watch", () => {
-  const told = answer(blind(), undefined, { error: ERROR });
-  expect(next(told)).toEqual({ atMs: START, beganAtMs: START, failed: true, records: [], removed: [] });
+  const reported = answer(blind(), undefined, { error: ERROR });
+  expect(next(reported)).toEqual({ atMs: START, beganAtMs: START, failed: true, records: [], removed: [] });
 });
 
 test.each([
   ["garbage-collect", ["ContainerGCFailed"]],
   ["delete-unused", []],
 ])("of containers %s has the events %j", (operation, events) => {
-  const told = containers(
+  const reported = containers(
     { ...withContainers([], {}), runtime: undefined, pods: undefined },
     { operation, error: ERROR },
   );
-  expect(told.verdict).toBe("fails");
-  expect(told.decision.error).toBe(ERROR);
-  expect(told.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
-  expect(reasons(told as never)).toEqual(["runtime_list_failed container-gc"]);
+  expect(reported.verdict).toBe("fails");
+  expect(reported.decision.error).toBe(ERROR);
+  expect(reported.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
+  expect(reasons(reported as never)).toEqual(["runtime_list_failed container-gc"]);
 });

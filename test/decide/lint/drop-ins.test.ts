@@ -54,7 +54,7 @@ describe("a folder of drop-ins is merged as the kubelet does it", () => {
 
 describe("what is told of drop-ins", () => {
   const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-  const told = (text: string, config: object = {}) =>
+  const reportOf = (text: string, config: object = {}) =>
     lint({ config, dropIns: { "a.conf": HEAD + text } }).map(({ code, field }) => `${code} ${field}`);
   test.each<[string, readonly string[]]>([
     ["maxPods: 50", []],
@@ -70,7 +70,7 @@ describe("what is told of drop-ins", () => {
     ["maxPodz: 1", ["unknown-field maxPodz"]],
     ["logging: {verbose: 1}", ["unknown-field logging.verbose"]],
     ["registerWithTaints: [{key: a, efect: b}]", ["unknown-field registerWithTaints[0].efect"]],
-  ])("%j", (text, codes) => expect(told(text)).toEqual(codes));
+  ])("%j", (text, codes) => expect(reportOf(text)).toEqual(codes));
   test("the file of a field that is left out is named, and no kubelet is quoted that says nothing", () => {
     const [found] = lint({ config: {}, dropIns: { "a.conf": `${HEAD}MaxPods: 1\n` } });
     expect(found).toMatchObject({ kubelet: false, field: "MaxPods" });

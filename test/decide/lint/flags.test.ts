@@ -16,7 +16,7 @@ interface Answers {
     readonly args: readonly string[];
     /** Why the kubelet does not start. */
     readonly error?: string;
-    /** What it prints of deprecated flags. */
+    /** The text about deprecated flags. */
     readonly said?: readonly string[];
     /** Fields that are other ones than by default, by their path. */
     readonly set?: Readonly<Record<string, unknown>>;
@@ -59,9 +59,9 @@ describe.each(RELEASES)("the kubelet's command line, as %s reads it", (release) 
       if (NOT_TOLD.includes(JSON.stringify(args))) return;
       const read = readFlags(args, profile);
       expect(read.faults[0]?.message).toBe(error);
-      const told: Record<string, unknown> = {};
-      leaves(withFlags({}, read), "", told);
-      for (const [path, value] of Object.entries(set ?? {})) expect([path, told[path]]).toEqual([path, value]);
+      const reported: Record<string, unknown> = {};
+      leaves(withFlags({}, read), "", reported);
+      for (const [path, value] of Object.entries(set ?? {})) expect([path, reported[path]]).toEqual([path, value]);
       if (error !== undefined) return;
       const found = lintStart({ configuration: {}, dropIns: null, flags: read }, undefined, profile);
       const deprecated = found.filter(({ code }) => code === "deprecated-flag").map(({ message }) => message);
@@ -118,7 +118,7 @@ describe("flags beside a file", () => {
     return lintStart({ configuration, dropIns: files, flags: readFlags(args, profile) }, undefined, profile);
   };
   const HEAD = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
-  const told = (findings: readonly LintFinding[]) => findings.map(({ code, field }) => `${code} ${field}`);
+  const reportOf = (findings: readonly LintFinding[]) => findings.map(({ code, field }) => `${code} ${field}`);
   const patchOf = (findings: readonly LintFinding[], name: string) => findings.find(({ field }) => field === name)?.fix;
 
   test("one that says something else counts before the file and its drop-ins", () => {
@@ -132,11 +132,13 @@ describe("flags beside a file", () => {
         fix: { maxPods: 50 },
       },
     ]);
-    expect(told(found(["--max-pods=50"], { maxPods: 50 }))).toEqual(["deprecated-flag --max-pods"]);
+    expect(reportOf(found(["--max-pods=50"], { maxPods: 50 }))).toEqual(["deprecated-flag --max-pods"]);
     expect(patchOf(found(["--max-pods=50"], { maxPods: 50 }), "--max-pods")).toBeNull();
     expect(patchOf(found(["--max-pods=50"], {}), "--max-pods")).toEqual({ maxPods: 50 });
-    expect(told(found(["--max-pods=50"], HEAD, "1.37", [{ maxPods: 60 }]))).toEqual(["flag-before-file --max-pods"]);
-    expect(told(found(["--max-pods=60"], { ...HEAD, maxPods: 5 }, "1.37", [{ maxPods: 60 }]))).toEqual([
+    expect(reportOf(found(["--max-pods=50"], HEAD, "1.37", [{ maxPods: 60 }]))).toEqual([
+      "flag-before-file --max-pods",
+    ]);
+    expect(reportOf(found(["--max-pods=60"], { ...HEAD, maxPods: 5 }, "1.37", [{ maxPods: 60 }]))).toEqual([
       "deprecated-flag --max-pods",
     ]);
   });
@@ -165,8 +167,8 @@ describe("flags beside a file", () => {
     });
     expect(patchOf(refused, "--max-pods")).toBeNull();
     // and what is wrong with the file no longer counts, unless it cannot be read at all
-    expect(told(found(["--max-pods=5"], { maxPods: -5 }))).toEqual(["flag-before-file --max-pods"]);
-    expect(told(found(["--max-pods=5"], { maxPods: "many" }))).toContain("wrong-type maxPods");
+    expect(reportOf(found(["--max-pods=5"], { maxPods: -5 }))).toEqual(["flag-before-file --max-pods"]);
+    expect(reportOf(found(["--max-pods=5"], { maxPods: "many" }))).toContain("wrong-type maxPods");
   });
 
   test("a gate that the version has not is refused before the file is loaded", () => {
@@ -184,7 +186,7 @@ describe("flags beside a file", () => {
 
   test("thresholds of a flag take the place of the file's, whose merged defaults go as well", () => {
     const file = { evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true };
-    const codes = told(found(["--eviction-hard=memory.available<2Gi"], file));
+    const codes = reportOf(found(["--eviction-hard=memory.available<2Gi"], file));
     expect(codes).toEqual(["flag-before-file --eviction-hard", "eviction-defaults-dropped evictionHard"]);
   });
 

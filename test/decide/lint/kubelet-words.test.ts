@@ -56,12 +56,12 @@ describe.each(RECORDED)(TITLE, (profile) => {
   test.each(answers.filter(({ strict, load }) => load === null && strict.length > 0))(
     "$name: fields that it leaves out",
     (answer) => {
-      const told = lintConfiguration(answer.configuration, undefined, profile).filter(
+      const reported = lintConfiguration(answer.configuration, undefined, profile).filter(
         ({ code }) => code === "unknown-field",
       );
-      const names = told.map(({ message }) => message.replace("strict decoding error: ", ""));
+      const names = reported.map(({ message }) => message.replace("strict decoding error: ", ""));
       expect(`strict decoding error: ${names.join(", ")}`).toBe(answer.strict[0]);
-      for (const { severity, kubelet } of told) expect([severity, kubelet]).toEqual(["error", true]);
+      for (const { severity, kubelet } of reported) expect([severity, kubelet]).toEqual(["error", true]);
     },
   );
 });

@@ -5,10 +5,10 @@ import { node } from "../../kit/nodes.ts";
 import { decoded } from "../../kit/snapshots.ts";
 
 const V = ["1.34", "1.35", "1.36", "1.37"] as const;
-const told = (configuration: object, version: string, snapshot: object = {}) =>
+const reportOf = (configuration: object, version: string, snapshot: object = {}) =>
   lintConfiguration(configuration, decoded(snapshot), profileOf(version));
-const refusals = (...asked: Parameters<typeof told>) =>
-  told(...asked)
+const refusals = (...asked: Parameters<typeof reportOf>) =>
+  reportOf(...asked)
     .filter(({ severity }) => severity === "refuses-start")
     .map(({ message }) => message);
 
@@ -160,7 +160,7 @@ describe("cgroup v1", () => {
     ["1.35", { failCgroupV1: false }, null],
     ...V.slice(1).map((version) => [version, {}, "unsupported and will be removed in a future release"] as const),
   ])("%s with %j", (version, configuration, why) => {
-    const found = told(configuration, version, v1).find(({ code }) => code === "cgroup-v1");
+    const found = reportOf(configuration, version, v1).find(({ code }) => code === "cgroup-v1");
     expect(found?.message).toBe(why === null ? undefined : refused + why);
     if (found !== undefined) expect(found).toMatchObject({ kubelet: true, fix: { failCgroupV1: false } });
   });
@@ -179,7 +179,7 @@ describe("a field that the version does not have", () => {
     ["defaultPodSysctls", { BAD: "x" }, ["1.34", "1.35", "1.36"]],
   ])("%s is left out, and its value not looked at", (field, value, without) => {
     for (const version of V) {
-      const found = told({ [field]: value }, version);
+      const found = reportOf({ [field]: value }, version);
       const unknown = `strict decoding error: unknown field "${field}"`;
       if (without.includes(version))
         expect(found).toMatchObject([{ code: "unknown-field", kubelet: true, message: unknown }]);
@@ -192,19 +192,19 @@ describe("a field that the version does not have", () => {
     [{ shutdownGracePeriodByPodPriority: [{ "a-b": 1 }] }, "shutdownGracePeriodByPodPriority[0].a-b"],
   ])("%j is named as the kubelet names it", (configuration, name) => {
     const message = `strict decoding error: unknown field "${name}"`;
-    expect(told(configuration, "1.36")).toContainEqual(expect.objectContaining({ message }));
+    expect(reportOf(configuration, "1.36")).toContainEqual(expect.objectContaining({ message }));
   });
 });
 
 test("more pulls at a time than the kubelet has locks for panic, until 1.37", () => {
   const of = (n: number) => ({ maxParallelImagePulls: n, featureGates: { KubeletEnsureSecretPulledImages: true } });
-  const codes = (n: number) => V.map((version) => told(of(n), version).map(({ code }) => code));
+  const codes = (n: number) => V.map((version) => reportOf(of(n), version).map(({ code }) => code));
   expect(codes(31)).toEqual([[], [], [], []]);
   expect(codes(32)).toEqual([["pulls-past-locks"], ["pulls-past-locks"], ["pulls-past-locks"], []]);
 });
 
 test("a throttling factor that nothing reads is told; since 1.37 the gate that reads it is on", () => {
-  const codes = V.map((version) => told({ memoryThrottlingFactor: 0.5 }, version).map(({ code }) => code));
+  const codes = V.map((version) => reportOf({ memoryThrottlingFactor: 0.5 }, version).map(({ code }) => code));
   expect(codes).toEqual([...V.slice(0, 3).map(() => ["throttling-factor-idle"]), []]);
 });
 

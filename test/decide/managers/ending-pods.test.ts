@@ -19,9 +19,9 @@ interface PostedPod {
 function answer<D>(kind: "cpus" | "memory" | "devices", snapshot: object, pod: object) {
   const ask = decodeAsk(kind, { pod });
   if (!ask.ok) throw new Error(JSON.stringify(ask.error));
-  const told = decideKind(kind, { snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain: "off" });
-  if (!told.ok) throw new Error(told.error.message);
-  return { decision: told.value.decision as D, next: JSON.stringify(told.value.next) };
+  const reported = decideKind(kind, { snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain: "off" });
+  if (!reported.ok) throw new Error(reported.error.message);
+  return { decision: reported.value.decision as D, next: JSON.stringify(reported.value.next) };
 }
 
 describe("the captured node, where the pod with a CPU of its own is evicted", () => {

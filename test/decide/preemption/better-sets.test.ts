@@ -9,7 +9,7 @@ import {
   type Selection,
 } from "../../../api/decide/preemption/minimal-victims.ts";
 import { type Draws, draws } from "../../properties/draws.ts";
-import { admitted, boundPod, CRITICAL, readyNode } from "../admission/asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode } from "../admission/admission-kit.ts";
 
 /** Every set there is. */
 function everyCover(need: readonly number[], items: readonly Item[]): Selection[] {

@@ -3,7 +3,7 @@ import { decidePreemption } from "../../../api/decide/kinds/preemption.ts";
 import { decodePreemptionAsk, type PreemptionDecision } from "../../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
-import { boundPod, CRITICAL, readyNode } from "../admission/asking.ts";
+import { boundPod, CRITICAL, readyNode } from "../admission/admission-kit.ts";
 
 function preemption(snapshot: Json, ask: unknown): PreemptionDecision {
   const read = decodePreemptionAsk(ask);

@@ -5,7 +5,7 @@ import { MAX_DISTANCES, type Shortage } from "../../../api/model/preemption.ts";
 import { container } from "../../kit/containers.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { boundPod, CRITICAL } from "../admission/asking.ts";
+import { boundPod, CRITICAL } from "../admission/admission-kit.ts";
 
 const critical = decodedPod(boundPod("asking", {}, CRITICAL));
 const lack = (resource: string, quantity: number): Shortage => ({
@@ -128,8 +128,8 @@ describe("the distances", () => {
     const pods = Array.from({ length: 250 }, (_, i) => burstable(`p${i}`, { cpu: "10m" }));
     const picks = preemptFor(critical, pods, cpu(1000)).rounds[1]?.picks ?? [];
     expect(picks).toHaveLength(100);
-    const told = picks.filter(({ distances }) => distances !== null);
-    expect(told).toHaveLength(MAX_DISTANCES / 250);
-    expect(told).toEqual(picks.slice(0, told.length));
+    const reported = picks.filter(({ distances }) => distances !== null);
+    expect(reported).toHaveLength(MAX_DISTANCES / 250);
+    expect(reported).toEqual(picks.slice(0, reported.length));
   });
 });

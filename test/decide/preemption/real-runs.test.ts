@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { admitted } from "../admission/asking.ts";
+import { admitted } from "../admission/admission-kit.ts";
 import { eventMessage, realCases } from "../admission/real-cases.ts";
 
 /** Refused by the CPU manager, which has its own tests. */

@@ -4,7 +4,7 @@ import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import { parseOutcomes } from "../../../api/model/probes-decision.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { HTTP, issuesOf, probedPod } from "./asking.ts";
+import { HTTP, issuesOf, probedPod } from "./probes-kit.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 const AT = "ask.pod.spec.containers[0]";

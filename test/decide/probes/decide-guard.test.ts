@@ -14,10 +14,10 @@ function decided(ask: object) {
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
   const answer = decideProbeGuard({ snapshot: {}, facts: {}, ask: decoded.value, explain: "reasons" });
   if (!answer.ok) throw new Error(answer.error.message);
-  const told = answer.value.reasons.flatMap(({ at, because }) =>
+  const reported = answer.value.reasons.flatMap(({ at, because }) =>
     because.map(({ code, numbers }) => [at, code, numbers]),
   );
-  return { ...answer.value, told };
+  return { ...answer.value, reported };
 }
 const issues = (ask: unknown): readonly string[] => {
   const decoded = decodeProbeGuardAsk(ask);
@@ -25,7 +25,7 @@ const issues = (ask: unknown): readonly string[] => {
 };
 
 test("one failure is killed, and it is said how many it would take", () => {
-  const { decision, verdict, told } = decided({ failed: [failed("a")] });
+  const { decision, verdict, reported } = decided({ failed: [failed("a")] });
   expect(verdict).toBe("restarts");
   expect(decision).toEqual({
     ...{ storm: false, groups: 5, failingGroups: 1, leastGroups: 3, holding: 0, hold: [], released: [] },
@@ -35,14 +35,14 @@ test("one failure is killed, and it is said how many it would take", () => {
     known: [known("a", 0, null)],
   });
   const numbers = { failingGroups: 1, groups: 5, leastGroups: 3, windowSeconds: 30, share: 0.5 };
-  expect(told).toEqual([
+  expect(reported).toEqual([
     ["node", "no_probe_storm", numbers],
     ["shop/a/app", "kill_not_held", undefined],
   ]);
 });
 
 test("in a storm kills wait; who waited and who begins to, and what became of the others", () => {
-  const { decision, verdict, told } = decided({
+  const { decision, verdict, reported } = decided({
     known: [known("a", 9_000, null), known("b", 10_000, 20_000), known("c", 1_000, 120_000), known("d", 5_000, 5_000)],
     failed: ["b", "c", "e"].map(failed),
     recovered: ["id-d"],
@@ -63,7 +63,7 @@ test("in a storm kills wait; who waited and who begins to, and what became of th
     known("c", 0, null),
     known("e", 0, 0),
   ]);
-  expect(told.map(([at, code]) => [at, code])).toEqual([
+  expect(reported.map(([at, code]) => [at, code])).toEqual([
     ["node", "probe_storm"],
     ["shop/b/app", "kill_held_on"],
     ["shop/e/app", "kill_held"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { sidecar } from "../../kit/containers.ts";
 import { node } from "../../kit/nodes.ts";
 import { decoded } from "../../kit/snapshots.ts";
-import { answerOf, attempts, dryRun, firstOf, HTTP, probedPod, probeOf } from "./asking.ts";
+import { answerOf, attempts, dryRun, firstOf, HTTP, probedPod, probeOf } from "./probes-kit.ts";
 
 const seconds = (spans: readonly { fromMs: number; toMs: number | null }[]) =>
   spans.map(({ fromMs, toMs }) => [fromMs / 1000, toMs === null ? null : toMs / 1000]);

@@ -105,7 +105,7 @@ test.each([
   ["9223372036854775808", 'bad Content-Length "9223372036854775808"'],
   ["00000000000000000000000002", undefined],
 ])("a length of %s", (length, error) => {
-  const { error: told, head, body } = answerTo(`${OK}Content-Length: ${length}\r\n\r\nok`, 10, 2);
-  expect(told?.slice(told.indexOf("bad"))).toBe(error);
+  const { error: reported, head, body } = answerTo(`${OK}Content-Length: ${length}\r\n\r\nok`, 10, 2);
+  expect(reported?.slice(reported.indexOf("bad"))).toBe(error);
   if (error === undefined) expect([head?.length, body]).toEqual([Number(length), "ok"]);
 });

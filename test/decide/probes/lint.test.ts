@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PROBE_FINDINGS } from "../../../api/model/probes-decision.ts";
-import { dryRun, HTTP, probedPod, probeOf } from "./asking.ts";
+import { dryRun, HTTP, probedPod, probeOf } from "./probes-kit.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 const OTHER = { httpGet: { path: "/live", port: 8080 } };

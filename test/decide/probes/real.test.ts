@@ -48,8 +48,8 @@ const attemptsOf = (timeline: Timeline, type: ProbeType): Record<string, number>
 };
 function expectSame(name: Name, timeline: Timeline): void {
   const { events, probeTotals, restartCount } = captureOf(name);
-  const told = timeline.events.map(({ type, reason, message, count }) => ({ type, reason, message, count }));
-  expect(told).toEqual(events);
+  const reported = timeline.events.map(({ type, reason, message, count }) => ({ type, reason, message, count }));
+  expect(reported).toEqual(events);
   expect(timeline.containers[0]?.restarts).toBe(restartCount);
   for (const [key, total] of Object.entries(probeTotals)) {
     const [type, result] = key.split(" ") as [ProbeType, string];
@@ -141,8 +141,8 @@ describe("the same readiness, to the tick", () => {
   ] as const)("%s", (name, readiness, seconds) => {
     const timeline = dryRun(name, { readiness }, { seconds });
     const { events, probeTotals, readiness: seen } = captureOf(name);
-    const told = timeline.events.map(({ type, reason, message, count }) => ({ type, reason, message, count }));
-    expect(told).toEqual(events);
+    const reported = timeline.events.map(({ type, reason, message, count }) => ({ type, reason, message, count }));
+    expect(reported).toEqual(events);
     expect(attemptsOf(timeline, "readiness").failed).toBe(probeTotals["readiness failed"]);
     const flips = timeline.ready.flatMap(({ fromMs, toMs }) => (toMs === null ? [fromMs] : [fromMs, toMs]));
     // the first of those seen says only that it is not ready yet

@@ -160,13 +160,13 @@ describe("a probe worker", () => {
 
   test("readiness of five successes is ready after one, when the run is older than the container", () => {
     const pod = podSeen({ id: "c1" });
-    for (const [strict, told] of [
+    for (const [strict, reported] of [
       [false, ["c1 Success"]],
       [true, []],
     ] as const) {
       const driven = new Driven("readiness", { successThreshold: 5 }, { strict });
       for (let i = 0; i < 7; i++) driven.turn(i * 10, OK);
-      expect(driven.turn(70, OK, pod).set(), `strict ${strict}`).toEqual(told);
+      expect(driven.turn(70, OK, pod).set(), `strict ${strict}`).toEqual(reported);
     }
   });
 });

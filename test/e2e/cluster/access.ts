@@ -12,7 +12,7 @@ const core = (resources: readonly string[], ...verbs: readonly string[]): Rule =
   verbs,
 });
 
-/** What reading a cluster takes, and no more: the parts of a kubelet's API each by its own name. */
+/** The rights that reading a cluster takes, and no more: the parts of a kubelet's API each by its own name. */
 export const READER: readonly Rule[] = [
   core(["nodes", "pods", "events"], "get", "list", "watch"),
   core(["nodes/configz", "nodes/stats", "nodes/pods", "nodes/metrics"], "get"),

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 const ip = (...args: readonly string[]): string =>
   execFileSync("ip", args, { encoding: "utf8", env: { PATH: `${process.env["PATH"]}:/usr/sbin:/sbin` } });
 
-/** Of the addresses that are there for tests of networks (RFC 2544). */
+/** A random address of the range for tests of networks (RFC 2544). */
 const someAddress = (): string => `198.18.${randomInt(256)}.${randomInt(1, 255)}`;
 /** Names the process that an address belongs to; the kernel wants the interface's name in front. */
 const LABEL = "lo:nw";

@@ -7,7 +7,7 @@ export type Credentials = { readonly cert: Buffer; readonly key: Buffer } | { re
 export interface Answer {
   readonly status: number;
   readonly body: string;
-  /** What the server has to say about a request that it carries out. */
+  /** The server's warnings about a request that it carries out. */
   readonly warnings: readonly string[];
 }
 export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -35,7 +35,7 @@ import {
 } from "./scenes.ts";
 import { Shadow } from "./shadow.ts";
 
-/** What api/deploy gives the collector, and where. */
+/** The names that api/deploy gives the collector and its namespace. */
 const [COLLECTOR, DEPLOYED_IN] = ["nodewise-collector", "nodewise-api"];
 const LONG_MS = 300_000;
 const WHAT = "a real cluster";
@@ -44,10 +44,10 @@ const VERSIONS = [KUBERNETES, NEWEST_KUBERNETES].map((version) => ({
   why: noPods(WHAT) ?? noCluster(`${WHAT} of ${version}`, version, kubernetes("kubelet", version)),
 }));
 
-/** Of those that are there: what depends on no version is tried with one. */
+/** The newest version that is there: tests that depend on no version use it alone. */
 const NEWEST_THERE = (VERSIONS.findLast(({ why }) => why === undefined) ?? VERSIONS.at(-1))?.version;
 
-const told = ({ events }: Pick<Scene, "events">, reason: string): SeenEvent =>
+const reportOf = ({ events }: Pick<Scene, "events">, reason: string): SeenEvent =>
   events.find((event) => event.reason === reason) as SeenEvent;
 
 describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_MS }, ({ version, why }) => {
@@ -58,7 +58,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
   let shadow: Shadow;
   let reader: Credentials;
   let operator: Operator;
-  /** What the API server says about the objects of api/deploy. */
+  /** The API server's warnings about the objects of api/deploy. */
   let warnings: readonly string[];
   beforeAll(async () => {
     if (why !== undefined) return;
@@ -81,12 +81,12 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
   /** A scene, and what an operator is told of its pod while it is there. */
   const play = async <T extends object>(
     act: (stage: Stage) => Promise<Scene>,
-    tell: (pod: SeenPod) => Promise<T>,
+    observe: (pod: SeenPod) => Promise<T>,
   ): Promise<Scene & T> => {
     const scene = await act(stage);
-    const told = await tell(scene.pod);
+    const reported = await observe(scene.pod);
     await stage.clear(...scene.pods);
-    return { ...scene, ...told };
+    return { ...scene, ...reported };
   };
   const asData = async (pod: SeenPod) => ({ story: await operator.story(pod) });
   const asDataAndText = async (pod: SeenPod) => {
@@ -116,16 +116,16 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const scene = await play(livenessRestart, asData);
     const { containers } = await decided<ProbesDecision>("probes", scene.before, scene.pod, "--liveness", "fail");
     expect(containers).toMatchObject([{ container: "app", firstRestartAtMs: 1000 }]);
-    const { message, count = 0 } = told(scene, "Unhealthy");
+    const { message, count = 0 } = reportOf(scene, "Unhealthy");
     expect(message).toBe("Liveness probe failed: not alive\n");
     // the next container may have failed by now
     expect(count).toBeGreaterThanOrEqual(2);
-    expect(told(scene, "Killing").message).toBe("Container app failed liveness probe, will be restarted");
+    expect(reportOf(scene, "Killing").message).toBe("Container app failed liveness probe, will be restarted");
     const { numbers, ...finding } = scene.story.findings[0] as FindingOf<"restarted-by-probe">;
     expect(finding).toMatchObject({
       ...{ code: "restarted-by-probe", container: "app" },
       words: expect.arrayContaining([
-        expect.objectContaining({ from: "event", reason: "Killing", message: told(scene, "Killing").message }),
+        expect.objectContaining({ from: "event", reason: "Killing", message: reportOf(scene, "Killing").message }),
       ]),
       decisions: [{ kind: "probes", excerpt: { firstRestartAtMs: 1000 } }],
     });
@@ -148,7 +148,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       "cpu=500m",
     );
     expect(decisions).toMatchObject([{ status: "Infeasible", message }]);
-    expect(told(scene, "ResizeInfeasible").message).toContain(JSON.stringify(message).slice(1, -1));
+    expect(reportOf(scene, "ResizeInfeasible").message).toContain(JSON.stringify(message).slice(1, -1));
     const [finding] = scene.story.findings;
     expect(finding).toMatchObject({
       ...{
@@ -201,7 +201,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       { pod: { name: "wide" }, status: pending?.reason, message: pending?.message, changes: [change] },
       { pod: { name: "grows" }, status: "InProgress" },
     ]);
-    expect(told(taken, "ResizeCompleted").message).toContain('"cpu":"200m"');
+    expect(reportOf(taken, "ResizeCompleted").message).toContain('"cpu":"200m"');
     await stage.clear(...waits.pods);
   });
 
@@ -211,7 +211,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const { reason, message } = decision;
     expect(decision).toMatchObject({ admit: false, reason: "OutOfcpu" });
     expect(scene.pod.status).toMatchObject({ phase: "Failed", reason, message: `Pod was rejected: ${message}` });
-    expect(told(scene, "OutOfcpu").message).toBe(message);
+    expect(reportOf(scene, "OutOfcpu").message).toBe(message);
     const [finding] = scene.story.findings;
     const [, used] = /used: (\d+)/.exec(message) ?? [];
     expect(finding).toMatchObject({
@@ -228,7 +228,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const ask = (user: Operator) =>
       user.nodewise("decide", "claims", "--context", "test", "--pod", "default/claims", "-o", "json");
     const poor = new Operator(plane.kubeconfig("no-claims", await serviceAccount(plane, "no-claims", WITHOUT_CLAIMS)));
-    const tell = async (pod: SeenPod) => {
+    const observe = async (pod: SeenPod) => {
       const [live, lacking, snapshot] = await Promise.all([
         ask(operator),
         ask(poor),
@@ -238,8 +238,8 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       await expect.poll(() => ask(poor), WAITS).toMatchObject({ code: 1, stderr: "", stdout: live.stdout });
       return { ...(await asData(pod)), live, lacking, snapshot };
     };
-    const { live, lacking, snapshot, story, ...scene } = await play(unreservedClaim, tell);
-    const { message } = told(scene, "FailedPrepareDynamicResources");
+    const { live, lacking, snapshot, story, ...scene } = await play(unreservedClaim, observe);
+    const { message } = reportOf(scene, "FailedPrepareDynamicResources");
     expect(message).toContain(" is not allowed to use ResourceClaim gpu (");
     expect(live).toMatchObject({ code: 1, stderr: "" });
     const { decision } = JSON.parse(live.stdout) as { readonly decision: ClaimsDecision };
@@ -265,7 +265,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const { admit, preempt } = await decided<PreemptionDecision>("preemption", before, critical);
     expect(admit).toBe(true);
     expect(preempt.map(({ uid }) => uid)).toEqual([scene.pod.metadata.uid]);
-    expect(told(scene, "Preempting").message).toBe("Preempted in order to admit critical pod");
+    expect(reportOf(scene, "Preempting").message).toBe("Preempted in order to admit critical pod");
     const { namespace, name, uid } = critical.metadata;
     expect(story.findings[0]).toMatchObject({
       ...{ code: "preempted", numbers: { by: { namespace, name, uid } } },
@@ -359,15 +359,17 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
   test("the collector saw each of these, and Nodewise decides as the kubelet did", async () => {
     expect(shadow.faults).toEqual([]);
     const outcomes = await shadow.outcomes();
-    const told = outcomes.map(({ kind, pod, verdict, comparison }) => [
+    const reported = outcomes.map(({ kind, pod, verdict, comparison }) => [
       kind,
       pod?.name ?? null,
       verdict,
       comparison?.difference ?? comparison?.why?.code ?? null,
     ]);
-    expect(told.filter(([, , verdict]) => verdict === "differs")).toEqual([]);
+    expect(reported.filter(([, , verdict]) => verdict === "differs")).toEqual([]);
     const agreed = new Set(outcomes.filter(({ verdict }) => verdict === "agrees").map(({ kind }) => kind));
-    expect([...agreed].sort(), JSON.stringify(told)).toEqual(expect.arrayContaining(["admission", "claims", "probes"]));
+    expect([...agreed].sort(), JSON.stringify(reported)).toEqual(
+      expect.arrayContaining(["admission", "claims", "probes"]),
+    );
     expect([...new Set(outcomes.map(({ kind }) => kind))].sort()).toEqual([
       "admission",
       "claims",
@@ -377,7 +379,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       "probes",
       "resize",
     ]);
-    const ofClaims = told.filter(([kind]) => kind === "claims").map(([, ...one]) => one);
+    const ofClaims = reported.filter(([kind]) => kind === "claims").map(([, ...one]) => one);
     expect(ofClaims.sort()).toEqual([
       ["claims", "agrees", null],
       ["prepared", "agrees", null],

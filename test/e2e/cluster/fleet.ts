@@ -159,7 +159,7 @@ const OPTIONS = {
 };
 
 const READY = '.status.conditions.[] | select( .type == "Ready" ) | .status';
-/** What KWOK does to an object for which all conditions hold. */
+/** A stage of KWOK: the steps that it takes with an object for which all conditions hold. */
 const stageOf = (kind: string, name: string, [key, operator, ...values]: readonly string[], more: object): object => ({
   apiVersion: "kwok.x-k8s.io/v1alpha1",
   kind: "Stage",

@@ -3,8 +3,8 @@ import { openCluster } from "../../../api/cluster/cluster.ts";
 import { followCluster } from "../../../api/cluster/follow.ts";
 import { fieldsOf } from "../../../api/model/own.ts";
 
-/** What this process tells, a line each. */
-export type Told =
+/** The messages of this process, a line each. */
+export type FollowerMessage =
   | { readonly at: "listed"; readonly resource: string; readonly objects: number }
   | { readonly at: "change"; readonly change: string; readonly name: string }
   | { readonly at: "read"; readonly nodes: number; readonly pods: number; readonly missing: number }
@@ -18,9 +18,9 @@ export type Told =
       readonly seconds: number;
     };
 
-const tell = (told: Told): boolean => process.stdout.write(`${JSON.stringify(told)}\n`);
+const send = (reported: FollowerMessage): boolean => process.stdout.write(`${JSON.stringify(reported)}\n`);
 const MIB = 2 ** 20;
-const usage = (): Told => {
+const usage = (): FollowerMessage => {
   const { maxRSS, userCPUTime, systemCPUTime } = resourceUsage();
   const cpuSeconds = (userCPUTime + systemCPUTime) / 1e6;
   return {
@@ -45,8 +45,8 @@ const read = new Map<string, { readonly pods: number; readonly missing: number }
 const sum = (of: (one: { readonly pods: number; readonly missing: number }) => number): number =>
   [...read.values()].reduce((total, one) => total + of(one), 0);
 setInterval(() => {
-  tell({ at: "read", nodes: read.size, pods: sum(({ pods }) => pods), missing: sum(({ missing }) => missing) });
-  tell(usage());
+  send({ at: "read", nodes: read.size, pods: sum(({ pods }) => pods), missing: sum(({ missing }) => missing) });
+  send(usage());
 }, 500).unref();
 
 await followCluster(
@@ -57,17 +57,17 @@ await followCluster(
       objects.set(resource, (objects.get(resource) ?? 0) + (change === "added" ? 1 : change === "deleted" ? -1 : 0));
       // nodes tell something all the time
       if (listed.has(resource) && resource === "pods")
-        tell({ at: "change", change, name: String(fieldsOf(object["metadata"])["name"]) });
+        send({ at: "change", change, name: String(fieldsOf(object["metadata"])["name"]) });
     },
     onListed: (resource) => {
       listed.add(resource);
-      tell({ at: "listed", resource, objects: objects.get(resource) ?? 0 });
+      send({ at: "listed", resource, objects: objects.get(resource) ?? 0 });
     },
     onSnapshot: ({ name, pods, missing }) => {
       read.set(name, { pods: (fieldsOf(pods)["items"] as readonly unknown[]).length, missing: missing.length });
     },
-    onFault: (resource, fault) => void tell({ at: "fault", resource, code: fault?.code ?? null }),
+    onFault: (resource, fault) => void send({ at: "fault", resource, code: fault?.code ?? null }),
   },
 );
 opened.value.close();
-tell(usage());
+send(usage());

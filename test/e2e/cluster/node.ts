@@ -24,7 +24,7 @@ const RESERVED = {
   cpuManagerPolicy: "static",
 };
 
-/** What a person would read of a node before a decision, each as the API server and the kubelet tell it. */
+/** The documents of a node that a person would read before a decision, each as the API server and the kubelet tell it. */
 export interface NodeParts {
   readonly node: object;
   readonly pods: { readonly items: readonly object[] };

@@ -20,7 +20,7 @@ export class Operator {
     const launcher = pluginIn(dirname(this.#kubeconfig));
     return run(args, { launcher, env: { KUBECONFIG: this.#kubeconfig } });
   }
-  /** What a command prints as JSON; throws what it says on standard error. */
+  /** The JSON that a command prints; throws what it says on standard error. */
   async json<T>(...args: readonly string[]): Promise<T> {
     const { stdout, stderr } = await this.nodewise(...args, "-o", "json");
     if (stderr !== "") throw new Error(`nodewise ${args.join(" ")}: ${stderr}`);
@@ -29,16 +29,16 @@ export class Operator {
 
   /** A pod's story as data, from kubectl's plugin. */
   async story({ metadata: { namespace, name } }: SeenPod): Promise<Story> {
-    return JSON.parse(told(await this.plugin("why", name, "-n", namespace, "-o", "json"))) as Story;
+    return JSON.parse(reportOf(await this.plugin("why", name, "-n", namespace, "-o", "json"))) as Story;
   }
   /** The same as people read it, from the command of its own. */
   async storyText({ metadata: { namespace, name } }: SeenPod): Promise<string> {
-    return told(await this.nodewise("why", `${namespace}/${name}`, "--context", "test"));
+    return reportOf(await this.nodewise("why", `${namespace}/${name}`, "--context", "test"));
   }
 }
 
-/** What is told of a pod with which something is wrong; throws what is said on standard error. */
-function told({ code, stdout, stderr }: Ran): string {
+/** The output of `why` about a pod with which something is wrong; throws what is said on standard error. */
+function reportOf({ code, stdout, stderr }: Ran): string {
   if (code !== 1 || stderr !== "") throw new Error(`why ends with ${code}: ${stderr}`);
   return stdout;
 }

@@ -40,7 +40,7 @@ export interface SeenEvent {
 export interface Scene {
   /** As the API server tells it afterwards. */
   readonly pod: SeenPod;
-  /** Of that pod. */
+  /** The events of that pod. */
   readonly events: readonly SeenEvent[];
   readonly before: NodeParts;
   /** All that were made for it. */

@@ -12,12 +12,12 @@ import { bundle } from "../vm/bundle.ts";
 import { READER, serviceAccount } from "./access.ts";
 import { ControlPlane, noCluster } from "./control-plane.ts";
 import { Fleet, nodeName } from "./fleet.ts";
-import type { Told } from "./follower-child.ts";
+import type { FollowerMessage } from "./follower-child.ts";
 import { KubeletServers } from "./kubelets.ts";
 
 const LONG_MS = 300_000;
 const [NODES, PODS] = [1000, 10_000];
-/** Of the nodes so many have a kubelet that refuses connections, and one that never answers. */
+/** The number of nodes whose kubelet refuses connections, and of those whose kubelet never answers. */
 const [DEAD, HANGING] = [20, 5];
 const AT_A_TIME = 16;
 const INTERVAL_MS = 60_000;
@@ -25,19 +25,19 @@ const why = noCluster("a thousand nodes", KUBERNETES, KWOK);
 
 /** The reader in a process of its own. */
 class Reader {
-  readonly told: Told[] = [];
+  readonly reported: FollowerMessage[] = [];
   readonly #child;
 
   /** `script`: one file, as the package has it: each module of a checkout takes memory of its own. */
   constructor(script: string, kubeconfig: string) {
     const args = [...FOLLOWER_FLAGS, script, kubeconfig, String(INTERVAL_MS)];
     this.#child = spawn(NODE, args, { stdio: ["pipe", "pipe", "inherit"] });
-    createInterface(this.#child.stdout).on("line", (line) => this.told.push(JSON.parse(line) as Told));
+    createInterface(this.#child.stdout).on("line", (line) => this.reported.push(JSON.parse(line) as FollowerMessage));
   }
-  all<A extends Told["at"]>(at: A): readonly Extract<Told, { readonly at: A }>[] {
-    return this.told.filter((told) => told.at === at) as Extract<Told, { readonly at: A }>[];
+  all<A extends FollowerMessage["at"]>(at: A): readonly Extract<FollowerMessage, { readonly at: A }>[] {
+    return this.reported.filter((reported) => reported.at === at) as Extract<FollowerMessage, { readonly at: A }>[];
   }
-  last<A extends Told["at"]>(at: A): Extract<Told, { readonly at: A }> | undefined {
+  last<A extends FollowerMessage["at"]>(at: A): Extract<FollowerMessage, { readonly at: A }> | undefined {
     return this.all(at).at(-1);
   }
   changesOf(pod: string): readonly string[] {

@@ -92,9 +92,9 @@ export function placedConfig(text: string, { root, state, socket }: DaemonFiles)
     [/(restrict_oom_score_adj = )false/, "$1true"],
     [/(oom_score = )-999/, "$10"],
   ];
-  return places.reduce((told, [place, own]) => {
-    if (told.search(place) < 0) throw new Error(`the configuration has no ${place}`);
-    return told.replace(place, own);
+  return places.reduce((message, [place, own]) => {
+    if (message.search(place) < 0) throw new Error(`the configuration has no ${place}`);
+    return message.replace(place, own);
   }, text);
 }
 

@@ -44,13 +44,13 @@ export function imageArchive(...specs: readonly ImageArchiveSpec[]) {
     ...images.map(({ config, hash }) => ({ path: `${hash}.json`, bytes: Buffer.from(config) })),
     ...[...distinct].map(([hash, layer]) => ({ path: `${hash}/layer.tar`, bytes: layer })),
   ]);
-  const told = images.map(
+  const reported = images.map(
     ({ hash, layers }): ImageArchive => ({
       id: `sha256:${hash}`,
       layers: layers.map((layer) => ({ digest: `sha256:${layer.hash}`, sizeBytes: layer.bytes.length })),
     }),
   );
-  return { bytes, images: told };
+  return { bytes, images: reported };
 }
 
 interface Layer {

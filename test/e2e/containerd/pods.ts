@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
-import type { Answered } from "../../../actuator/containerd/cri.ts";
+import type { RuntimeResult } from "../../../actuator/containerd/cri.ts";
 import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { SandboxConfig } from "../../../actuator/containerd/messages.ts";
 
@@ -25,7 +25,7 @@ export interface Pod {
   readonly sandboxId: string;
   readonly config: SandboxConfig;
 }
-export interface PodGround {
+export interface PodFixture {
   readonly connection: Connection;
   readonly cgroupParent: string;
   readonly podLogs: string;
@@ -33,14 +33,14 @@ export interface PodGround {
 }
 
 /** The answer of a call that a test needs to work. */
-export async function must<T>(asked: Answered<T>): Promise<T> {
+export async function must<T>(asked: RuntimeResult<T>): Promise<T> {
   const answer = await asked;
   if (!answer.ok) throw new Error(faultText(answer.error));
   return answer.value;
 }
 
 /** A sandbox on the machine's own network, with the labels and the log directory that a kubelet gives it. */
-export async function runSandbox(ground: PodGround, spec: PodSpec): Promise<Pod> {
+export async function runSandbox(ground: PodFixture, spec: PodSpec): Promise<Pod> {
   const { name, uid, namespace = "default", attempt = 0 } = spec;
   const logDirectory = join(ground.podLogs, `${namespace}_${name}_${uid}`);
   mkdirSync(logDirectory, { recursive: true });
@@ -56,7 +56,7 @@ export async function runSandbox(ground: PodGround, spec: PodSpec): Promise<Pod>
 
 /** A started container, its log linked as a kubelet does. */
 export async function runContainer(
-  ground: PodGround,
+  ground: PodFixture,
   { sandboxId, config }: Pod,
   spec: ContainerSpec,
 ): Promise<string> {

@@ -16,7 +16,7 @@ import {
   exited,
   must,
   type Pod,
-  type PodGround,
+  type PodFixture,
   type PodSpec,
   runContainer,
   runSandbox,
@@ -99,7 +99,12 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
   const files = filesIn(dir, options.root ?? join(dir, "root"));
   const cgroupParent = `/${basename(dir)}`;
   const connection = open(files.socket);
-  const ground: PodGround = { connection, cgroupParent, podLogs: join(dir, "pods"), containerLogs: join(dir, "links") };
+  const ground: PodFixture = {
+    connection,
+    cgroupParent,
+    podLogs: join(dir, "pods"),
+    containerLogs: join(dir, "links"),
+  };
   for (const path of [ground.podLogs, ground.containerLogs]) mkdirSync(path);
   const runtime = runtimeOver(connection);
   let daemon: Daemon | undefined;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, onTestFinished, type TestContext, test } from "vitest";
-import { ground } from "../../actuator/deviceplugin/ground.ts";
+import { hostFixture } from "../../actuator/deviceplugin/host-kit.ts";
 import { until } from "../../actuator/deviceplugin/node-plugin.ts";
 import { GO_BUILDS, goPlugin, startGoPlugin } from "./go-plugin.ts";
 
@@ -21,7 +21,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
 
   test("registers, lists, flips, allocates, dies and comes back", async (context) => {
     const program = programOr(context);
-    const { host, dir, faults } = await ground(PATIENTLY);
+    const { host, dir, faults } = await hostFixture(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a", "b", "c:Unhealthy"]);
     onTestFinished(() => plugin.kill());
     await until(host.devices, (d) => d.length === 3);
@@ -57,7 +57,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
 
   test("comes back to a host that was restarted", async (context) => {
     const program = programOr(context);
-    const { host, dir, again } = await ground(PATIENTLY);
+    const { host, dir, again } = await hostFixture(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a"]);
     onTestFinished(() => plugin.kill());
     await until(host.devices, (d) => d.length === 1);

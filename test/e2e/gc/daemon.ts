@@ -37,7 +37,7 @@ export class GcDaemon extends DaemonChild {
       const found = find();
       if (found !== undefined) return found;
       if (this.isEnded || deadline.aborted)
-        throw new Error(`${this.isEnded ? "the daemon has ended" : "waited too long"} for ${what}: ${this.#told()}`);
+        throw new Error(`${this.isEnded ? "the daemon has ended" : "waited too long"} for ${what}: ${this.#report()}`);
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.push(resolve);
       await promise;
@@ -63,9 +63,9 @@ export class GcDaemon extends DaemonChild {
   }
 
   protected override read(line: string): void {
-    const told = JSON.parse(line) as { collection?: GcReport; removal?: RemovalReport };
-    const { collection, removal } = told;
-    this.lines.set(Object.keys(told)[0] ?? "", line);
+    const reported = JSON.parse(line) as { collection?: GcReport; removal?: RemovalReport };
+    const { collection, removal } = reported;
+    this.lines.set(Object.keys(reported)[0] ?? "", line);
     if (collection !== undefined) this.turns.push(collection);
     if (removal !== undefined) this.removals.push(removal);
     this.#wake();
@@ -73,7 +73,7 @@ export class GcDaemon extends DaemonChild {
   #wake(): void {
     for (const wake of this.#waiting.splice(0)) wake();
   }
-  #told(): string {
+  #report(): string {
     const last = this.turns.at(-1);
     const short = last && {
       ...last,

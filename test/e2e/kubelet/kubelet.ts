@@ -22,7 +22,7 @@ export const noKubelet = (what: string): string | undefined => noGoPrograms(what
 
 export interface KubeletOptions {
   readonly runtimeEndpoint: string;
-  /** Of the kubelet; absent: the one that most tests have. */
+  /** The version of the kubelet; absent: the one that most tests have. */
   readonly version?: string;
   readonly nodeName?: string;
   /** Fields of the KubeletConfiguration. */

@@ -29,7 +29,7 @@ export function driverOn(node: PodNode, name = DRIVER, cdi = false): TestDriver 
   return new TestDriver({ dir, name, cdi, health: HEALTH_SERVICES });
 }
 
-/** What a driver leaves for the runtime: each device sets a variable, and has a node of its own. */
+/** Writes the CDI file that a driver leaves for the runtime: each device sets a variable, and has a node of its own. */
 export function specify(node: PodNode, devices: readonly string[], driver = DRIVER): void {
   mkdirSync(node.containerd.cdi, { recursive: true });
   const spec = {

@@ -41,12 +41,12 @@ export class DaemonProcess extends DaemonChild {
   async until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
     let last: NodeStatus | undefined;
     const look = async (): Promise<T | undefined> => {
-      if (this.isEnded) throw new Error(`the daemon has ended, before ${what}:\n${this.#told(last)}`);
+      if (this.isEnded) throw new Error(`the daemon has ended, before ${what}:\n${this.#report(last)}`);
       const status = await this.status();
       last = status ?? last;
       return status === undefined ? undefined : find(status);
     };
-    return until(what, look, () => this.#told(last));
+    return until(what, look, () => this.#report(last));
   }
   /** So many whole turns have ended that began after this was asked. */
   async turns(count: number): Promise<void> {
@@ -73,7 +73,7 @@ export class DaemonProcess extends DaemonChild {
     return until(
       `event ${reason} of ${name}`,
       () => this.eventsOf(name, reason).find(isIt),
-      () => this.#told(),
+      () => this.#report(),
     );
   }
   eventsOf(name: string, reason?: string): readonly LoggedEvent[] {
@@ -88,9 +88,9 @@ export class DaemonProcess extends DaemonChild {
     await until(
       `the daemon's coming to ${before}`,
       () => this.isEnded || undefined,
-      () => this.#told(),
+      () => this.#report(),
     );
-    throw new Error(`the daemon has ended before ${before}:\n${this.#told()}`);
+    throw new Error(`the daemon has ended before ${before}:\n${this.#report()}`);
   }
 
   protected override read(line: string): void {
@@ -98,7 +98,7 @@ export class DaemonProcess extends DaemonChild {
     if (entry.about === "event") this.events.push(entry as LoggedEvent);
     else this.lines.push(line);
   }
-  #told(status?: NodeStatus): string {
+  #report(status?: NodeStatus): string {
     const rows = (status?.pods ?? []).map(({ name, state, phase, reason, message, containers }) => {
       const each = containers.map((c) => `${c.name}=${c.state}/${c.reason}/${c.restarts}`);
       return `  ${name} ${state} ${phase} ${reason}: ${message} [${each.join(" ")}]`;

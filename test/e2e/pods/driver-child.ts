@@ -33,8 +33,8 @@ const millionDevices = ({ claims }: Asked): Buffer => {
   return Buffer.from(claims.map(({ uid }) => field(1, field(1, uid) + field(2, devices))).join(""), "latin1");
 };
 const millionClaims = (): Buffer => {
-  const told = Array.from({ length: MILLION }, (_, i) => field(1, field(1, `nobodys-${i}`) + field(2, "")));
-  return Buffer.from(told.join(""), "latin1");
+  const messages = Array.from({ length: MILLION }, (_, i) => field(1, field(1, `nobodys-${i}`) + field(2, "")));
+  return Buffer.from(messages.join(""), "latin1");
 };
 
 function answer(operation: NodeOperation, asked: Asked): object | "hang" {

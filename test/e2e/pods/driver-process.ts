@@ -7,7 +7,7 @@ import { DRIVER } from "../../kit/claims.ts";
 import type { PodNode } from "./node.ts";
 import { holds, until } from "./until.ts";
 
-/** What a driver does in place of what it is asked; "hangs": it has done nothing yet. */
+/** The driver's fault in place of its answer; "hangs": it has done nothing yet. */
 export type Lie =
   | "hangs"
   | "hangs when it has done it"
@@ -18,7 +18,7 @@ export type Lie =
 export type Lies = Partial<Record<NodeOperation, Lie>>;
 export interface Call {
   readonly operation: NodeOperation;
-  /** By their names. */
+  /** The names of the claims. */
   readonly claims: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export class DriverProcess {
     child.kill("SIGKILL");
     await ended;
   }
-  /** Of each call from now on, also of one that is started anew. */
+  /** Sets the faults of all calls from now on, also of a driver that is started anew. */
   lie(lies: Lies): void {
     const fresh = join(this.#dir, ".fresh");
     writeFileSync(fresh, JSON.stringify(lies));
@@ -68,7 +68,7 @@ export class DriverProcess {
     const dir = join(this.#dir, "prepared");
     return existsSync(dir) ? readdirSync(dir).sort() : [];
   }
-  /** What it was asked about a claim, in order. */
+  /** The calls about a claim, in order. */
   callsOf(claim: string): readonly NodeOperation[] {
     return this.calls.filter(({ claims }) => claims.includes(claim)).map(({ operation }) => operation);
   }

@@ -8,8 +8,8 @@ const from = performance.now();
 /** Since the job's start, for a person. */
 export const at = (): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
 
-/** Prints a line a check, and what `told` answers if one failed; then how many ran. The exit code is 1 when one failed. */
-export async function runChecks(checks: readonly Check[], told: () => readonly string[]): Promise<void> {
+/** Prints a line a check, and what `reportOf` answers if one failed; then how many ran. The exit code is 1 when one failed. */
+export async function runChecks(checks: readonly Check[], reportOf: () => readonly string[]): Promise<void> {
   for (const { name, run } of checks) {
     try {
       await run();
@@ -19,6 +19,6 @@ export async function runChecks(checks: readonly Check[], told: () => readonly s
       process.exitCode = 1;
     }
   }
-  if (process.exitCode === 1) console.log(["what the daemon told:", ...told()].join("\n  "));
+  if (process.exitCode === 1) console.log(["what the daemon told:", ...reportOf()].join("\n  "));
   console.log(`${checks.length} checks ran`);
 }

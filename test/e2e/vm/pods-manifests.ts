@@ -1,5 +1,5 @@
 import { podOf, SERVES } from "../pods/manifest.ts";
-import { MOUNT, ROOT } from "./pods-ground.ts";
+import { MOUNT, ROOT } from "./guest-node.ts";
 
 /** Burstable: what its init container leaves in the volume its container finds; then it takes all the CPU it may. */
 export const BUSY = podOf("busy", {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
 import type { PodRow } from "../../../actuator/status/node-status.ts";
-import type { GuestNode } from "./pods-ground.ts";
+import type { GuestNode } from "./guest-node.ts";
 import { differences } from "./pods-values.ts";
 
 /** The checks share the pods as they were when they had come up. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type { Check } from "./checks.ts";
-import type { GuestNode } from "./pods-ground.ts";
+import type { GuestNode } from "./guest-node.ts";
 import { ALONE, BUSY, IDLE } from "./pods-manifests.ts";
 import { Story } from "./pods-shared.ts";
 import { resizing } from "./resize-story.ts";
@@ -159,8 +159,8 @@ const going = (story: Story): readonly Check[] => [
       );
       const [first] = node.passes;
       const found = first?.drift.filter(({ cause }) => cause !== "weight_formula" && cause !== "page_rounding");
-      const told = found?.map(({ path, file, actual, cause }) => [path, file, actual, cause]);
-      assert.deepEqual(told, [[path, "cpu.weight", "77", "other_writer"]]);
+      const reported = found?.map(({ path, file, actual, cause }) => [path, file, actual, cause]);
+      assert.deepEqual(reported, [[path, "cpu.weight", "77", "other_writer"]]);
       const wrote = first?.applied?.results.filter(({ status }) => status === "applied").map(({ step }) => step.path);
       assert.deepEqual(wrote, [path]);
       assert.deepEqual(node.cpuState(), state);

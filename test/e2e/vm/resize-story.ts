@@ -5,7 +5,7 @@ import { Gate } from "../gc/gate.ts";
 import { startPodsServer } from "../gc/pods-server.ts";
 import { podOf, SERVES } from "../pods/manifest.ts";
 import type { Check } from "./checks.ts";
-import type { GuestNode } from "./pods-ground.ts";
+import type { GuestNode } from "./guest-node.ts";
 
 const MIB = 2 ** 20;
 const NAME = "sized";
@@ -46,9 +46,9 @@ export function resizing(node: GuestNode): readonly Check[] {
       FILES.map((file) => node.read(path, file)),
     );
   const event = (reason: string): Promise<string> =>
-    node.wait(reason, () => node.told.find((line) => line.startsWith(`${NAME} ${reason}: `)));
+    node.wait(reason, () => node.messages.find((line) => line.startsWith(`${NAME} ${reason}: `)));
   const forget = (): void => {
-    node.told.length = 0;
+    node.messages.length = 0;
     node.passes.length = 0;
   };
   const expectSame = async (): Promise<void> => {
@@ -90,8 +90,8 @@ export function resizing(node: GuestNode): readonly Check[] {
       run: async () => {
         forget();
         set("250m", "32Mi");
-        const told = await event("ResizeError");
-        assert.ok(told.includes(`attempting to set pod memory limit (${32 * MIB}) below current usage`), told);
+        const message = await event("ResizeError");
+        assert.ok(message.includes(`attempting to set pod memory limit (${32 * MIB}) below current usage`), message);
         const large = ["150000 100000", String(96 * MIB)];
         assert.deepEqual(values(), [...large, ...large]);
         await node.exec(id(), "rm /memory/file");

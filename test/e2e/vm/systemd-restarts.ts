@@ -9,14 +9,14 @@ export const restarting = (story: SystemdStory): readonly Check[] => [
     run: async () => {
       const { machine } = story;
       const pid = machine.pid();
-      const told = (words: RegExp): Promise<true> =>
+      const reportOf = (words: RegExp): Promise<true> =>
         machine.wait(String(words), () => (words.test(machine.journal(UNIT)) ? true : undefined));
       machine.configure({ syncSecond: 1 });
       machine.systemctl("reload", UNIT);
-      await told(/settings: .*actuator\.yaml:.*syncSecond: no such setting.*; the old settings stay/);
+      await reportOf(/settings: .*actuator\.yaml:.*syncSecond: no such setting.*; the old settings stay/);
       machine.configure({ retrySeconds: 61 });
       machine.systemctl("reload", UNIT);
-      await told(/settings read again: retrySeconds 60 -> 61$/m);
+      await reportOf(/settings read again: retrySeconds 60 -> 61$/m);
       assert.deepEqual([machine.pid(), machine.property("NRestarts")], [pid, "0"]);
     },
   },

@@ -16,7 +16,7 @@ const CASES: readonly Case[] = JSON.parse(
 
 const KEY = /^(.*\.(?:limits|requests))\[(.+?)\]: (.*)$/s;
 /** In the way that places are written here, and long values are cut. */
-const told = (fault: string): string => {
+const reportOf = (fault: string): string => {
   const [, list, name, message] = KEY.exec(fault) ?? [];
   if (list === undefined || name === undefined) return fault;
   const said = message?.replace(/^(Invalid|Unsupported) value: ("[^"]*")/, (_, kind, value) => {
@@ -31,7 +31,7 @@ const isRepeated = (fault: string, { faults, spec }: Case): boolean =>
 describe("resources are checked as by the API server, in its words", () => {
   test.each(CASES.filter(({ name }) => !name.endsWith("kubernetes.io")))("$name", (one) => {
     const kubernetes = one.faults.filter((fault) => !fault.includes(".requests[") || !isRepeated(fault, one));
-    expect(linesOf(podObject(one.spec)).toSorted()).toEqual(kubernetes.map(told).toSorted());
+    expect(linesOf(podObject(one.spec)).toSorted()).toEqual(kubernetes.map(reportOf).toSorted());
   });
   test("the cases have those that are right and those that are wrong", () => {
     expect(CASES.filter(({ faults }) => faults.length === 0).length).toBeGreaterThan(8);

@@ -37,13 +37,13 @@ test("a field that another version has is refused in the words of the daemon's o
     withContainer({ livenessProbe: probe("HTTP1"), readinessProbe: { grpc: { port: 80, mode: "Plaintext" } } }),
     podObject({ schedulingGroup: {}, workloadRef: { name: "w" }, evictionResponders: [] }),
   ];
-  const told = (version: string) =>
+  const reportOf = (version: string) =>
     pods.map((pod) => {
       const read = runnablePod(pod, profileOf(version));
       return read.ok ? [] : read.error.map(({ path, message }) => `${path.replace(/^spec\./, "")}: ${message}`);
     });
   const unknown = (version: string) => `kubelet ${version} has no such field: remove it`;
-  expect(told("1.37")).toEqual([
+  expect(reportOf("1.37")).toEqual([
     [
       "volumes[0].emptyDir.mode: the mode of an emptyDir is not set by this daemon: remove it",
       "containers[0].volumeMounts[0].bindMountOptions: options of a mount are not set by this daemon: remove it",
@@ -56,7 +56,7 @@ test("a field that another version has is refused in the words of the daemon's o
     [],
   ]);
   for (const version of ["1.34", "1.35", "1.36"]) {
-    expect(told(version)).toEqual([
+    expect(reportOf(version)).toEqual([
       [
         `volumes[0].emptyDir.mode: ${unknown(version)}`,
         `containers[0].volumeMounts[0].bindMountOptions: ${unknown(version)}`,
@@ -72,14 +72,14 @@ test("a field that another version has is refused in the words of the daemon's o
 });
 
 test("claims are taken where DRA drivers are served, and checked as the API server does", () => {
-  const told = (resourceClaims: unknown, claims: unknown, draDrivers = true) => {
+  const reportOf = (resourceClaims: unknown, claims: unknown, draDrivers = true) => {
     const read = runnablePod(withContainer({ resources: { claims } }, { resourceClaims }), null, { draDrivers });
     return read.ok ? [] : read.error.map(({ path, message }) => `${path.replace(/^spec\./, "")}: ${message}`);
   };
   const gpu = { name: "gpu", resourceClaimName: "gpus" };
-  expect(told([gpu], [{ name: "gpu" }])).toEqual([]);
+  expect(reportOf([gpu], [{ name: "gpu" }])).toEqual([]);
   expect(
-    told(
+    reportOf(
       [gpu],
       [
         { name: "gpu", request: "a" },
@@ -87,14 +87,14 @@ test("claims are taken where DRA drivers are served, and checked as the API serv
       ],
     ),
   ).toEqual([]);
-  expect(told([gpu], [{ name: "gpu" }], false)).toEqual(
+  expect(reportOf([gpu], [{ name: "gpu" }], false)).toEqual(
     ["resourceClaims", "containers[0].resources.claims"].map(
       (path) =>
         `${path}: ResourceClaims are prepared where DRA drivers are served: set \`draDrivers: serve\`, or remove it`,
     ),
   );
   const both = { ...gpu, resourceClaimTemplateName: "t" };
-  expect(told([gpu, both, { name: "none" }], [{ name: "gpu" }, { name: "gpu" }, { name: "other" }])).toEqual([
+  expect(reportOf([gpu, both, { name: "none" }], [{ name: "gpu" }, { name: "gpu" }, { name: "other" }])).toEqual([
     'resourceClaims[1].name: Duplicate value: "gpu"',
     "resourceClaims[1]: at most one of `resourceClaimName`, `resourceClaimTemplateName` may be specified",
     "resourceClaims[2]: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",

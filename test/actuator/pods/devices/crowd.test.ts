@@ -20,13 +20,13 @@ describe("what one plugin takes", () => {
     await joined(node, { resource: GPU, devices: healthy("a") });
     const long = healthy(...Array.from({ length: 1000 }, (_, i) => `${i}`.padStart(4000, "L")));
     for (const resource of ["hog.io/h1", "hog.io/h2"]) await node.plugin({ resource, devices: long }).start();
-    const told = await until(
+    const reported = await until(
       () => messages(node).filter((message) => message.includes("hog.io")),
       (of) => of.length === 2,
       20_000,
     );
-    expect(told[0]).toContain("`hog.io/h1`");
-    expect(told[0]).toContain("1000 devices whose ids (and NUMA nodes) take more than 80 bytes each");
+    expect(reported[0]).toContain("`hog.io/h1`");
+    expect(reported[0]).toContain("1000 devices whose ids (and NUMA nodes) take more than 80 bytes each");
     node.manager.update(new Set());
     letIn(node, limited("p", ONE));
     node.manager.update(new Set(["p"]));

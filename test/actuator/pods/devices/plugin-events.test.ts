@@ -24,7 +24,7 @@ const listed = (generation: number, ids: readonly string[], health = "Healthy"):
 const ended = (generation: number): PluginEvent => ({ kind: "ended", resource: GPU, generation, at });
 const removed = (generation: number): PluginEvent => ({ kind: "removed", resource: GPU, generation });
 /** The lines that are told of each group of events, one look after each. */
-function told(...looks: readonly (readonly PluginEvent[])[]) {
+function reportOf(...looks: readonly (readonly PluginEvent[])[]) {
   let before: Plugins = NO_PLUGINS;
   return looks.map((events) => {
     const now = events.reduce(afterEvent, before);
@@ -36,29 +36,29 @@ function told(...looks: readonly (readonly PluginEvent[])[]) {
 const ids = Array.from({ length: 200 }, (_, i) => `gpu-${i}`);
 
 test("the first list is no change, whether it comes with the registration or after it", () => {
-  expect(told([registered(1)], [listed(1, ["a", "b"])], [])).toEqual([["registered"], [], []]);
-  expect(told([registered(1), listed(1, ["a"])], [listed(1, ["a", "b"])])).toEqual([["registered 1"], ["flips 1"]]);
+  expect(reportOf([registered(1)], [listed(1, ["a", "b"])], [])).toEqual([["registered"], [], []]);
+  expect(reportOf([registered(1), listed(1, ["a"])], [listed(1, ["a", "b"])])).toEqual([["registered 1"], ["flips 1"]]);
 });
 
 test("flips are counted, more than are remembered too", () => {
   const flips = [listed(1, ids, "Unhealthy"), listed(1, ids), listed(1, ids, "Unhealthy")];
-  expect(told([registered(1), listed(1, ids)], flips)).toEqual([["registered 200"], ["flips 600"]]);
+  expect(reportOf([registered(1), listed(1, ids)], flips)).toEqual([["registered 200"], ["flips 600"]]);
 });
 
 test("ends and removals are told once, a registration over an old one as such", () => {
-  expect(told([registered(1), listed(1, ["a"])], [ended(1)], [], [removed(1)], [registered(2)])).toEqual([
+  expect(reportOf([registered(1), listed(1, ["a"])], [ended(1)], [], [removed(1)], [registered(2)])).toEqual([
     ["registered 1"],
     ["flips 1", "ended"],
     [],
     ["removed"],
     ["registered"],
   ]);
-  expect(told([registered(1)], [ended(1), removed(1)], [registered(2), listed(2, ["a"])])).toEqual([
+  expect(reportOf([registered(1)], [ended(1), removed(1)], [registered(2), listed(2, ["a"])])).toEqual([
     ["registered"],
     ["ended", "removed"],
     ["registered 1"],
   ]);
-  expect(told([registered(1), listed(1, ["a"])], [registered(2), ended(2)])[1]).toEqual([
+  expect(reportOf([registered(1), listed(1, ["a"])], [registered(2), ended(2)])[1]).toEqual([
     "registered",
     "flips 1",
     "ended",

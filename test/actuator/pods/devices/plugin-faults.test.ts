@@ -17,30 +17,30 @@ const LOST = refused({ resource: "", endpoint: "/d/kubelet.sock", code: "SOCKET_
 function withFaults() {
   const now = { ms: 0 };
   const host = { states: (): PluginState[] => [], standing: (): PluginFault[] => [] };
-  const told: string[] = [];
-  const faults = new PluginFaults({ monotonicMs: () => now.ms }, host, ({ message }) => told.push(message));
-  return { now, host, faults, told };
+  const messages: string[] = [];
+  const faults = new PluginFaults({ monotonicMs: () => now.ms }, host, ({ message }) => messages.push(message));
+  return { now, host, faults, messages };
 }
 
 describe("faults of plugins", () => {
   test("that are states stand while they are true, and no longer", () => {
-    const { now, host, faults, told } = withFaults();
+    const { now, host, faults, messages } = withFaults();
     host.standing = () => [LOST];
     faults.add(LOST);
     now.ms = 3_600_000;
     expect(faults.standing()).toEqual(["Register at /d/kubelet.sock: SOCKET_LOST: gone"]);
     host.standing = () => [];
     expect(faults.standing()).toEqual([]);
-    expect(told).toEqual(["gone"]);
+    expect(messages).toEqual(["gone"]);
   });
   test("of one resource and call do not replace each other; the same one is told once", () => {
-    const { now, faults, told } = withFaults();
+    const { now, faults, messages: reported } = withFaults();
     const messages = Array.from({ length: 13 }, (_, i) => `no ${i}`);
     for (const message of [...messages, ...messages]) faults.add(refused({ message }));
     expect(faults.standing()).toEqual(
       messages.map((message) => `Register of \`${GPU}\` at gpu.sock: REFUSED: ${message}`),
     );
-    expect(told).toEqual(messages);
+    expect(reported).toEqual(messages);
     now.ms = 300_001;
     expect(faults.standing()).toEqual([]);
   });

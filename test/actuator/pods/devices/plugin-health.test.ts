@@ -32,8 +32,11 @@ test("devices of plugins are told by container and resource; one that no plugin 
   expect(pluginHealth([], STATES)).toBeUndefined();
 });
 test("those of a stopped plugin whose list has gone are unhealthy", () => {
-  const told = pluginHealth([entry("app", "a.com/gpu", "g0")], [{ resource: "a.com/gpu", devices: [], gaveWay: 2 }]);
-  expect(told?.["app"]?.[0]?.resources).toEqual([{ resourceID: "g0", health: "Unhealthy" }]);
+  const reported = pluginHealth(
+    [entry("app", "a.com/gpu", "g0")],
+    [{ resource: "a.com/gpu", devices: [], gaveWay: 2 }],
+  );
+  expect(reported?.["app"]?.[0]?.resources).toEqual([{ resourceID: "g0", health: "Unhealthy" }]);
 });
 test("what plugins and claims tell of a container stands side by side, in this order", () => {
   const [a, b] = [{ app: [{ name: "a.com/gpu", resources: [] }] }, { app: [{ name: "claim:x", resources: [] }] }];

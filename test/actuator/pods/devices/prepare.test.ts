@@ -106,12 +106,12 @@ describe("prepare", () => {
       },
     });
     expect(entriesIn(node)).toEqual([entry("other", ["b"], ANSWER)]);
-    const told = historyOf(node).filter(({ kind }) => kind !== "registered");
-    expect(told.map(({ kind, resource, pod, devices }) => [kind, resource, pod, devices])).toEqual([
+    const reported = historyOf(node).filter(({ kind }) => kind !== "registered");
+    expect(reported.map(({ kind, resource, pod, devices }) => [kind, resource, pod, devices])).toEqual([
       ["allocated", GPU, undefined, ["b"]],
       ["refused", NIC, "default/p", undefined],
     ]);
-    expect(told[1]?.message).toContain("no such device");
+    expect(reported[1]?.message).toContain("no such device");
   });
 
   test("with an answer of no use names plugin and resource", async () => {
@@ -183,8 +183,8 @@ describe("prepare", () => {
     answers["Allocate"] = telling;
     await tries(1);
     node.manager.host.close();
-    const told = historyOf(node).filter(({ kind }) => kind !== "registered");
-    expect(told.map(({ kind, count }) => [kind, count])).toEqual([
+    const reported = historyOf(node).filter(({ kind }) => kind !== "registered");
+    expect(reported.map(({ kind, count }) => [kind, count])).toEqual([
       ["refused", undefined],
       ["refused", 2],
       ["refused", 4],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ChangeNotifier } from "../../../../actuator/pods/devices/device-manager-parts.ts";
+import { ChangeNotifier } from "../../../../actuator/pods/devices/change-notifier.ts";
 import { systemClock } from "../../../../actuator/pods/pod-clock.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
@@ -11,8 +11,8 @@ describe("version", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const started = performance.now();
     const before = node.manager.version;
-    let told = 0;
-    const stop = node.manager.onChange(() => told++);
+    let count = 0;
+    const stop = node.manager.onChange(() => count++);
     const flip = (i: number) => gpu.list([{ ID: "a", health: i % 2 === 0 ? "Unhealthy" : "Healthy" }]);
     const flips = () => node.manager.host.states()[0]?.flips ?? 0;
     // each is seen by the host, which is more often than anybody is woken
@@ -25,7 +25,7 @@ describe("version", () => {
     const seconds = (performance.now() - started) / 1000;
     expect(version - before).toBeGreaterThan(0);
     expect(version - before).toBeLessThanOrEqual(Math.ceil(seconds * 4) + 1);
-    expect(told).toBe(version - before);
+    expect(count).toBe(version - before);
     // the last change is told too
     stop();
     flip(flipped);
@@ -33,7 +33,7 @@ describe("version", () => {
       () => node.manager.version,
       (now) => now > version,
     );
-    expect(told).toBe(version - before);
+    expect(count).toBe(version - before);
   });
 
   test("flips are worth a turn only while a pod waits; plugins that come or go always are", async () => {

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import type { NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { hands } from "../fake-devices.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const GPU = "example.com/gpu";
-const lives = (world: PodsWorld, uids: readonly string[]): readonly string[] =>
+const lives = (world: SimulatedPodsNode, uids: readonly string[]): readonly string[] =>
   uids.filter((uid) => world.pod(uid).record.state === "active");
 
 /** What an API server has stored is bound to a node, or no kubelet's. */
 const boundAt = (creationTimestamp: string) => ({ metadata: { creationTimestamp }, spec: { nodeName: "sim" } });
 
 test("pods that wait come in as they came; of those that came together the older one, then as they are listed", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   const wants = (uid: string, createdAt?: string) =>
     appPod(uid, { cpu: "5" }, createdAt === undefined ? {} : boundAt(createdAt));
   const holder = wants("holder");
@@ -76,7 +76,7 @@ test("one device goes to the pod that came first, although its plugin takes its 
     problems: () => [],
     update: () => {},
   };
-  const world = new PodsWorld({ desk, hands: hands() });
+  const world = new SimulatedPodsNode({ desk, hands: hands() });
   const wants = (uid: string) => appPod(uid, { cpu: "100m", [GPU]: "1" } as object);
   world.pods = [wants("first")];
   await world.run(2);

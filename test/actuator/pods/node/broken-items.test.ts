@@ -7,8 +7,8 @@ import { actuatorConfig } from "../../../../actuator/core/config.ts";
 import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
 import { refusalOf } from "../../../../actuator/pods/records/desired-pods.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const NODE = SIM_SETTINGS.nodeName;
 const sourceOf = (settings: { readonly manifests?: string; readonly podsUrl?: string }) => {
@@ -29,7 +29,7 @@ async function worldOfUrl(items: readonly unknown[]) {
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const world = new PodsWorld({ readPods: sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` }) });
+  const world = new SimulatedPodsNode({ readPods: sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` }) });
   return { world, answer };
 }
 
@@ -41,14 +41,14 @@ const itemWith = (metadata: object, spec: object = broken): unknown => ({
   spec,
 });
 
-const states = (world: PodsWorld): readonly string[] =>
+const states = (world: SimulatedPodsNode): readonly string[] =>
   [...world.manager.set.all()].map(({ uid, record }) => `${uid} ${record.state}`).sort();
-const containersOf = (world: PodsWorld) =>
+const containersOf = (world: SimulatedPodsNode) =>
   [...(world.manager.set.runtimePods?.values() ?? [])]
     .flatMap(({ containers }) => containers.map(({ id, state }) => `${id} ${state}`))
     .sort();
 /** As `nodewise pods` and the log tell them. */
-const told = (world: PodsWorld): string =>
+const reportOf = (world: SimulatedPodsNode): string =>
   [...(world.last?.problems ?? []), ...(world.last?.refused.map(refusalOf) ?? [])]
     .map(({ message }) => message)
     .join("\n");
@@ -83,7 +83,7 @@ test.each([
   await world.run(40);
   expect(states(world)).toEqual(["beside active", "web active"]);
   expect(containersOf(world)).toEqual(before);
-  expect(told(world)).toContain(words);
+  expect(reportOf(world)).toContain(words);
   // nor when the daemon starts anew
   world.restart();
   await world.run(40);
@@ -99,7 +99,7 @@ test("what cannot be run harms no other pod: one that is new comes, one that lea
   answer.text = listText([itemWith({ name: "other" }), appPod("new", {})]);
   await world.run(60);
   expect(states(world)).toEqual(["new active", "web active"]);
-  expect(told(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
+  expect(reportOf(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
 });
 
 test("a pod whose form cannot be run any more is deleted as any other, and comes back when it is mended", async () => {
@@ -124,11 +124,11 @@ test("a list that is cut in half takes no pod away, of a URL or of a file", asyn
     answer.text = text.slice(0, length);
     await world.run(40);
     expect(states(world)).toEqual(["beside active", "web active"]);
-    expect(told(world)).toMatch(/pods: .*JSON|JSON/);
+    expect(reportOf(world)).toMatch(/pods: .*JSON|JSON/);
   }
   const file = join(scratch({ "pods.json": text }), "pods.json");
   let readPods = sourceOf({ manifests: file });
-  const filed = new PodsWorld({ readPods: (inForce) => readPods(inForce) });
+  const filed = new SimulatedPodsNode({ readPods: (inForce) => readPods(inForce) });
   await filed.run(5);
   expect(states(filed)).toEqual(["beside active", "web active"]);
   for (const isRestarted of [false, true])
@@ -140,7 +140,7 @@ test("a list that is cut in half takes no pod away, of a URL or of a file", asyn
       }
       await filed.run(40);
       expect(states(filed)).toEqual(["beside active", "web active"]);
-      expect(told(filed)).toContain("pods.json");
+      expect(reportOf(filed)).toContain("pods.json");
     }
 });
 
@@ -152,14 +152,14 @@ test.each([
   ["its uid and a name that is no text", itemWith({ name: 7 })],
 ])("a manifest with %s that cannot be run and stands in another file than before ends nobody", async (_, item) => {
   const directory = scratch({ "a.json": listText([web, beside]), "b.json": listText([]) });
-  const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
+  const world = new SimulatedPodsNode({ readPods: sourceOf({ manifests: directory }) });
   await world.run(5);
   expect(states(world)).toEqual(["beside active", "web active"]);
   writeFileSync(join(directory, "b.json"), listText([item]));
   writeFileSync(join(directory, "a.json"), listText([beside]));
   await world.run(60);
   expect(states(world)).toEqual(["beside active", "web active"]);
-  expect(told(world)).toMatch(/default\/web-\S+ stays as it was read last: /);
+  expect(reportOf(world)).toMatch(/default\/web-\S+ stays as it was read last: /);
   writeFileSync(join(directory, "b.json"), listText([]));
   await world.run(60);
   expect(states(world)).toEqual(["beside active"]);
@@ -189,8 +189,8 @@ test.each([
     if (isRestarted) world.restart();
     await world.run(40);
     expect([states(world), containersOf(world)]).toEqual([all, before]);
-    expect(told(world)).toContain("default/a");
-    expect(told(world)).toMatch(/^default\/e stays as it was read last: /m);
+    expect(reportOf(world)).toContain("default/a");
+    expect(reportOf(world)).toMatch(/^default\/e stays as it was read last: /m);
   }
   // items that are right again are followed again
   answer.text = listText([a, b]);
@@ -201,7 +201,7 @@ test.each([
 test("a manifest that is given another pod's uid ends neither, and both are told", async () => {
   const text = (name: string, uid: string) => JSON.stringify(named(name, uid));
   const directory = scratch({ "a.json": text("a", "1"), "e.json": text("e", "8") });
-  const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
+  const world = new SimulatedPodsNode({ readPods: sourceOf({ manifests: directory }) });
   await world.run(5);
   const [all, before] = [states(world), containersOf(world)];
   expect(all).toEqual(["1 active", "8 active"]);
@@ -210,7 +210,7 @@ test("a manifest that is given another pod's uid ends neither, and both are told
     if (isRestarted) world.restart();
     await world.run(40);
     expect([states(world), containersOf(world)]).toEqual([all, before]);
-    expect(told(world)).toMatch(
+    expect(reportOf(world)).toMatch(
       /default\/e-\S+ stays as it was read last: default\/e-\S+ stands there with the uid of default\/a-/,
     );
     expect((world.last?.notices ?? []).map(({ message }) => message).join()).toContain("has the uid of pod default/a-");

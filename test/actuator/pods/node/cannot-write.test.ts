@@ -6,14 +6,15 @@ import { decodeStatus } from "../../../../actuator/status/node-status.ts";
 import { podText } from "../../../../api/cli/pods/pods.ts";
 import { plainPaint } from "../../../../api/text/style.ts";
 import { nodeStatus, podRow } from "../../../kit/node-status.ts";
-import { ROOT } from "../../cgroups/grounds.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { ROOT } from "../../cgroups/hierarchy-kit.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
-const rowsOf = (world: PodsWorld, uid: string) => (cgroupRows(world.pass).get(uid) ?? []).flatMap(({ files }) => files);
-const problems = (world: PodsWorld) => (world.last?.problems ?? []).map(({ message }) => message);
+const rowsOf = (world: SimulatedPodsNode, uid: string) =>
+  (cgroupRows(world.pass).get(uid) ?? []).flatMap(({ files }) => files);
+const problems = (world: SimulatedPodsNode) => (world.last?.problems ?? []).map(({ message }) => message);
 
 test("a hierarchy that is read-only keeps pods from starting, who say so, and no value is told that nothing holds", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.kernel.denied = ({ mount }) => (mount === "memory" ? "EROFS" : null);
   world.pods = [appPod("u1", { cpu: "100m", memory: "16Mi" })];
   await world.run(5);
@@ -34,7 +35,7 @@ test("a hierarchy that is read-only keeps pods from starting, who say so, and no
 });
 
 test("a file of a pod that lives and cannot be written is told with value and errno while it stands, and at its row", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.pods = [appPod("u1", { cpu: "100m", memory: "16Mi" })];
   await world.run(5);
   const path = world.manager.view?.pods.get("u1")?.path ?? "none";
@@ -68,7 +69,7 @@ test("a file of a pod that lives and cannot be written is told with value and er
 test("what a change of the pods outdates is no drift, and drift that stands counts once", async () => {
   const metrics = daemonMetrics();
   const counter = new PassCounter(metrics.counters);
-  const world = new PodsWorld({ counters: metrics.counters });
+  const world = new SimulatedPodsNode({ counters: metrics.counters });
   const seen = new Set<number>();
   const causes = new Set<string>();
   const drifted = async () => {

@@ -2,15 +2,15 @@ import { expect, test } from "vitest";
 import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
 import { drained } from "../../../../actuator/pods/daemon.ts";
 import { podRow } from "../../../../actuator/pods/status/node-view.ts";
-import { appPod, type PodParts, PodsWorld } from "./pods-world.ts";
+import { appPod, type PodParts, SimulatedPodsNode } from "./simulated-node.ts";
 
 const STATIC = { annotations: { "kubernetes.io/config.source": "file" } };
 const fixed = (name: string, spec: object, uid = name): object =>
   appPod(name, { cpu: "100m" }, { metadata: { ...STATIC, uid }, spec: { priority: 2_000_001_000, ...spec } });
 const plain = (name: string, parts: PodParts = {}): object => appPod(name, { cpu: "100m" }, parts);
-const starts = (world: PodsWorld): number =>
+const starts = (world: SimulatedPodsNode): number =>
   world.runtime.calls.filter((call) => call.startsWith("StartContainer")).length;
-const drain = (world: PodsWorld): Promise<void> =>
+const drain = (world: SimulatedPodsNode): Promise<void> =>
   world.time.drive(
     drained(
       world.manager,
@@ -24,7 +24,7 @@ const drain = (world: PodsWorld): Promise<void> =>
 test.each(["Always", "OnFailure", "Never"])(
   "a static pod past its deadline has failed for good, with restartPolicy %s, until its manifest changes",
   async (restartPolicy) => {
-    const world = new PodsWorld();
+    const world = new SimulatedPodsNode();
     world.pods = [fixed("web", { activeDeadlineSeconds: 5, restartPolicy })];
     await world.run(15);
     world.restart();
@@ -40,7 +40,7 @@ test.each(["Always", "OnFailure", "Never"])(
 );
 
 test("a drain leaves a deadline what it is", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 20_000 });
   world.pods = [fixed("web", { activeDeadlineSeconds: 5, terminationGracePeriodSeconds: 30 })];
   await world.run(8);
@@ -55,7 +55,7 @@ test.each<[string, PodEnd["cause"], object]>([
   ["that a drain was ending when its daemon died", "drained", plain("web")],
   ["that is static and was evicted", "evicted", fixed("web", {})],
 ])("a pod %s lives again, though somebody looked at it in between", async (_, cause, pod) => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 137, stopsMs: 1_000 });
   world.pods = [pod];
   await world.run(4);
@@ -77,7 +77,7 @@ test.each<[string, PodEnd["cause"], object]>([
 });
 
 test("what was displaced and would start nothing again keeps its reason", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   world.pods = [fixed("job", { restartPolicy: "Never" })];
   await world.run(4);
@@ -88,7 +88,7 @@ test("what was displaced and would start nothing again keeps its reason", async 
 });
 
 test("an ordinary pod that had to go and ended well has succeeded, and people still see why", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.pods = [plain("web")];
   await world.run(4);
   world.end("web", "preempted", "Preempting", "message");
@@ -100,7 +100,7 @@ test("an ordinary pod that had to go and ended well has succeeded, and people st
 });
 
 test("a static pod that was preempted waits for its room, and comes back to it", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
   const critical = (name: string, priority: number): object =>
     appPod(name, { cpu: "5" }, { metadata: STATIC, spec: { priority } });
@@ -118,7 +118,7 @@ test("a static pod that was preempted waits for its room, and comes back to it",
 });
 
 test("a drain ends when the cgroups of its pods are gone", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
   world.pods = [plain("first"), plain("last", { spec: { priority: 5 } })];
   await world.run(6);
@@ -130,7 +130,7 @@ test("a drain ends when the cgroups of its pods are gone", async () => {
 });
 
 test("of a pod that a drain stopped the last status says so, until the next daemon starts it", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
   world.pods = [fixed("web", {})];
   await world.run(6);

@@ -6,58 +6,58 @@ import { Memory } from "../../../../actuator/core/facts-file.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
 import { nodeStatus } from "../../../kit/node-status.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { appPod, PodsWorld, type WorldOptions } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode, type SimulatedPodsNodeOptions } from "./simulated-node.ts";
 
 const CRITICAL = 2_000_000_000;
 
-/** A node whose daemon counts; `told` is what /metrics answers of one counter. */
-function counted(options: WorldOptions = {}) {
+/** A node whose daemon counts; `reportOf` is what /metrics answers of one counter. */
+function counted(options: SimulatedPodsNodeOptions = {}) {
   const metrics = daemonMetrics();
-  const world = new PodsWorld({ ...options, counters: metrics.counters });
-  const told = async (name: string): Promise<readonly string[]> => {
+  const world = new SimulatedPodsNode({ ...options, counters: metrics.counters });
+  const reportOf = async (name: string): Promise<readonly string[]> => {
     const { text } = await metrics.render(nodeStatus());
     return text.split("\n").filter((line) => line.startsWith(name));
   };
-  return { world, told, metrics };
+  return { world, reportOf, metrics };
 }
 
 test("a container that is started again counts, its first start does not", async () => {
-  const { world, told } = counted();
+  const { world, reportOf } = counted();
   world.runtime.programOf = () => ({ runsMs: 2_000, exitCode: 1, stopsMs: 0 });
   world.pods = [appPod("crash", { cpu: "100m" })];
   await world.run(2);
-  expect(await told("nodewise_restarts_total")).toEqual(["nodewise_restarts_total 0"]);
+  expect(await reportOf("nodewise_restarts_total")).toEqual(["nodewise_restarts_total 0"]);
   await world.run(30);
   const starts = world.events.filter(({ reason }) => reason === "Started").length;
   expect(starts).toBeGreaterThan(2);
-  expect(await told("nodewise_restarts_total")).toEqual([`nodewise_restarts_total ${starts - 1}`]);
+  expect(await reportOf("nodewise_restarts_total")).toEqual([`nodewise_restarts_total ${starts - 1}`]);
 });
 
 test("a pod that is refused counts once, however often it is tried again for the same reason", async () => {
-  const { world, told } = counted();
+  const { world, reportOf } = counted();
   world.pods = [appPod("large", { cpu: "64" }), appPod("small", { cpu: "1" })];
   await world.run(70);
   expect(world.pod("large").record.refusal?.tries).toBeGreaterThan(1);
-  expect(await told("nodewise_pod_refusals_total")).toEqual(['nodewise_pod_refusals_total{reason="OutOfcpu"} 1']);
-  expect(await told("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 0"]);
+  expect(await reportOf("nodewise_pod_refusals_total")).toEqual(['nodewise_pod_refusals_total{reason="OutOfcpu"} 1']);
+  expect(await reportOf("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 0"]);
 });
 
 test("a pod that makes room for a critical one counts", async () => {
-  const { world, told } = counted();
+  const { world, reportOf } = counted();
   world.pods = [appPod("one", { cpu: "3" }), appPod("other", { cpu: "3" })];
   await world.run(4);
   world.pods = [...world.pods, appPod("critical", { cpu: "4" }, { spec: { priority: CRITICAL } })];
   await world.run(10);
   expect(world.pod("critical").record.state).toBe("active");
-  expect(await told("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 1"]);
+  expect(await reportOf("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 1"]);
   // that it waits for its victims is no refusal
-  expect(await told("nodewise_pod_refusals_total")).toEqual([]);
+  expect(await reportOf("nodewise_pod_refusals_total")).toEqual([]);
 });
 
 test("an eviction counts by the signal that ordered it, or by the limit that the pod broke", async () => {
   const Gi = 2 ** 30;
   const free = { memory: 8 * Gi, volume: 0 };
-  const { world, told } = counted({
+  const { world, reportOf } = counted({
     configuration: { evictionHard: { "memory.available": "1Gi" } },
     stats: async () => {
       const time = new Date(world.time.nowMs()).toISOString();
@@ -75,18 +75,18 @@ test("an eviction counts by the signal that ordered it, or by the limit that the
   const volumes = [{ name: "data", emptyDir: { sizeLimit: "1Mi" } }];
   world.pods = [appPod("hungry", { memory: "1Gi" }), appPod("volumed", { memory: "1Gi" }, { spec: { volumes } })];
   await world.run(4);
-  expect(await told("nodewise_evictions_total")).toEqual([]);
+  expect(await reportOf("nodewise_evictions_total")).toEqual([]);
   free.volume = 2 ** 21;
   await world.run(12);
-  expect(await told("nodewise_evictions_total")).toEqual(['nodewise_evictions_total{signal="emptyDir"} 1']);
+  expect(await reportOf("nodewise_evictions_total")).toEqual(['nodewise_evictions_total{signal="emptyDir"} 1']);
   free.memory = Gi / 2;
   await world.run(12);
   expect(world.pod("hungry").record.end?.cause).toBe("evicted");
-  expect(await told("nodewise_evictions_total")).toContain('nodewise_evictions_total{signal="memory.available"} 1');
+  expect(await reportOf("nodewise_evictions_total")).toContain('nodewise_evictions_total{signal="memory.available"} 1');
 });
 
 test("decisions of every kind count by who made them, and so does what waits for an API that is away", async () => {
-  const { told, metrics } = counted();
+  const { reportOf, metrics } = counted();
   const dir = scratch({});
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
   const heard: string[] = [];
@@ -97,7 +97,7 @@ test("decisions of every kind count by who made them, and so does what waits for
     fetch: () => Promise.reject(new Error("it is away")),
   };
   const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
-  const world = new PodsWorld({
+  const world = new SimulatedPodsNode({
     client: () => redactingClient(client, metrics.counters, (kind) => heard.push(kind)),
     configuration: { cpuManagerPolicy: "static" },
   });
@@ -108,15 +108,15 @@ test("decisions of every kind count by who made them, and so does what waits for
     const count = heard.filter((one) => one === kind).length;
     expect(count).toBeGreaterThan(0);
     const name = `nodewise_decisions_total{kind="${kind}"`;
-    expect(await told(name)).toEqual([`${name},by="here"} ${count}`]);
+    expect(await reportOf(name)).toEqual([`${name},by="here"} ${count}`]);
   }
   expect(outbox.size).toBeGreaterThan(0);
-  expect(await told("nodewise_outbox_entries")).toEqual([`nodewise_outbox_entries ${outbox.size}`]);
+  expect(await reportOf("nodewise_outbox_entries")).toEqual([`nodewise_outbox_entries ${outbox.size}`]);
 });
 
 test("what an earlier daemon left for the API is told from the start", async () => {
-  const { told, metrics } = counted();
+  const { reportOf, metrics } = counted();
   const left = { decide: () => Promise.reject(), commit: async () => {}, report: async () => {}, waiting: 7 };
   redactingClient(left, metrics.counters);
-  expect(await told("nodewise_outbox_entries")).toEqual(["nodewise_outbox_entries 7"]);
+  expect(await reportOf("nodewise_outbox_entries")).toEqual(["nodewise_outbox_entries 7"]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { DeviceFault, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { err, ok, type Result } from "../../../../api/model/result.ts";
 import { hands } from "../fake-devices.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const GPU = "example.com/gpu";
 const POD = appPod("p", { cpu: "1", [GPU]: "1" } as object);
@@ -40,7 +40,7 @@ function worldWith() {
     update: () => {},
   };
   const its = hands({ allocate: async () => now.answer });
-  const world = new PodsWorld({ desk, hands: its });
+  const world = new SimulatedPodsNode({ desk, hands: its });
   world.pods = [POD];
   const tries = () => its.asked.filter((one) => one.startsWith("prepare")).length;
   const waiting = () => world.status("p").containerStatuses[0]?.state.waiting;

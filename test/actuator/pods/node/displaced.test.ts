@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Gi, Measured, Mi, three, USAGES } from "./measured.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const RETRY = SIM_SETTINGS.retryMs / 1000;
 /** As `manifestPods: ordinary` reads them: of files, and neither critical nor spared. */
@@ -14,13 +14,14 @@ const readFrom = (pods: () => readonly object[]) => async () => ({
     pods().map((pod) => [pod, { file: "/m/all.yaml", nodeName: "", place: () => ({ line: 1, column: 1 }) }]),
   ),
 });
-function worldOf(pods: readonly object[], isOfFiles: boolean): PodsWorld {
-  const world: PodsWorld = new PodsWorld(isOfFiles ? { readPods: readFrom(() => world.pods) } : {});
+function worldOf(pods: readonly object[], isOfFiles: boolean): SimulatedPodsNode {
+  const world: SimulatedPodsNode = new SimulatedPodsNode(isOfFiles ? { readPods: readFrom(() => world.pods) } : {});
   world.pods = pods;
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   return world;
 }
-const end = (world: PodsWorld, cause: "preempted" | "evicted"): void => world.end("web", cause, "Reason", "message");
+const end = (world: SimulatedPodsNode, cause: "preempted" | "evicted"): void =>
+  world.end("web", cause, "Reason", "message");
 const web = (spec: object = {}): object => appPod("web", { cpu: "5" }, { spec: { priority: 1, ...spec } });
 
 test("an ordinary pod of a manifest that was preempted waits for its room, and comes back to it", async () => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { appPod, type PodParts, PodsWorld } from "./pods-world.ts";
+import { appPod, type PodParts, SimulatedPodsNode } from "./simulated-node.ts";
 
 const VOLUMES = { volumes: [{ name: "data", emptyDir: {} }], restartPolicy: "Never" };
 const MOUNTED = { volumeMounts: [{ name: "data", mountPath: "/data" }], terminationMessagePath: "/dev/end" };
@@ -10,7 +10,7 @@ const job = ({ spec, ...more }: PodParts = {}): object =>
 
 /** A node with one pod that has written into its volume; `runs`: seconds until its containers exit, by their names. */
 async function withJob(pod: object, runs: Readonly<Record<string, number>>, exitCode = 0) {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.pods = [pod];
   world.runtime.programOf = ({ metadata }) => {
     const seconds = runs[metadata.name];

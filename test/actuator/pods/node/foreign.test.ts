@@ -6,7 +6,7 @@ import { kubeletsDevices } from "../../../../actuator/pods/admission/foreign-san
 import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { must } from "../../../e2e/containerd/pods.ts";
 import { scratch } from "../scratch.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 interface Foreign {
   readonly uid?: string;
@@ -16,7 +16,7 @@ interface Foreign {
   readonly container?: string;
 }
 /** A pod that somebody else runs in the same runtime, as a kubelet labels it. Answers its sandbox and its container. */
-async function foreignPod(world: PodsWorld, foreign: Foreign = {}) {
+async function foreignPod(world: SimulatedPodsNode, foreign: Foreign = {}) {
   const { uid = "foreign-uid", name = "db", container = "app", annotations = {} } = foreign;
   const labels = { [POD_NAME]: name, [POD_NAMESPACE]: "default", [POD_UID]: uid, ...foreign.labels };
   const sandbox = { metadata: { name, namespace: "default", uid, attempt: 0 }, labels, annotations };
@@ -29,19 +29,19 @@ async function foreignPod(world: PodsWorld, foreign: Foreign = {}) {
   };
   return world.time.drive(make());
 }
-const end = ({ runtime, time }: PodsWorld, { sandboxId }: { readonly sandboxId: string }) =>
+const end = ({ runtime, time }: SimulatedPodsNode, { sandboxId }: { readonly sandboxId: string }) =>
   time.drive(must(runtime.stopSandbox(sandboxId)));
 const DB = appPod("uid-db", { cpu: "100m" }, { metadata: { name: "db" } });
 const HELD =
   "held, since sandboxes that this daemon did not make run pods of these names: default/db: see `nodewise takeover`";
-const whyOf = (world: PodsWorld): string => world.pod("uid-db").record.refusal?.message ?? "";
-const own = (world: PodsWorld): readonly string[] =>
+const whyOf = (world: SimulatedPodsNode): string => world.pod("uid-db").record.refusal?.message ?? "";
+const own = (world: SimulatedPodsNode): readonly string[] =>
   world.runtime.ownContainers.filter(({ state }) => state === "running").map(({ id }) => id);
-const problems = (world: PodsWorld): readonly string[] =>
+const problems = (world: SimulatedPodsNode): readonly string[] =>
   (world.last?.problems ?? []).map(({ message }) => message).filter((message) => message.includes("sandbox"));
 
 test("a pod whose name runs in a sandbox of somebody else's is held, which is named, and comes in when that is gone", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   const foreign = await foreignPod(world);
   world.pods = [DB];
   await world.run(3);
@@ -54,7 +54,7 @@ test("a pod whose name runs in a sandbox of somebody else's is held, which is na
     refusal: { reason: "ForeignSandbox", message },
   });
   expect(problems(world)).toEqual([HELD]);
-  expect(world.told(/ForeignSandbox/)).toEqual([`ForeignSandbox: ${message}`]);
+  expect(world.reportOf(/ForeignSandbox/)).toEqual([`ForeignSandbox: ${message}`]);
   // its container ends, and its sandbox stays ready: whoever made it starts it again
   world.runtime.exit(foreign.containerId, 1);
   await world.run(2);
@@ -71,7 +71,7 @@ test("a pod whose name runs in a sandbox of somebody else's is held, which is na
 });
 
 test("one that runs already goes on when another of its name appears, and nothing of it is started beside that", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.pods = [DB];
   await world.run(4);
   const [id = ""] = own(world);
@@ -94,7 +94,7 @@ test("one that runs already goes on when another of its name appears, and nothin
 });
 
 test("a daemon that starts while the other's next sandbox is yet to come waits for it, as the one before it did", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   const first = await foreignPod(world);
   world.pods = [DB];
   await world.run(3);
@@ -111,7 +111,7 @@ test("a daemon that starts while the other's next sandbox is yet to come waits f
 });
 
 test("one that comes while ours is about to start is seen right before each start", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   let come: ReturnType<typeof foreignPod> | undefined;
   world.runtime.onSandbox = ({ config }) => {
     if (config.metadata.uid === "uid-db") come ??= foreignPod(world);
@@ -128,7 +128,7 @@ test("one that comes while ours is about to start is seen right before each star
 });
 
 test("of the very same uid, as the API server gives it, ours begins behind the numbers of the other's", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   const foreign = await foreignPod(world, { uid: "uid-db" });
   world.pods = [DB];
   await world.run(2);
@@ -141,7 +141,7 @@ test("of the very same uid, as the API server gives it, ours begins behind the n
 });
 
 test("a kubelet's static pod of the same manifest under another name of the node holds it, another manifest's does not", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   const source = { "kubernetes.io/config.source": "file" };
   await foreignPod(world, { name: "db-backup-old", uid: "foreign-2", annotations: source, container: "copy" });
   const foreign = await foreignPod(world, { name: "db-old", annotations: source });
@@ -157,7 +157,7 @@ test("a kubelet's static pod of the same manifest under another name of the node
 
 test("a pod that wants devices waits while a kubelet's pod runs that has some of them by its checkpoint", async () => {
   const pluginsDirectory = scratch();
-  const world = new PodsWorld({ kubeletsDevices: () => kubeletsDevices(pluginsDirectory) });
+  const world = new SimulatedPodsNode({ kubeletsDevices: () => kubeletsDevices(pluginsDirectory) });
   const foreign = await foreignPod(world, { uid: "foreign-train", name: "train" });
   const limits = { cpu: "100m", "vendor.example/gpu": "1" };
   world.pods = [

@@ -3,12 +3,12 @@ import { cgroupRows } from "../../../../actuator/pods/status/node-view.ts";
 import { passFigures } from "../../../../actuator/status/counters.ts";
 import { decodeStatus } from "../../../../actuator/status/node-status.ts";
 import { nodeStatus, podRow } from "../../../kit/node-status.ts";
-import { ROOT } from "../../cgroups/grounds.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { ROOT } from "../../cgroups/hierarchy-kit.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 /** A pod's files that do not hold what is wanted, after a pass that found one of its container with that value. */
 async function differing(file: string, value: string, memory = "64Mi") {
-  const world = new PodsWorld({ version: 2 });
+  const world = new SimulatedPodsNode({ version: 2 });
   world.pods = [appPod("u1", { cpu: "100m", memory })];
   await world.run(5);
   const path = [...(world.manager.view?.pods.get("u1")?.containers.values() ?? [])][0] ?? "none";

@@ -1,13 +1,13 @@
 import { createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { type ListeningPorts, listeningPorts, type SocketOwner } from "../../../../actuator/machine/listening-ports.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const web = (ports: readonly object[], hostNetwork = true): object =>
   appPod("web", { cpu: "100m" }, { container: { ports }, spec: { hostNetwork } });
-const problems = (world: PodsWorld): readonly string[] =>
+const problems = (world: SimulatedPodsNode): readonly string[] =>
   (world.last?.problems ?? []).map(({ message }) => message).filter((message) => message.includes("hostPort"));
-const crashes = (world: PodsWorld): void => {
+const crashes = (world: SimulatedPodsNode): void => {
   world.runtime.programOf = () => ({ runsMs: 500, exitCode: 1, stopsMs: 0 });
 };
 const AT = "spec.containers[0].ports[0].hostPort";
@@ -23,15 +23,15 @@ test("a port that another process of the machine has is named until it is free, 
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as { readonly port: number };
-  const world = new PodsWorld({ listening: listeningPorts() });
+  const world = new SimulatedPodsNode({ listening: listeningPorts() });
   crashes(world);
   world.pods = [web([{ containerPort: port }])];
   await world.run(8);
   expect(world.pod("web").record.state).toBe("active");
-  const told = new RegExp(
+  const pattern = new RegExp(
     `^default/web: ${AT.replaceAll(/[[\].]/g, "\\$&")}: ${port} is taken by .+ \\(pid ${process.pid}\\)$`,
   );
-  expect(problems(world)).toEqual([expect.stringMatching(told)]);
+  expect(problems(world)).toEqual([expect.stringMatching(pattern)]);
   expect(world.events.filter(({ reason }) => reason === "HostPortTaken")).toHaveLength(1);
   await new Promise((resolve) => server.close(resolve));
   await world.run(1);
@@ -40,7 +40,7 @@ test("a port that another process of the machine has is named until it is free, 
 
 test("a port that is taken after the pod was let in is named when its container has failed", async () => {
   let owner: SocketOwner = { pid: 9, name: "app", cgroup: "0::/kubepods/podweb/c" };
-  const world = new PodsWorld({ listening: socket(() => owner) });
+  const world = new SimulatedPodsNode({ listening: socket(() => owner) });
   world.pods = [web([{ containerPort: 18_085 }])];
   await world.run(4);
   expect(problems(world)).toEqual([]);
@@ -59,7 +59,7 @@ test("a port that is taken after the pod was let in is named when its container 
 });
 
 test("a process that nobody can see is named only while the pod's own container cannot be it", async () => {
-  const world = new PodsWorld({ listening: socket(() => undefined) });
+  const world = new SimulatedPodsNode({ listening: socket(() => undefined) });
   world.pods = [web([{ containerPort: 18_085 }])];
   // one turn alone: it is let in, and nothing of it runs yet
   world.last = await world.time.drive(world.manager.sync());
@@ -76,29 +76,29 @@ test.each<[string, object, string]>([
   ["of another address", { containerPort: 18_085, hostIP: "192.168.0.1" }, "127.0.0.1"],
   ["of another number", { containerPort: 18_086 }, "0.0.0.0"],
 ])("a socket %s takes nothing", async (_, port, ip) => {
-  const world = new PodsWorld({ listening: socket(() => ({ pid: 9, name: "x", cgroup: "0::/" }), ip) });
+  const world = new SimulatedPodsNode({ listening: socket(() => ({ pid: 9, name: "x", cgroup: "0::/" }), ip) });
   world.pods = [web([port])];
   await world.run(2);
   expect(problems(world)).toEqual([]);
 });
 
 test("a host port of a pod with its own network: once, that the CNI has to map it", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.pods = [web([{ containerPort: 80, hostPort: 18_085 }], false)];
   await world.run(10);
   world.restart();
   await world.run(3);
-  expect(world.told(/^HostPort/)).toEqual([
+  expect(world.reportOf(/^HostPort/)).toEqual([
     `HostPortByCNI: ${AT}: 18085 is mapped by the node's CNI plugins (portmap) only; without one nothing listens there`,
   ]);
 });
 
 test("the other pods' ports are nobody's word", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.pods = [
     web([{ containerPort: 80 }], false),
     appPod("host", {}, { container: { ports: [{ containerPort: 81 }] } }),
   ];
   await world.run(4);
-  expect(world.told(/^HostPort/)).toEqual([]);
+  expect(world.reportOf(/^HostPort/)).toEqual([]);
 });

@@ -2,11 +2,13 @@ import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSyn
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { logLinksIn } from "../../../../actuator/pods/sync/log-link.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 test("a container's link that is missing is made again, and what is in its place is told once", async () => {
-  const told: string[] = [];
-  const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
+  const messages: string[] = [];
+  const world = new SimulatedPodsNode({
+    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => messages.push(message)),
+  });
   const links = join(world.dir, "links");
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(3);
@@ -24,7 +26,7 @@ test("a container's link that is missing is made again, and what is in its place
   rmSync(join(links, name));
   writeFileSync(join(links, name), "somebody's");
   await world.run(42);
-  expect(told).toEqual([expect.stringContaining(`link ${join(links, name)}: `)]);
+  expect(messages).toEqual([expect.stringContaining(`link ${join(links, name)}: `)]);
   rmSync(join(links, name));
   await world.run(12);
   expect(readlinkSync(join(links, name))).toBe(log);
@@ -35,8 +37,10 @@ test("a container's link that is missing is made again, and what is in its place
 });
 
 test("links of containers that somebody else removed go, at the next look and with their pod; others' stay", async () => {
-  const told: string[] = [];
-  const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
+  const messages: string[] = [];
+  const world = new SimulatedPodsNode({
+    logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => messages.push(message)),
+  });
   const links = join(world.dir, "links");
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(3);
@@ -57,5 +61,5 @@ test("links of containers that somebody else removed go, at the next look and wi
   symlinkSync(log, join(links, gone));
   world.pods = [];
   await world.run(30);
-  expect([readdirSync(links).sort(), told]).toEqual([others, []]);
+  expect([readdirSync(links).sort(), messages]).toEqual([others, []]);
 });

@@ -5,8 +5,8 @@ import { actuatorConfig } from "../../../../actuator/core/config.ts";
 import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
 import { podYaml } from "../../../kit/manifests.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
+import { SimulatedPodsNode } from "./simulated-node.ts";
 
 const NODE = SIM_SETTINGS.nodeName;
 const yaml = (name: string, more = "") =>
@@ -21,7 +21,7 @@ class ManifestsWorld {
   constructor(files: Readonly<Record<string, string>>) {
     this.directory = scratch(files);
     this.#read = this.#source();
-    this.world = new PodsWorld({ readPods: (inForce) => this.#read(inForce) });
+    this.world = new SimulatedPodsNode({ readPods: (inForce) => this.#read(inForce) });
   }
   put(file: string, text: string): void {
     writeFileSync(join(this.directory, file), text);

@@ -1,4 +1,10 @@
-import { type Amounts, appPod, type PodParts, PodsWorld, type WorldOptions } from "./pods-world.ts";
+import {
+  type Amounts,
+  appPod,
+  type PodParts,
+  SimulatedPodsNode,
+  type SimulatedPodsNodeOptions,
+} from "./simulated-node.ts";
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
@@ -20,15 +26,15 @@ export class Measured {
   readonly usages: Record<string, Usage> = {};
   readonly reclaimed: string[][] = [];
   onReclaim: () => void = () => {};
-  readonly world: PodsWorld;
+  readonly world: SimulatedPodsNode;
 
   constructor(
     pods: readonly object[],
     configuration: object = CONFIGURATION,
-    client?: WorldOptions["client"],
-    readPods?: WorldOptions["readPods"],
+    client?: SimulatedPodsNodeOptions["client"],
+    readPods?: SimulatedPodsNodeOptions["readPods"],
   ) {
-    this.world = new PodsWorld({
+    this.world = new SimulatedPodsNode({
       configuration,
       ...(client === undefined ? {} : { client }),
       ...(readPods === undefined ? {} : { readPods }),
@@ -76,7 +82,7 @@ export const burstable = (uid: string, requests: Amounts, parts: PodParts = {}):
 export async function running(
   pods: readonly object[],
   configuration?: object,
-  client?: WorldOptions["client"],
+  client?: SimulatedPodsNodeOptions["client"],
 ): Promise<Measured> {
   const measured = new Measured(pods, configuration, client);
   await measured.world.run(6);

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import { nodeView } from "../../../../actuator/pods/status/node-view.ts";
 import type { PodRow } from "../../../../actuator/status/node-status.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
-const rowsOf = (world: PodsWorld): ReadonlyMap<string, PodRow> => {
+const rowsOf = (world: SimulatedPodsNode): ReadonlyMap<string, PodRow> => {
   const nothing = { runtime: null, sync: null, pass: null, usages: new Map(), problems: [], refused: [], events: [] };
   const { pods } = nodeView({ nowMs: world.time.nowMs(), nodeName: "sim", set: world.manager.set, ...nothing });
   return new Map(pods.map((row) => [row.uid, row]));
 };
 
 test("a daemon that has not heard its runtime yet says that it does not know, and what its records know", async () => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.runtime.programOf = ({ metadata }) => ({
     runsMs: metadata.name === "short" ? 1000 : null,
     exitCode: 3,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ForeignStop } from "../../../../actuator/pods/admission/foreign-stops.ts";
 import type { OtherKubeletFound } from "../../../../actuator/pods/admission/other-kubelet.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const FOUND: OtherKubeletFound = {
   since: "2027-01-15T08:00:00Z",
@@ -18,7 +18,7 @@ test("while another kubelet uses the runtime nobody comes in, what runs goes on,
     takeStops: () => other.stops.splice(0),
     problems: () => (other.view === null ? [] : [{ from: "pods" as const, message: FOUND.message }]),
   };
-  const world = new PodsWorld({ otherKubelet: other });
+  const world = new SimulatedPodsNode({ otherKubelet: other });
   world.runtime.programOf = () => ({ runsMs: 5_000, exitCode: 1, stopsMs: 0 });
   world.pods = [appPod("crash", { cpu: "100m" }), appPod("taken", { cpu: "100m" })];
   await world.run(2);

@@ -2,15 +2,15 @@ import { expect, test } from "vitest";
 import type { PassReport } from "../../../../actuator/pass/loop.ts";
 import { passFigures } from "../../../../actuator/status/counters.ts";
 import { passLine } from "../../../../api/cli/actuator/pass-text.ts";
-import { ROOT } from "../../cgroups/grounds.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { ROOT } from "../../cgroups/hierarchy-kit.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const STATIC = { cpuManagerPolicy: "static", reservedSystemCPUs: "0" };
 const exclusive = (name: string) =>
   appPod(name, { cpu: "2", memory: "64Mi" }, { limits: { cpu: "2", memory: "64Mi" } });
 
 /** The words of each pass about values that are not as wanted, and how many it counts. */
-function listener(world: PodsWorld) {
+function listener(world: SimulatedPodsNode) {
   const passes: { readonly report: PassReport; readonly said: string; readonly counted: number }[] = [];
   let last: PassReport | null = null;
   const run = async (seconds: number): Promise<void> => {
@@ -27,7 +27,7 @@ function listener(world: PodsWorld) {
 
 for (const version of [1, 2] as const) {
   test(`pods that come, go and take CPUs for themselves make no drift (v${version})`, async () => {
-    const world = new PodsWorld({ version, configuration: STATIC });
+    const world = new SimulatedPodsNode({ version, configuration: STATIC });
     const { run, take } = listener(world);
     const causes = new Set<string>();
     const pods = [appPod("shared", {}), appPod("other", { cpu: "100m" }), exclusive("engine")];
@@ -44,7 +44,7 @@ for (const version of [1, 2] as const) {
   });
 
   test(`what somebody changes is told by the first pass that sees it, and once (v${version})`, async () => {
-    const world = new PodsWorld({ version, configuration: STATIC });
+    const world = new SimulatedPodsNode({ version, configuration: STATIC });
     const { run, take } = listener(world);
     world.pods = [appPod("shared", {})];
     await run(8);
@@ -57,9 +57,11 @@ for (const version of [1, 2] as const) {
     // the very pass that sees it is one in which a pod starts
     world.pods = [...world.pods, exclusive("engine")];
     await run(8);
-    const told = take().filter(({ said }) => said !== "");
-    expect(told.map(({ said, counted }) => [said, counted])).toEqual([["1 file with another value than wanted", 1]]);
-    expect(told[0]?.report.drift.filter(({ cause }) => cause === "never_written")).toMatchObject([
+    const reported = take().filter(({ said }) => said !== "");
+    expect(reported.map(({ said, counted }) => [said, counted])).toEqual([
+      ["1 file with another value than wanted", 1],
+    ]);
+    expect(reported[0]?.report.drift.filter(({ cause }) => cause === "never_written")).toMatchObject([
       { path, file: "cpuset.cpus", actual: "3" },
     ]);
   });

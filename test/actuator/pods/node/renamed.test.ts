@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { appPod, PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const of = (nodeName: string) => ({ spec: { nodeName, terminationGracePeriodSeconds: 60 } });
 
@@ -8,7 +8,7 @@ test.each([
   ["alone", []],
   ["beside one that came under the new name", ["small"]],
 ])("after nodeName was changed a pod of the old name that still ends, %s, is counted", async (_, more) => {
-  const world = new PodsWorld();
+  const world = new SimulatedPodsNode();
   world.settings = { ...SIM_SETTINGS, nodeName: "before" };
   world.restart();
   world.runtime.programOf = () => ({ runsMs: 1e9, exitCode: 0, stopsMs: 15_000 });

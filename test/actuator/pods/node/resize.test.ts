@@ -4,7 +4,7 @@ import { decodeAsk } from "../../../../api/model/asks.ts";
 import { decodeSnapshot } from "../../../../api/model/decode.ts";
 import type { ResizeDecision } from "../../../../api/model/resize.ts";
 import type { Json } from "../../../kit/snapshots.ts";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const Mi = 2 ** 20;
 const POD = "/kubepods/podu";
@@ -29,15 +29,15 @@ function inTheEnd(writes: readonly (readonly [place: string, value: string])[]):
 }
 
 /** A node on which these pods run, and nothing is told yet. */
-async function running(pods: readonly object[], options: ConstructorParameters<typeof PodsWorld>[0] = {}) {
-  const world = new PodsWorld(options);
+async function running(pods: readonly object[], options: ConstructorParameters<typeof SimulatedPodsNode>[0] = {}) {
+  const world = new SimulatedPodsNode(options);
   world.pods = pods;
   await world.run(6);
-  world.told();
+  world.reportOf();
   world.writes.splice(0);
   return world;
 }
-const conditionsOf = (world: PodsWorld, uid = "u") =>
+const conditionsOf = (world: SimulatedPodsNode, uid = "u") =>
   world
     .status(uid)
     .conditions.filter(({ type }) => type.startsWith("PodResize"))
@@ -59,7 +59,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
       `${POD} ${memoryFile} ${512 * Mi}`,
       `${POD}/${id} ${memoryFile} ${512 * Mi}`,
     ]);
-    expect(world.told()).toEqual([
+    expect(world.reportOf()).toEqual([
       `ResizeStarted: Pod resize started: ${summary("2", "512Mi")}`,
       `ResizeCompleted: Pod resize completed: ${summary("2", "512Mi")}`,
     ]);
@@ -138,16 +138,16 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
       allocatedResources: { cpu: "1", memory: "256Mi" },
       resources: { requests: { cpu: "2", memory: "512Mi" }, limits: { cpu: "2", memory: "512Mi" } },
     });
-    const told = world.told();
-    expect(told).toHaveLength(2);
-    expect(told[1]).toBe(
+    const messages = world.reportOf();
+    expect(messages).toHaveLength(2);
+    expect(messages[1]).toBe(
       `ResizeError: Pod resize error: ${summary("1", "256Mi", `,"error":${JSON.stringify(error)}`)}`,
     );
     world.use(POD, 100 * Mi);
     world.use(`${POD}/${id}`, 100 * Mi);
     await world.run(5);
     expect(world.value(POD, memoryFile)).toBe(String(256 * Mi));
-    expect(world.told()).toEqual([`ResizeCompleted: Pod resize completed: ${summary("1", "256Mi")}`]);
+    expect(world.reportOf()).toEqual([`ResizeCompleted: Pod resize completed: ${summary("1", "256Mi")}`]);
   });
 });
 
@@ -162,7 +162,7 @@ test("v1: what the kernel refuses at the last moment stays as it was, is told, a
   await world.run(4);
   expect(world.value(`${POD}/${id}`, "memory.limit_in_bytes")).toBe(String(512 * Mi));
   expect(world.value(POD, "memory.limit_in_bytes")).toBe(String(512 * Mi));
-  expect(world.told()[1]).toContain("EBUSY");
+  expect(world.reportOf()[1]).toContain("EBUSY");
   expect(conditionsOf(world)[0]).toContain("PodResizeInProgress: Error: ");
   isGrowing = false;
   world.use(`${POD}/${id}`, 100 * Mi);
@@ -199,7 +199,7 @@ describe("what is not let in", () => {
     await world.run(3);
     const message = "Node didn't have enough resource: cpu, requested: 5000, used: 3000, capacity: 7000";
     expect(conditionsOf(world)).toEqual([`PodResizePending: Deferred: ${message}`]);
-    expect(world.told()).toEqual([
+    expect(world.reportOf()).toEqual([
       expect.stringMatching(/^ResizeDeferred: Pod resize OutOfcpu: .*"error":"Node didn't/),
     ]);
     expect(world.value(BURSTABLE, "cpu.shares")).toBe("3072");
@@ -207,7 +207,7 @@ describe("what is not let in", () => {
     world.pods = [two("u", "5", 2)];
     await world.run(8);
     expect(world.value(BURSTABLE, "cpu.shares")).toBe("5120");
-    expect(world.told().map((line) => line.slice(0, 15))).toEqual(["ResizeStarted: ", "ResizeCompleted"]);
+    expect(world.reportOf().map((line) => line.slice(0, 15))).toEqual(["ResizeStarted: ", "ResizeCompleted"]);
   });
 
   test("is forgotten when nobody asks for it any more", async () => {
@@ -258,7 +258,7 @@ describe("what is not let in", () => {
     world.decisions.splice(0);
     await world.run(3);
     expect(conditionsOf(world)).toEqual([`PodResizePending: Infeasible: ${message}`]);
-    expect(world.told()).toEqual([expect.stringMatching(/^ResizeInfeasible: Pod resize Infeasible: /)]);
+    expect(world.reportOf()).toEqual([expect.stringMatching(/^ResizeInfeasible: Pod resize Infeasible: /)]);
     expect(world.decisions.filter(({ kind }) => kind === "admission")).toEqual([]);
   });
 
@@ -295,7 +295,7 @@ describe("resizePolicy RestartContainer", () => {
       expect([before, "none"]).not.toContain(after);
       expect(world.writes.filter((line) => line.startsWith(`${POD}/${before} memory`))).toEqual([]);
       expect(world.value(`${POD}/${after}`, "memory.limit_in_bytes")).toBe(String(256 * Mi));
-      expect(world.told(/Killing|Resize|BackOff/).map((line) => line.split(": ")[0])).toEqual([
+      expect(world.reportOf(/Killing|Resize|BackOff/).map((line) => line.split(": ")[0])).toEqual([
         "ResizeStarted",
         "Killing",
         "ResizeCompleted",
@@ -355,7 +355,7 @@ test("labels alone are taken as they are, and nothing is asked or started", asyn
   await world.run(3);
   expect(world.pod("u").pod.labels).toEqual({ a: "b" });
   expect(world.decisions.filter(({ kind }) => kind === "admission")).toEqual([]);
-  expect([world.idOf("u"), world.told()]).toEqual([before, []]);
+  expect([world.idOf("u"), world.reportOf()]).toEqual([before, []]);
 });
 
 test("what is asked for in the middle of another resize is told beside it", async () => {
@@ -380,7 +380,7 @@ test("a critical pod grows at the cost of others, which are ended first", async 
   const world = await running([critical("3"), appPod("v", { cpu: "3" })]);
   world.pods = [critical("5"), appPod("v", { cpu: "3" })];
   await world.run(8);
-  expect(world.told(/^Resize|Preempting/)).toEqual([
+  expect(world.reportOf(/^Resize|Preempting/)).toEqual([
     "Preempting: Preempted in order to admit critical pod",
     expect.stringMatching(/^ResizeDeferred: .*waits until default\/v ended/),
     expect.stringMatching(/^ResizeStarted/),

@@ -1,7 +1,7 @@
 import type { ManagerSettings } from "../../../../actuator/pods/manager.ts";
 import { CRASH_LOOP_BACK_OFF } from "../../../../api/decide/probes/back-off.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
-import { ROOT } from "../../cgroups/grounds.ts";
+import { ROOT } from "../../cgroups/hierarchy-kit.ts";
 
 /** Settings of a node over a kernel, a runtime and a time in memory. */
 export const SIM_SETTINGS: ManagerSettings = {

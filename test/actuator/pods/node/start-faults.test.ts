@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const PLAIN = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
 
 test("a configuration that no kubelet would start with is told when it is read, with what to do, until it goes", async () => {
   const configuration: Record<string, unknown> = { ...PLAIN };
-  const world = new PodsWorld({ configuration });
+  const world = new SimulatedPodsNode({ configuration });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
-  const told = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
-  expect(told()).toEqual([]);
+  const reportOf = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
+  expect(reportOf()).toEqual([]);
   // as a reload takes it
   Object.assign(configuration, { cpuManagerPolicy: "static" });
   await world.run(8);
-  expect(told()).toHaveLength(1);
-  const [{ message = "" } = {}] = told();
+  expect(reportOf()).toHaveLength(1);
+  const [{ message = "" } = {}] = reportOf();
   expect(message).toContain("a kubelet would not start with it, so no pod is admitted: ");
   expect(message).toContain(
     `"${world.dir}/state/managers/cpu_manager_state", to be deleted while the daemon does not run`,
@@ -23,22 +23,23 @@ test("a configuration that no kubelet would start with is told when it is read, 
   expect(message).toContain("or set the configuration back to what it was");
   Object.assign(configuration, { cpuManagerPolicy: "none" });
   await world.run(8);
-  expect(told()).toEqual([]);
+  expect(reportOf()).toEqual([]);
 });
 
 test("on cgroup v1 with the defaults pods run, and what a kubelet would do is told with the setting's name", async () => {
-  const world = new PodsWorld({ version: 1, configuration: { ...PLAIN, failCgroupV1: undefined } });
+  const world = new SimulatedPodsNode({ version: 1, configuration: { ...PLAIN, failCgroupV1: undefined } });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
-  const told = world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message) ?? [];
-  expect(told).toHaveLength(1);
-  expect(told[0]).toMatch(/failCgroupV1 is true .*so pods are admitted and run: .*set failCgroupV1: false/);
-  expect(told[0]).not.toContain("no pod is admitted");
+  const messages =
+    world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message) ?? [];
+  expect(messages).toHaveLength(1);
+  expect(messages[0]).toMatch(/failCgroupV1 is true .*so pods are admitted and run: .*set failCgroupV1: false/);
+  expect(messages[0]).not.toContain("no pod is admitted");
 });
 
 test("another setting that a kubelet would not start with, and pods that come in with it, are told as they are", async () => {
-  const world = new PodsWorld({ configuration: { ...PLAIN, singleProcessOOMKill: false } });
+  const world = new SimulatedPodsNode({ configuration: { ...PLAIN, singleProcessOOMKill: false } });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
@@ -48,7 +49,7 @@ test("another setting that a kubelet would not start with, and pods that come in
 });
 
 test("how long a pod has been refused, and how often, is known after a restart", async () => {
-  const world = new PodsWorld({ configuration: { ...PLAIN } });
+  const world = new SimulatedPodsNode({ configuration: { ...PLAIN } });
   world.pods = [appPod("big", { cpu: "90" })];
   await world.run(90);
   const before = world.pod("big").record;

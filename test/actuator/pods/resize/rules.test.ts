@@ -19,7 +19,7 @@ const decoded = (fields: Fields): Pod => {
   if (pod === null) throw new Error("no pod");
   return pod;
 };
-interface Told {
+interface Configured {
   readonly cpuManagerPolicy?: string;
   readonly memoryManagerPolicy?: string;
   readonly memorySwap?: Fields;
@@ -29,7 +29,7 @@ const SWAPS = { memorySwap: { swapBehavior: "LimitedSwap" } };
 const why = (
   then: Fields,
   now: Fields,
-  configuration: Told = {},
+  configuration: Configured = {},
   { isCritical = false, restarts = false, cgroup = 2 as 1 | 2 } = {},
 ): string | null => {
   const more = { priority: isCritical ? 2_000_000_000 : 0 };
@@ -81,7 +81,7 @@ describe("what can never be", () => {
   const guaranteed = (cpu: string, memory: string): Fields => ({ requests: { cpu, memory }, limits: { cpu, memory } });
   const burstable = (memory: string, limit = "2Gi"): Fields => ({ requests: { memory }, limits: { memory: limit } });
 
-  test.each<[string, string | null, Fields, Fields, Told, { isCritical?: boolean; restarts?: boolean }]>([
+  test.each<[string, string | null, Fields, Fields, Configured, { isCritical?: boolean; restarts?: boolean }]>([
     ["room", null, guaranteed("2", "1Gi"), guaranteed("1", "1Gi"), {}, {}],
     [
       "both too large",

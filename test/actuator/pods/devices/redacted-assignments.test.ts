@@ -6,7 +6,7 @@ import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../../../api/decide/devices/checkpoint-read.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
-import { type Amounts, PodsWorld, appPod as worldPod } from "../node/pods-world.ts";
+import { type Amounts, SimulatedPodsNode, appPod as worldPod } from "../node/simulated-node.ts";
 import { decided, entriesIn, entry, GPU, hold, joined, nodeWith } from "./manager-kit.ts";
 
 /** TOKEN=hunter2 */
@@ -50,7 +50,7 @@ test("what plugins answered comes back with what was decided", async () => {
 
 test("no client is asked with what plugins answered, whatever it decides", async () => {
   const asked: string[] = [];
-  const world = new PodsWorld({
+  const world = new SimulatedPodsNode({
     client: (client) => ({
       ...client,
       decide: (kind, snapshot, ask) => {

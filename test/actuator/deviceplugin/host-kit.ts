@@ -11,7 +11,7 @@ import { NodePlugin, type PluginScript } from "./node-plugin.ts";
 /** So that what hangs is seen soon; what is answered takes less, on a loaded machine too. */
 export const QUICK = { dialMs: 400, optionsMs: 2000, preferredMs: 1000, allocateMs: 1000, preStartMs: 1000 };
 
-export interface Ground {
+export interface HostFixture {
   readonly dir: string;
   readonly host: DevicePluginHost;
   readonly faults: PluginFault[];
@@ -21,7 +21,7 @@ export interface Ground {
 }
 
 /** A host in a directory of its own, and plugins beside it. */
-export async function ground(options: Partial<DevicePluginHostOptions> = {}): Promise<Ground> {
+export async function hostFixture(options: Partial<DevicePluginHostOptions> = {}): Promise<HostFixture> {
   const dir = scratchFolder();
   const faults: PluginFault[] = [];
   const open = async (more: Partial<DevicePluginHostOptions> = {}): Promise<DevicePluginHost> => {

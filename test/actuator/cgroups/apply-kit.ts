@@ -4,19 +4,19 @@ import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
 import { planWrites } from "../../../actuator/plan/plan.ts";
 import type { WritePlan } from "../../../actuator/plan/step.ts";
 import type { CgroupsDecision } from "../../../api/model/cgroups.ts";
-import { BOOT, ROOT, type simulated } from "./grounds.ts";
+import { BOOT, ROOT, type simulated } from "./hierarchy-kit.ts";
 import type { SimKernel } from "./sim-kernel.ts";
 
-export type World = ReturnType<typeof simulated>;
+export type SimulatedHierarchy = ReturnType<typeof simulated>;
 
-export function plan({ hierarchy }: World, decision: CgroupsDecision): WritePlan {
+export function plan({ hierarchy }: SimulatedHierarchy, decision: CgroupsDecision): WritePlan {
   const options = { removeOrphans: true, containers: "create" } as const;
   const planned = planWrites(decision, observeCgroups(hierarchy, BOOT), options);
   if (!planned.ok) throw new Error(planned.error.message);
   return planned.value;
 }
 
-export const run = (world: World, journal: Journal, steps: WritePlan): Promise<ApplyReport> =>
+export const run = (world: SimulatedHierarchy, journal: Journal, steps: WritePlan): Promise<ApplyReport> =>
   applyPlan({ plan: steps, ...world, journal, decisionId: "d", bootId: BOOT.bootId, dryRun: false });
 
 /** The files that do not hold what the kernel makes of the wanted text, as writing it once more shows. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/device-manager-parts.ts";
+import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/preferred-allocation-requests.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith } from "./manager-kit.ts";
@@ -80,17 +80,17 @@ describe("plugins that choose", () => {
   test("are asked the same only once at a time, and whoever waits is told when all have answered", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
-    let told = 0;
-    const asked = new PreferredAllocationRequests(node.manager.host, () => told++);
+    let count = 0;
+    const asked = new PreferredAllocationRequests(node.manager.host, () => count++);
     const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });
     expect(asked.ask("p", [question(1), question(1), question(2)])).toBe(true);
     await until(
-      () => told,
+      () => count,
       (n) => n === 1,
     );
     expect(asked.ask("p", [question(1), question(2)])).toBe(false);
     expect(questions(gpu)).toBe(2);
-    expect(told).toBe(1);
+    expect(count).toBe(1);
   });
 
   test("are asked at most three rounds while a pod is tried", async () => {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { appPod, PodsWorld } from "./pods-world.ts";
+import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const MOST = 12;
 
 test("a turn looks at the machine once for all pods that wait, beside its pass over the cgroups", async () => {
   let looks = 0;
-  const world = new PodsWorld({
+  const world = new SimulatedPodsNode({
     machine: (facts) => {
       looks++;
       return facts;

@@ -10,7 +10,7 @@ export const START = Date.parse("2026-01-01T00:00:00Z");
 export const MINUTE = 60_000;
 
 /** A simulated node of 1000 bytes of disk without the eviction manager's thresholds, whose clock stands at START. */
-export function gcWorld(given: ConstructorParameters<typeof GcNode>[3] = {}) {
+export function gcFixture(given: ConstructorParameters<typeof GcNode>[3] = {}) {
   const dir = scratchFolder(RAM_DISK);
   const clock = new SimClock(START);
   const api = new SimApi(clock);
@@ -65,7 +65,7 @@ export function put(node: GcNode, ...things: readonly (FakeImage | FakeContainer
 }
 
 /** Nine images of 100 bytes, seen long enough ago to be collected: 90 % used, and 100 bytes are wanted down to 80 %. */
-export async function fullOfImages({ node, clock }: ReturnType<typeof gcWorld>): Promise<void> {
+export async function fullOfImages({ node, clock }: ReturnType<typeof gcFixture>): Promise<void> {
   put(node, ...Array.from({ length: 9 }, (_, i) => fakeImage(`sha256:${i}`)));
   await node.turn(["image-gc"]);
   await clock.advanceTo(START + 5 * MINUTE);

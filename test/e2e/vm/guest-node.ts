@@ -24,7 +24,7 @@ export class GuestNode extends GuestStatus {
   readonly hierarchy: Hierarchy;
   readonly containerd: Containerd;
   /** The daemon's problems and events, the newest last. */
-  readonly told: string[] = [];
+  readonly messages: string[] = [];
   readonly passes: PassReport[] = [];
   #daemon: Actuator | null = null;
   #settings: Readonly<Record<string, unknown>> = {};
@@ -72,9 +72,9 @@ export class GuestNode extends GuestStatus {
     const started = await startActuator({
       config: configOf(this.#settings),
       onPass: (report) => this.passes.push(report),
-      onProblem: ({ from, message }) => this.told.push(`${from}: ${message}`),
+      onProblem: ({ from, message }) => this.messages.push(`${from}: ${message}`),
       onRecovery: () => {},
-      onEvent: ({ pod, reason, message }) => this.told.push(`${pod.name} ${reason}: ${message}`),
+      onEvent: ({ pod, reason, message }) => this.messages.push(`${pod.name} ${reason}: ${message}`),
     });
     if (!started.ok) throw new Error(started.error);
     this.#daemon = started.value;

@@ -153,10 +153,10 @@ describe("a checkpoint that is lost", () => {
     const words = `the checkpoint had devices c, d of ${GPU} as those of container app of pod default/run, which runs with a, b: what runs counts`;
     expect(node.problems.join("\n")).toContain(words);
     expect(historyOf(node).filter(({ reason }) => reason === "BookedAgain")).toHaveLength(1);
-    const told = node.problems.length;
+    const count = node.problems.length;
     node.manager.recover(living);
     expect(entriesIn(node)).toEqual(after);
-    expect(node.problems).toHaveLength(told);
+    expect(node.problems).toHaveLength(count);
     const late = limited("late", TWO);
     expect(decided(node, late, [run, twin]).refusal).not.toBeNull();
   });

@@ -9,7 +9,7 @@ import { scratchFolder } from "../../kit/scratch.ts";
 
 const PATIENT = { timeout: 15_000 };
 
-async function lasting(more: Partial<RebindingListener> = {}) {
+async function rebinding(more: Partial<RebindingListener> = {}) {
   const directory = scratchFolder();
   const path = join(directory, "kubelet.sock");
   const faults: string[] = [];
@@ -42,7 +42,7 @@ async function otherAt(path: string): Promise<Server> {
 
 describe("a socket that is taken away while it is served", () => {
   test("is bound again, and told of; so is the next time", async () => {
-    const { path, faults, identity } = await lasting();
+    const { path, faults, identity } = await rebinding();
     for (const times of [1, 2]) {
       rmSync(path);
       await expect.poll(() => faults.length, PATIENT).toBe(times);
@@ -52,7 +52,7 @@ describe("a socket that is taken away while it is served", () => {
     expect(socketIdentity(path)).not.toBe(identity);
   });
   test("together with its directory, likewise", async () => {
-    const { directory, path, faults } = await lasting({ checkMs: 600_000 });
+    const { directory, path, faults } = await rebinding({ checkMs: 600_000 });
     for (const times of [1, 2]) {
       rmSync(directory, { recursive: true });
       await expect.poll(() => faults.length, PATIENT).toBe(times);
@@ -60,7 +60,7 @@ describe("a socket that is taken away while it is served", () => {
     }
   });
   test("and brought back is left as it is", async () => {
-    const { path, faults, identity } = await lasting({ firstDelayMs: 3_000 });
+    const { path, faults, identity } = await rebinding({ firstDelayMs: 3_000 });
     renameSync(path, `${path}.away`);
     await sleep(100);
     renameSync(`${path}.away`, path);
@@ -71,7 +71,7 @@ describe("a socket that is taken away while it is served", () => {
     expect(await heard(path)).toBe("here");
   });
   test("by somebody who serves there now is left to them, told once, and had again when they are gone", async () => {
-    const { path, faults } = await lasting();
+    const { path, faults } = await rebinding();
     rmSync(path);
     const other = await otherAt(path);
     await expect.poll(() => faults.length, PATIENT).toBe(1);
@@ -86,7 +86,7 @@ describe("a socket that is taken away while it is served", () => {
     expect(await heard(path)).toBe("here");
   });
   test("for something that is no socket is not had by force", async () => {
-    const { path, faults } = await lasting();
+    const { path, faults } = await rebinding();
     rmSync(path);
     writeFileSync(path, "");
     await expect.poll(() => faults.length, PATIENT).toBe(1);
@@ -94,7 +94,7 @@ describe("a socket that is taken away while it is served", () => {
   });
   test("again and again is bound less and less often", async () => {
     const times = [performance.now()];
-    const { path } = await lasting({ firstDelayMs: 100, onFault: () => times.push(performance.now()) });
+    const { path } = await rebinding({ firstDelayMs: 100, onFault: () => times.push(performance.now()) });
     for (const until = performance.now() + 15_000; times.length < 4 && performance.now() < until; await sleep(5))
       rmSync(path, { force: true });
     const gaps = times.slice(1).map((time, i) => time - (times[i] as number));
@@ -103,7 +103,7 @@ describe("a socket that is taken away while it is served", () => {
     for (const [i, gap] of gaps.entries()) expect(gap).toBeGreaterThan(100 * 2 ** i - 2);
   });
   test("is not bound once it is closed", async () => {
-    const { path, close, faults } = await lasting({ firstDelayMs: 1_000 });
+    const { path, close, faults } = await rebinding({ firstDelayMs: 1_000 });
     rmSync(path);
     await sleep(150);
     await close();
@@ -114,7 +114,7 @@ describe("a socket that is taken away while it is served", () => {
 });
 
 test("where nothing can be watched the slow look finds out", async () => {
-  const { path, faults, directory } = await lasting({ checkMs: 200 });
+  const { path, faults, directory } = await rebinding({ checkMs: 200 });
   // watched is the directory that was there
   renameSync(directory, `${directory}.away`);
   onTestFinished(() => rmSync(`${directory}.away`, { recursive: true, force: true }));

@@ -65,7 +65,7 @@ export const BAD = {
   output: "HTTP probe failed with statuscode: 500",
 } as const satisfies ProbeOutcome;
 
-export interface World {
+export interface ManagerFixture {
   readonly clock: StillClock;
   readonly manager: ProbeManager;
   /** Attempts that began, in their order. */
@@ -80,15 +80,15 @@ export interface World {
   readonly counted: { readonly ended: [ProbeType, AttemptResult][]; waited: number; readonly late: number[] };
 }
 /** A manager whose attempts are scripted; `spread` is off unless said. */
-export function world(
+export function managerFixture(
   more: Partial<ManagerSettings> = {},
   random = () => 0,
   guardMemory?: NonNullable<ManagerDeps["guardMemory"]>,
-): World {
+): ManagerFixture {
   const clock = new StillClock();
-  const counted: World["counted"] = { ended: [], waited: 0, late: [] };
+  const counted: ManagerFixture["counted"] = { ended: [], waited: 0, late: [] };
   const lists = { asked: [] as Asked[], results: [] as ProbeChange[], events: [] as ProbeWarning[] };
-  const told = { guarded: [] as Guarded[], history: [] as ProbeHistoryEntry[] };
+  const reported = { guarded: [] as Guarded[], history: [] as ProbeHistoryEntry[] };
   const attempt: Attempt = (asked) => {
     const { promise, resolve } = Promise.withResolvers<ProbeOutcome>();
     lists.asked.push({ ...asked, atMs: clock.sinceStart, end: resolve });
@@ -107,10 +107,10 @@ export function world(
       ...{ attempt, clock, random, counters },
       runtime: { exec: () => Promise.reject(new Error("nothing is run here")) },
       ...(guardMemory === undefined ? {} : { guardMemory }),
-      history: { add: (entry) => void told.history.push(entry), flush: () => {} },
+      history: { add: (entry) => void reported.history.push(entry), flush: () => {} },
       onResult: (change) => void lists.results.push(change),
       onEvent: (warning) => void lists.events.push(warning),
-      onGuard: (guarded) => void told.guarded.push(guarded),
+      onGuard: (guarded) => void reported.guarded.push(guarded),
     },
     // the daemon is older than any period, unless said
     {
@@ -123,9 +123,9 @@ export function world(
       ...more,
     },
   );
-  const made: World = { clock, manager, ...lists, ...told, counted, answer: () => OK };
+  const made: ManagerFixture = { clock, manager, ...lists, ...reported, counted, answer: () => OK };
   return made;
 }
 /** `liveness Success Failure`: what was told of one type. */
-export const told = ({ results }: World, type: ProbeType): readonly string[] =>
+export const resultsOf = ({ results }: ManagerFixture, type: ProbeType): readonly string[] =>
   results.filter((change) => change.type === type).map(({ result }) => result);

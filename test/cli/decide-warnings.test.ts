@@ -122,14 +122,14 @@ describe.concurrent("decide says what it did not take from the files", () => {
       left("spec\\.prioritty", "priority"),
     ];
     const asked = ["decide", "admission", "--node", realNode("node.json")];
-    const told = async (...args: readonly string[]) => (await run(args)).stderr.split("\n").slice(0, -1);
-    const one = await told(...asked, "--pods", realNode("pods.json"), ...PARTS, "--pod", pod);
+    const reportOf = async (...args: readonly string[]) => (await run(args)).stderr.split("\n").slice(0, -1);
+    const one = await reportOf(...asked, "--pods", realNode("pods.json"), ...PARTS, "--pod", pod);
     expect(one).toEqual(lines.map((line) => line(pod)));
     const cgroups = ["decide", "cgroups", "--node", realNode("node.json"), "--cgroup-version", "2", "--pods"];
-    expect(await told(...cgroups, pod)).toEqual(lines.map((line) => line(pod)));
+    expect(await reportOf(...cgroups, pod)).toEqual(lines.map((line) => line(pod)));
     // an API server of another version stored it
     const stored = file("stored.json", { ...typo, metadata: { name: "typo", uid: "u" } });
-    expect(await told(...cgroups, stored)).toEqual([]);
+    expect(await reportOf(...cgroups, stored)).toEqual([]);
   });
   test("fields of such a pod that v1.Pod of the node's own version does not have", async () => {
     const { spec } = podManifest("newer");

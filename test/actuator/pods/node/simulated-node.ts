@@ -38,7 +38,7 @@ import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
 import { PodTime } from "../../../sim/pod-time.ts";
 import { PodsRuntime } from "../../../sim/pods-runtime.ts";
-import { BOOT, ROOT, simulated } from "../../cgroups/grounds.ts";
+import { BOOT, ROOT, simulated } from "../../cgroups/hierarchy-kit.ts";
 import { FakeMounter } from "../fake-mounter.ts";
 import { scratch } from "../scratch.ts";
 import { SIM_SETTINGS } from "./settings.ts";
@@ -58,7 +58,7 @@ const HOST = {
 /** Seven CPUs for pods. */
 const CONFIGURATION = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
 
-export interface WorldOptions {
+export interface SimulatedPodsNodeOptions {
   readonly version?: 1 | 2;
   readonly configuration?: object;
   /** Usage that a node that evicts measures. */
@@ -80,7 +80,7 @@ export interface WorldOptions {
 }
 
 /** The manager of pods over a runtime, a kernel and a time that are made up; the decisions are the real ones. */
-export class PodsWorld {
+export class SimulatedPodsNode {
   readonly time = new PodTime(new SimClock(1_800_000_000_000));
   readonly kernel;
   readonly runtime: PodsRuntime;
@@ -96,13 +96,13 @@ export class PodsWorld {
   last: SyncView | null = null;
   /** The last pass over the cgroups. */
   pass: PassReport | null = null;
-  readonly #options: WorldOptions;
+  readonly #options: SimulatedPodsNodeOptions;
   readonly #hierarchy;
   /** Holds `pods`, `logs` and `state`. */
   readonly dir = scratch(RAM_DISK);
   #woken = false;
 
-  constructor(options: WorldOptions = {}) {
+  constructor(options: SimulatedPodsNodeOptions = {}) {
     this.#options = options;
     ({ kernel: this.kernel, hierarchy: this.#hierarchy } = simulated(options.version ?? 1));
     this.runtime = new PodsRuntime(this.time, this.kernel, ROOT);
@@ -162,7 +162,7 @@ export class PodsWorld {
     return this.manager.set.statusOf(this.pod(uid), this.time.nowMs());
   }
   /** `reason: message` of what was told since the last time. */
-  told(reasons = /^Resize|^Evicted/): readonly string[] {
+  reportOf(reasons = /^Resize|^Evicted/): readonly string[] {
     return this.events
       .splice(0)
       .filter(({ reason }) => reasons.test(reason))

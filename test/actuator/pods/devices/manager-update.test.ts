@@ -24,7 +24,7 @@ const ONE = { app: { [GPU]: 1 } };
 const messages = ({ manager }: Awaited<ReturnType<typeof nodeWith>>) =>
   manager.problems().map(({ message }) => message);
 
-describe("look", () => {
+describe("update", () => {
   test("keeps the resources that are known, written where there are others only", async () => {
     const node = await nodeWith({ graceMs: 300 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
@@ -144,11 +144,11 @@ describe("look", () => {
     look();
     await until(state, (s) => s?.state === "removed");
     look();
-    const told = historyOf(node).map(({ at: _at, flips, ...rest }) => ({
+    const reported = historyOf(node).map(({ at: _at, flips, ...rest }) => ({
       ...rest,
       ...(flips && { ids: flips.length }),
     }));
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { kind: "registered", resource: GPU, endpoint: gpu.socketPath, count: 30 },
       {
         kind: "allocated",

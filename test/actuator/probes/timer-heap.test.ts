@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { ProbeSlots } from "../../../actuator/probes/engine/engine.ts";
-import { TimerHeap, type Wake } from "../../../actuator/probes/engine/probe-time.ts";
+import { TimerHeap, type TimerItem } from "../../../actuator/probes/engine/probe-time.ts";
 import { draws } from "../cgroups/draws.ts";
-import { StillClock } from "./manager-world.ts";
+import { StillClock } from "./manager-kit.ts";
 
-interface Item extends Wake {
+interface Item extends TimerItem {
   readonly name: number;
 }
 const item = (name: number): Item => ({ name, dueMs: 0, at: -1 });

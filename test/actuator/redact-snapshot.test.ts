@@ -78,7 +78,7 @@ test.each([200, 500])("an API that answers %d is posted no value of a pod that n
 });
 
 test("what is told is stored, and so named, as the whole would be, and decides the same", () => {
-  const [told, toldOf] = [
+  const [reported, redactedAsk] = [
     JSON.parse(JSON.stringify(redactSnapshot(whole))),
     JSON.parse(JSON.stringify(redactAsk(ask))),
   ];
@@ -86,15 +86,17 @@ test("what is told is stored, and so named, as the whole would be, and decides t
     const decoded = decodeSnapshot(value);
     return decoded.ok ? JSON.stringify(decoded.value) : decoded.error;
   };
-  expect(stored(told)).toBe(stored(whole));
+  expect(stored(reported)).toBe(stored(whole));
   const asked = (value: unknown) => JSON.stringify(decodeAsk("admission", value));
-  expect(asked(toldOf)).toBe(asked(ask));
-  expect(decideLocally("admission", told, { ask: toldOf })).toEqual(decideLocally("admission", whole, { ask }));
+  expect(asked(redactedAsk)).toBe(asked(ask));
+  expect(decideLocally("admission", reported, { ask: redactedAsk })).toEqual(
+    decideLocally("admission", whole, { ask }),
+  );
 });
 
 test("a pod that decisions refuse keeps its fault, and no more of it is told", () => {
   const faulty = secretivePod("bad", { limits: { memory: "1Qi" } });
-  const told = JSON.parse(JSON.stringify(redactSnapshot({ pods: [faulty] })));
-  expect(JSON.stringify(told)).not.toContain(SECRET);
-  expect(decodeSnapshot(told)).toEqual(decodeSnapshot({ pods: [faulty] }));
+  const reported = JSON.parse(JSON.stringify(redactSnapshot({ pods: [faulty] })));
+  expect(JSON.stringify(reported)).not.toContain(SECRET);
+  expect(decodeSnapshot(reported)).toEqual(decodeSnapshot({ pods: [faulty] }));
 });

@@ -29,7 +29,7 @@ type Made = Partial<Omit<ContainerConfig, "metadata" | "command">> & {
 };
 
 /** A containerd with an image that can run, a PodRuntime over it, and a cgroup of the test's own for each pod. */
-export class PodRuntimeGround {
+export class PodRuntimeFixture {
   readonly containerd: Containerd;
   readonly runtime: PodRuntime;
   readonly hierarchy: Hierarchy;
@@ -40,11 +40,11 @@ export class PodRuntimeGround {
     this.hierarchy = hierarchy;
   }
 
-  static async start(hierarchy: Hierarchy): Promise<PodRuntimeGround> {
+  static async start(hierarchy: Hierarchy): Promise<PodRuntimeFixture> {
     const containerd = await startContainerd({ images: [{ name: APP, sizeBytes: 4096, base: "busybox" }] });
     const runtime = openPodRuntime({ endpoint: containerd.endpoint, timeoutMs: CALL_MS });
     if (!runtime.ok) throw new Error(runtime.error);
-    return new PodRuntimeGround(containerd, runtime.value, hierarchy);
+    return new PodRuntimeFixture(containerd, runtime.value, hierarchy);
   }
 
   async stop(): Promise<void> {
@@ -92,16 +92,16 @@ export class PodRuntimeGround {
   }
 
   /** A container as the list of pods has it; undefined: it does not have it. */
-  async told(id: string): Promise<RuntimeContainer | undefined> {
+  async reportOf(id: string): Promise<RuntimeContainer | undefined> {
     const pods = await must(this.runtime.pods());
     return [...pods.values()].flatMap(({ containers }) => containers).find((container) => container.id === id);
   }
 
   async ended(id: string): Promise<RuntimeContainer> {
     for (const deadline = Date.now() + STATE_MS; ; await sleep(20)) {
-      const told = await this.told(id);
-      if (told?.state === "exited") return told;
-      if (Date.now() > deadline) throw new Error(`container ${id} is still ${told?.state}`);
+      const reported = await this.reportOf(id);
+      if (reported?.state === "exited") return reported;
+      if (Date.now() > deadline) throw new Error(`container ${id} is still ${reported?.state}`);
     }
   }
 

@@ -1,7 +1,7 @@
 import { isBeforeStep, type PassTime } from "../model/pass-time.ts";
 
 /** The remembered facts, and by how many ms their times were moved onto the clock as it is now. */
-interface OnThisClock<F> {
+interface ClockShiftedFacts<F> {
   readonly facts: F | undefined;
   readonly shiftedMs: number;
 }
@@ -12,11 +12,11 @@ export type Move<F> = (facts: F, moved: (ms: number) => number) => F;
  * Returns what was remembered before the node's clock was set, with all its times as that clock would have shown them. Facts of
  * this same pass, or of one after the clock was set, are left as they are.
  */
-export function onThisClock<F extends { readonly atMs: number }>(
+export function shiftToClock<F extends { readonly atMs: number }>(
   facts: F | undefined,
   time: PassTime,
   move: Move<F>,
-): OnThisClock<F> {
+): ClockShiftedFacts<F> {
   if (facts === undefined || !isBeforeStep(facts.atMs, time)) return { facts, shiftedMs: 0 };
   const { atMs, steppedMs } = time;
   // no time is before 1970, and no remembered time is after now

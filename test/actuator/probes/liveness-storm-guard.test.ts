@@ -7,7 +7,7 @@ import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
 import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
 import { scratch } from "../pods/scratch.ts";
-import { BAD, OK, told, type World, world } from "./manager-world.ts";
+import { BAD, type ManagerFixture, managerFixture, OK, resultsOf } from "./manager-kit.ts";
 
 const GUARD: GuardSettings = { windowSeconds: 5, least: { groups: 3 }, holdSeconds: 20 };
 const pods = (count: number, owner: string | null = null) =>
@@ -18,12 +18,12 @@ const pods = (count: number, owner: string | null = null) =>
       owner,
     }),
   );
-const newest = ({ guarded }: World) => guarded.at(-1)?.decision;
-const killed = ({ results }: World) =>
+const newest = ({ guarded }: ManagerFixture) => guarded.at(-1)?.decision;
+const killed = ({ results }: ManagerFixture) =>
   results.filter(({ result }) => result === "Failure").map(({ containerId }) => containerId);
 
 test("without a guard all of them are killed", async () => {
-  const w = world();
+  const w = managerFixture();
   w.answer = () => BAD;
   w.manager.sync(pods(5));
   await w.clock.advance(1_500);
@@ -32,7 +32,7 @@ test("without a guard all of them are killed", async () => {
 });
 
 test("kills of a storm are held, told and kept, and those that answer again live on", async () => {
-  const w = world({ guard: GUARD });
+  const w = managerFixture({ guard: GUARD });
   w.manager.sync(pods(5));
   await w.clock.advance(900);
   w.answer = () => BAD;
@@ -64,7 +64,7 @@ test("kills of a storm are held, told and kept, and those that answer again live
 });
 
 test("what fails on is killed when it was held long enough, once, and is asked no more", async () => {
-  const w = world({ guard: GUARD });
+  const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   w.manager.sync(pods(3));
   await w.clock.advance(20_500);
@@ -82,12 +82,12 @@ test("what fails on is killed when it was held long enough, once, and is asked n
 });
 
 test("pods of one owner and single failures are killed as the kubelet kills them", async () => {
-  const related = world({ guard: GUARD });
+  const related = managerFixture({ guard: GUARD });
   related.answer = () => BAD;
   related.manager.sync(pods(5, "ReplicaSet/rs-1"));
   await related.clock.advance(1_500);
   expect(killed(related)).toHaveLength(5);
-  const single = world({ guard: GUARD });
+  const single = managerFixture({ guard: GUARD });
   single.answer = ({ target }) => (target.containerId === "id-2" ? BAD : OK);
   single.manager.sync(pods(5));
   await single.clock.advance(1_500);
@@ -95,7 +95,7 @@ test("pods of one owner and single failures are killed as the kubelet kills them
 });
 
 test("a kill goes ahead although the container is being asked again, and what that ends with is not heard", async () => {
-  const w = world({ guard: GUARD });
+  const w = managerFixture({ guard: GUARD });
   w.answer = () => null;
   w.manager.sync(pods(1));
   for (const ms of [0, 990, 1_000]) {
@@ -115,12 +115,12 @@ test("a kill goes ahead although the container is being asked again, and what th
   expect(w.asked.at(-1)?.target.containerId).toBe("id-new");
   late?.end(BAD);
   await w.clock.advance(0);
-  expect(told(w, "liveness")).toEqual(["Success", "Failure", "Success"]);
+  expect(resultsOf(w, "liveness")).toEqual(["Success", "Failure", "Success"]);
   expect(w.manager.facts()).toMatchObject([{ attempts: 2, activity: "probing" }]);
 });
 
 test("a killed container whose next exec waits for its turn is not asked any more", async () => {
-  const w = world({ guard: GUARD, execLimit: 1 });
+  const w = managerFixture({ guard: GUARD, execLimit: 1 });
   w.answer = () => null;
   const liveness = probe({ handler: EXEC, failureThreshold: 1 });
   const slow = probedContainer(
@@ -138,7 +138,7 @@ test("a killed container whose next exec waits for its turn is not asked any mor
 });
 
 test("a kill that was held long goes ahead at the next failure, whatever the threshold", async () => {
-  const w = world({ guard: GUARD });
+  const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const patient = probe({ failureThreshold: 3 });
   w.manager.sync(
@@ -151,7 +151,7 @@ test("a kill that was held long goes ahead at the next failure, whatever the thr
 });
 
 test("failed startups are killed, however many", async () => {
-  const w = world({ guard: GUARD });
+  const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const startup = probe({ failureThreshold: 1 });
   w.manager.sync(pods(5).map((one) => ({ ...one, containers: [probedContainer({ startup }, { id: one.uid })] })));
@@ -160,7 +160,7 @@ test("failed startups are killed, however many", async () => {
 });
 
 test("a held container whose pod is gone is let go, and only liveness is held", async () => {
-  const w = world({ guard: GUARD });
+  const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const some = pods(3).map((one) => ({
     ...one,
@@ -175,15 +175,15 @@ test("a held container whose pod is gone is let go, and only liveness is held", 
   }));
   w.manager.sync(some);
   await w.clock.advance(1_500);
-  expect(told(w, "readiness")).toEqual(["Failure", "Failure", "Failure"]);
-  expect(told(w, "liveness")).toEqual(["Success", "Success", "Success"]);
+  expect(resultsOf(w, "readiness")).toEqual(["Failure", "Failure", "Failure"]);
+  expect(resultsOf(w, "liveness")).toEqual(["Success", "Success", "Success"]);
   w.manager.sync(some.slice(1));
   await w.clock.advance(1_100);
   expect(newest(w)).toMatchObject({ released: [{ container: "ns/p-0/c", why: "gone" }], holding: 2 });
 });
 
 test("asked again from what was written down it is the same decision, with the reason of each kill", async () => {
-  const w = world({ guard: GUARD });
+  const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   w.manager.sync(pods(3));
   await w.clock.advance(22_500);
@@ -207,7 +207,7 @@ const spreadOut = (failureThreshold: number) =>
 const HOLDS = { guard: { ...GUARD, windowSeconds: 30 }, spread: true };
 
 test("who has begun to fail counts, so that the first of a storm that is spread out is held as well", async () => {
-  const w = world(HOLDS);
+  const w = managerFixture(HOLDS);
   w.manager.sync(spreadOut(2));
   await w.clock.advance(9_000);
   w.answer = () => BAD;
@@ -217,7 +217,7 @@ test("who has begun to fail counts, so that the first of a storm that is spread 
 });
 
 test("who fails once and answers again counts no more, and neither does what cannot be asked", async () => {
-  const w = world(HOLDS);
+  const w = managerFixture(HOLDS);
   const bad = new Set(["u-0", "u-1", "u-2"]);
   w.manager.sync(spreadOut(2));
   await w.clock.advance(9_000);
@@ -231,7 +231,7 @@ test("who fails once and answers again counts no more, and neither does what can
 });
 
 test("whom one failure kills is killed before it is seen that they are many, and that is said", async () => {
-  const w = world(HOLDS);
+  const w = managerFixture(HOLDS);
   w.manager.sync(spreadOut(1));
   await w.clock.advance(9_000);
   w.answer = () => BAD;
@@ -248,7 +248,7 @@ test("a daemon that starts again holds on what was held, and lets go what answer
   const faults: string[] = [];
   const memory = () =>
     new GuardMemory({ stateDir, nowMs: () => clockOf.nowMs(), onFault: (message) => faults.push(message) });
-  const before = world(HOLDS, undefined, memory());
+  const before = managerFixture(HOLDS, undefined, memory());
   clockOf.nowMs = () => before.clock.wallMs;
   before.answer = () => BAD;
   before.manager.sync(spreadOut(2));
@@ -258,7 +258,7 @@ test("a daemon that starts again holds on what was held, and lets go what answer
   expect(statSync(join(stateDir, "probe-guard.json")).mode & 0o777).toBe(0o600);
 
   // three of them answer, one is gone, and the last fails on: alone it would be killed
-  const after = world(HOLDS, undefined, memory());
+  const after = managerFixture(HOLDS, undefined, memory());
   clockOf.nowMs = () => after.clock.wallMs;
   after.clock.wallMs = before.clock.wallMs;
   after.answer = ({ target }) => (target.containerId === "u-0" ? BAD : null);
@@ -296,7 +296,7 @@ test("without what was kept the same container would be killed, and what is too 
   const others = ["1", "2"].map((n) => ({ ...entry, containerId: `u-${n}`, group: `u-${n}` }));
   const keptFor = async (heldForMs: number) => {
     const known = [entry, ...others].map((one) => ({ ...one, heldForMs }));
-    const w = world(HOLDS, undefined, { read: () => known, persist() {} });
+    const w = managerFixture(HOLDS, undefined, { read: () => known, persist() {} });
     w.answer = ({ target }) => (target.containerId === "u-0" ? BAD : null);
     w.manager.sync(spreadOut(2));
     await w.clock.advance(8_000);
