@@ -53,6 +53,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["actuator/probes/engine/"],
   ["actuator/daemon/"],
   ["actuator/pods/networking/", "actuator/pods/pod-clock.ts"],
+  ["actuator/pods/change-notifier.ts"],
   ["actuator/pods/devices/", "actuator/pods/records/", "actuator/pods/volumes/"],
   ["actuator/pods/cgroups/", "actuator/pods/logs/", "actuator/pods/pod-lifecycle.ts"],
   ["actuator/pods/admission/", "actuator/pods/status/"],

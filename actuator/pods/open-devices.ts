@@ -24,7 +24,7 @@ import { configurationOf } from "../pass/snapshot.ts";
 import type { Counters } from "../status/counters.ts";
 import { deviceRows } from "../status/device-rows.ts";
 import type { DeviceRow } from "../status/node-status.ts";
-import { ChangeNotifier } from "./devices/change-notifier.ts";
+import { ChangeNotifier } from "./change-notifier.ts";
 import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/device-manager.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
 import { joinHealth, PluginFaults } from "./devices/plugin-faults.ts";

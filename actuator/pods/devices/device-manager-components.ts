@@ -3,18 +3,17 @@ import type { Problem } from "../../core/interfaces.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
+import { ChangeNotifier } from "../change-notifier.ts";
 import type { PodClock } from "../pod-clock.ts";
-import { ChangeNotifier } from "./change-notifier.ts";
 import { CheckpointMaintenance } from "./checkpoint-maintenance.ts";
-import { DeviceAllocator, PluginCalls } from "./device-allocator.ts";
+import { DeviceAllocator, PluginCalls, PreferredAllocationRequests } from "./device-allocator.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 import { DeviceEventRecorder } from "./device-event-recorder.ts";
 import type { DeviceHistory } from "./history.ts";
 import type { ManagerFiles } from "./manager-files.ts";
-import { MissingAllocations } from "./missing-allocations.ts";
 import { conflictText, PluginFaults } from "./plugin-faults.ts";
 import { PluginSnapshot } from "./plugin-snapshot.ts";
-import { PreferredAllocationRequests } from "./preferred-allocation-requests.ts";
+import { MissingAllocations } from "./recorded-devices.ts";
 
 /** The maximum number of reported conflicts that are remembered. */
 const MAX_REPORTED = 1024;

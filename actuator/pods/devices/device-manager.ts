@@ -28,7 +28,6 @@ import {
 } from "./device-manager-components.ts";
 import { deviceRequirements, requiredResources } from "./device-requirements.ts";
 import { DeviceHistory } from "./history.ts";
-import type { MissingAllocations } from "./missing-allocations.ts";
 import { assignmentProblems, pluginHealth } from "./plugin-faults.ts";
 import { healthyOf, type PluginSnapshot } from "./plugin-snapshot.ts";
 import {
@@ -36,13 +35,15 @@ import {
   type DeviceFault,
   type DeviceSnapshot,
   goText,
+  type LivingPod,
   type NodeDevices,
   nothingAllocated,
   notRegistered,
   notStarted,
+  type VanishedDevices,
   waitingForPlugins,
 } from "./port.ts";
-import { type LivingPod, type VanishedDevices, vanishedDevices } from "./recorded-devices.ts";
+import { type MissingAllocations, vanishedDevices } from "./recorded-devices.ts";
 
 /** The node's devices: what plugins offer, which pods hold it, and what containers get for it. */
 export class DeviceManager implements NodeDevices, ContainerDevices {

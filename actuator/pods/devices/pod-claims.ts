@@ -7,8 +7,8 @@ import type { ClaimManager, ClaimWait } from "../../dra/claim-manager.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerHealth } from "../../lifecycle/status/status.ts";
+import type { ChangeNotifier } from "../change-notifier.ts";
 import type { PodClock } from "../pod-clock.ts";
-import type { ChangeNotifier } from "./change-notifier.ts";
 
 /** Reasons of containers whose pod's claims are being prepared, or must first be unprepared for another pod or an earlier run. */
 export const PREPARING_CLAIMS = "PreparingResourceClaims";

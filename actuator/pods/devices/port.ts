@@ -2,12 +2,27 @@ import type { PreferredAllocationRequest } from "../../../api/decide/devices/pre
 import type { Device, DevicePlugin } from "../../../api/model/machine.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
+import type { RuntimePod } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import type { PluginFault } from "../../deviceplugin/fault.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
-import type { LivingPod, VanishedDevices } from "./recorded-devices.ts";
+
+export interface VanishedDevices {
+  readonly podUid: string;
+  readonly container: string;
+  /** A sentence, without the pod's name. */
+  readonly message: string;
+}
+
+/** A pod that is on the node. */
+export interface LivingPod {
+  readonly uid: string;
+  readonly pod: RunnablePod;
+  /** Null: the runtime has nothing of the pod. */
+  readonly runtimePod: RuntimePod | null;
+}
 
 /** Reason of a pod or container whose plugin has not registered (again) yet. */
 export const WAITING_FOR_PLUGIN = "WaitingForDevicePlugin";

@@ -1,19 +1,13 @@
 import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { perObject } from "../../../api/model/cache.ts";
 import type { Device } from "../../../api/model/machine.ts";
-import type { RuntimePod } from "../../containerd/cri.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import { entryOf, isSameDevices, keyOf, readDevicesAnnotation } from "./checkpoint-entries.ts";
-import { deviceRequirements } from "./device-requirements.ts";
+import { entryOf, isSameDevices, keyOf, readDevicesAnnotation, withEntriesOf, without } from "./checkpoint-entries.ts";
+import type { DeviceAssignments } from "./device-assignments.ts";
+import { deviceRequirements, requiredResources } from "./device-requirements.ts";
 import { MAX_NAMED } from "./history.ts";
-
-export interface VanishedDevices {
-  readonly podUid: string;
-  readonly container: string;
-  /** A sentence, without the pod's name. */
-  readonly message: string;
-}
+import { DEVICES_NOT_KNOWN, type DeviceFault, type LivingPod, REALLOCATING, type VanishedDevices } from "./port.ts";
 
 /** Devices that containers hold and that their registered plugin no longer lists. */
 export function vanishedDevices(now: DeviceCheckpoint, states: readonly PluginState[]): readonly VanishedDevices[] {
@@ -34,14 +28,7 @@ export function vanishedDevices(now: DeviceCheckpoint, states: readonly PluginSt
 
 const idsIn = perObject((devices: readonly Device[]): ReadonlySet<string> => new Set(devices.map(({ id }) => id)));
 
-/** A pod that is on the node. */
-export interface LivingPod {
-  readonly uid: string;
-  readonly pod: RunnablePod;
-  /** Null: the runtime has nothing of the pod. */
-  readonly runtimePod: RuntimePod | null;
-}
-export interface UnrecordedAllocations {
+interface UnrecordedAllocations {
   /** Allocations listed by running containers that the checkpoint lacks or contradicts. */
   readonly found: readonly PodDevicesEntry[];
   /** The checkpoint's entries that contradict `found`. */
@@ -56,7 +43,7 @@ export interface UnrecordedAllocations {
  * Devices of running containers that the checkpoint does not have as theirs, because it was lost, is outdated, or was
  * changed by somebody. The running containers are right.
  */
-export function unrecordedAllocations(living: readonly LivingPod[], now: DeviceCheckpoint): UnrecordedAllocations {
+function unrecordedAllocations(living: readonly LivingPod[], now: DeviceCheckpoint): UnrecordedAllocations {
   const found: PodDevicesEntry[] = [];
   const wrong: PodDevicesEntry[] = [];
   const unknown = new Map<string, string[]>();
@@ -101,15 +88,98 @@ function takenFrom(now: DeviceCheckpoint, found: readonly PodDevicesEntry[], run
   });
 }
 
-export const notKnown = (resource: string, pods: readonly string[]): string =>
+const notKnown = (resource: string, pods: readonly string[]): string =>
   `devices of ${resource} are not given away while pods run whose devices are not known: ${pods.join(", ")} (once their containers are restarted, or the pods removed, it is known)`;
 
 /** Text for a container whose devices differ from the checkpoint. */
-export function allocationMismatch(pod: string, was: PodDevicesEntry, runs: PodDevicesEntry): string {
+function allocationMismatch(pod: string, was: PodDevicesEntry, runs: PodDevicesEntry): string {
   const { containerName, resourceName } = was;
   return `the checkpoint had devices ${named(was)} of ${resourceName} as those of container ${containerName} of pod ${pod}, which runs with ${named(runs)}: what runs counts. Was the file put back from a copy? Leave it to the daemon`;
 }
 function named(entry: PodDevicesEntry): string {
   const ids = idsOf(entry);
   return `${ids.slice(0, MAX_NAMED).join(", ")}${ids.length > MAX_NAMED ? ", ..." : ""}`;
+}
+
+interface Reallocation {
+  readonly containers: Set<string>;
+  why: string | null;
+}
+
+/** Allocations that are missing in the checkpoint, because it was lost or cannot be read. */
+export class MissingAllocations {
+  readonly #assignments: DeviceAssignments;
+  readonly #onProblem: (message: string) => void;
+  readonly #onRestored: (entries: readonly PodDevicesEntry[]) => void;
+  #unknown: ReadonlyMap<string, readonly string[]> = new Map();
+  readonly #reallocations = new Map<string, Reallocation>();
+
+  /** `onBooked`: called with the entries restored from running containers. */
+  constructor(
+    assignments: DeviceAssignments,
+    onProblem: (message: string) => void,
+    onBooked: (entries: readonly PodDevicesEntry[]) => void,
+  ) {
+    this.#assignments = assignments;
+    this.#onProblem = onProblem;
+    this.#onRestored = onBooked;
+  }
+
+  /** Records again the devices that running containers list. If that cannot be written, nothing is assigned. */
+  recover(living: readonly LivingPod[]): void {
+    const unbooked = unrecordedAllocations(living, this.#assignments.now());
+    const { found } = unbooked;
+    const missing = new Map(unbooked.unknown);
+    if (found.length > 0) {
+      for (const { podUid } of found) this.#assignments.restorePod(podUid);
+      const taken = new Set(unbooked.taken);
+      const kept = this.#assignments.edit((now) => withEntriesOf(without(now, taken), found));
+      const uids = new Set(found.map(({ podUid }) => podUid));
+      const names = new Map(living.map(({ uid, pod }) => [uid, `${pod.namespace}/${pod.name}`]));
+      const pods = [...uids].map((uid) => names.get(uid) ?? uid);
+      if (kept.ok) this.#reportRestored(unbooked, names, pods);
+      else for (const { resourceName } of found) missing.set(resourceName, pods);
+    }
+    this.#unknown = missing;
+    this.#assignments.notGiven = new Set(missing.keys());
+  }
+  #reportRestored(
+    { found, wrong }: UnrecordedAllocations,
+    names: ReadonlyMap<string, string>,
+    pods: readonly string[],
+  ): void {
+    this.#onRestored(found);
+    for (const was of wrong) {
+      const runs = found.find((entry) => keyOf(entry) === keyOf(was));
+      if (runs !== undefined) this.#onProblem(allocationMismatch(names.get(was.podUid) ?? was.podUid, was, runs));
+    }
+    this.#onProblem(`devices are booked again from the containers that run: ${pods.join(", ")}`);
+  }
+  /** Current problems, as sentences. */
+  standing(): readonly string[] {
+    return [...this.#unknown].map(([resource, pods]) => notKnown(resource, pods));
+  }
+  /** Why the pod must wait: containers with unknown devices may hold what it requests; null: it need not wait. */
+  whyPending(pod: RunnablePod): DeviceFault | null {
+    const wanted = new Set(requiredResources(pod));
+    const [first] = [...this.#unknown].filter(([resource]) => wanted.has(resource));
+    return first === undefined ? null : { reason: DEVICES_NOT_KNOWN, message: notKnown(...first) };
+  }
+
+  add({ uid }: RunnablePod, container: string, why: string): DeviceFault {
+    const lacking = this.#reallocations.get(uid) ?? { containers: new Set(), why: null };
+    lacking.containers.add(container);
+    this.#reallocations.set(uid, lacking);
+    const message = `its devices are decided anew: ${lacking.why ?? why}`;
+    return { reason: REALLOCATING, message, keeps: true };
+  }
+  toReallocate(): ReadonlyMap<string, ReadonlySet<string>> {
+    return new Map([...this.#reallocations].map(([uid, { containers }]) => [uid, containers]));
+  }
+  reallocated(podUid: string, why: string | null): void {
+    const lacking = this.#reallocations.get(podUid);
+    if (lacking === undefined) return;
+    if (why === null) this.#reallocations.delete(podUid);
+    else lacking.why = why;
+  }
 }

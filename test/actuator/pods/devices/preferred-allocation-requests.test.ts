@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/preferred-allocation-requests.ts";
+import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/device-allocator.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith } from "./manager-kit.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ChangeNotifier } from "../../../../actuator/pods/devices/change-notifier.ts";
+import { ChangeNotifier } from "../../../../actuator/pods/change-notifier.ts";
 import { systemClock } from "../../../../actuator/pods/pod-clock.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";

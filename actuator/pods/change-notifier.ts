@@ -1,4 +1,4 @@
-import type { PodClock } from "../pod-clock.ts";
+import type { PodClock } from "./pod-clock.ts";
 
 /** The shortest time between two notifications, however many changes there are. */
 const MIN_INTERVAL_MS = 250;
