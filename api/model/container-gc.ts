@@ -14,7 +14,7 @@ export type GcOperation = (typeof GC_OPERATIONS)[number];
 
 /**
  * How a removal ended. `removed`. `failed`: the runtime refused; its words are in `message`. `stopped`: the pass ended
- * there, because the node no longer matched the decision, its state could not be read, or the pass was told to stop.
+ * there, because the node no longer matched the decision, its state could not be read, or the pass was asked to stop.
  */
 export const REMOVAL_ENDS = ["removed", "failed", "stopped"] as const;
 const doneEntry = z.strictObject({

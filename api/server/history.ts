@@ -150,7 +150,7 @@ class Writer {
     else waiting?.reject(new Error(`the history's thread failed: ${delivery.fault}`));
   }
 
-  /** Fails all pending calls. Their writes may or may not be on disk; callers are told that they failed. */
+  /** Fails all pending calls. Their writes may or may not be on disk; callers learn that they failed. */
   lose(reason: string): void {
     this.isClosed = true;
     for (const { resolve } of this.#waiting.values())

@@ -247,7 +247,7 @@ class Pool {
     count?.(...args);
   }
 
-  /** Cancels a task that nobody waits for: if it has started, its thread is told. */
+  /** Cancels a task that nobody waits for: if it has started, its thread is notified. */
   #cancel(number: number): void {
     const at = this.#waiting.findIndex((waiting) => waiting.number === number);
     if (at >= 0) this.#waiting.splice(at, 1)[0]?.refuse(GONE);

@@ -23,7 +23,7 @@ import type { NodeTurns } from "../service/node-turn/node-turns.ts";
 import type { Problem } from "../service/problem.ts";
 import { numberIn, retentionIn, type WorkerEnv } from "./settings.ts";
 
-/** How soon the fleet is told about a new decision, and about repetitions. */
+/** How soon the fleet learns of a new decision, and about repetitions. */
 const NEWS_MS = 60_000;
 const COUNTS_MS = 600_000;
 const SWEEP_MS = 6 * 3600 * 1000;
@@ -122,7 +122,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
       const sweptMs = await this.#sweep(nowMs);
       nextMs = isDone ? sweptMs + SWEEP_MS : nowMs;
     } catch (error) {
-      this.#log.error(errorFields(error), "the fleet was not told, or the history not pruned; tried again in a minute");
+      this.#log.error(errorFields(error), "the fleet was not updated, or the history not pruned; tried again in a minute");
     }
     if (storage.sql.exec(IS_KEPT).toArray().length > 0) return this.#wakeAt(nextMs);
     this.#opened = null;

@@ -35,7 +35,7 @@ export function addLint(program: Command, cli: Cli): void {
     .command("lint")
     .summary("what is wrong with a KubeletConfiguration")
     .description(
-      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words, its flags included; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
+      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words, its flags included; defaults that are lost because a field was set; settings that conflict, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding says how many recorded decisions it touched.",
     )
     .argument("[files...]", "KubeletConfigurations, each looked over by itself; the same as --config of one")
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")

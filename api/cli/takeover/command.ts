@@ -23,7 +23,7 @@ export function addTakeover(program: Command, cli: Cli): void {
     .option("--dry-run", "list only, stop nothing: the default")
     .addOption(new Option("--stop", "stop them, in that order, after each was looked at again").conflicts("dryRun"))
     .option("--without-daemon", "with --stop: also where no daemon is there that starts them afterwards")
-    .option("--kubelet-elsewhere", "with --stop: a kubelet whose runtime cannot be told has another one")
+    .option("--kubelet-elsewhere", "with --stop: a kubelet whose runtime cannot be determined has another one")
     .option("--settings <file>", "the actuator's settings, for the pods, the runtime and the names below; flags win")
     .option("--manifests <dir>", "the pods that are to run here: a directory or a file of static pods")
     .option("--pods-url <url>", "or a URL that answers a v1.PodList")

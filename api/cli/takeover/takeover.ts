@@ -219,7 +219,7 @@ function suspects({ processes, listeners }: KubeletTraces): readonly string[] {
   const unknown = processes.filter(({ uses }) => uses === "unknown");
   return [
     ...unknown.map(
-      ({ pid, name }) => `process ${pid} (${name}) is a kubelet whose runtime cannot be told, ${whatToDo}`,
+      ({ pid, name }) => `process ${pid} (${name}) is a kubelet whose runtime cannot be determined, ${whatToDo}`,
     ),
     ...listeners.map(({ what, holder }) => {
       const who = holder === null ? "a process that cannot be seen" : `process ${holder.pid} (${holder.name})`;

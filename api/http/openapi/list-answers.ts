@@ -112,13 +112,13 @@ const nodeFields = {
   kubeletEvicted: integer.nullable().describe("pods that its kubelet really evicted; null: likewise"),
   drift: integer
     .nullable()
-    .describe("files of cgroups that were not as decided at the newest pass; null: no daemon has told of its files"),
+    .describe("files of cgroups that were not as decided at the newest pass; null: no daemon has reported its files"),
   lastDecisionAt: time.nullable(),
 };
 const countedSince = time.describe("what is of that hour or later is counted");
 export const nodeAnswer = z.strictObject({
   ...nodeFields,
-  labels: z.record(z.string(), z.string()).nullable().describe("of its newest snapshot; null: none told them"),
+  labels: z.record(z.string(), z.string()).nullable().describe("of its newest snapshot; null: none were reported"),
   thresholds: z.array(headroom).describe("the distance to each eviction threshold, in the order of `headroom`"),
   countedSince,
   latest: z.record(kind, decisionHead.nullable()),
@@ -150,14 +150,14 @@ export const removal = z.strictObject({
   id: z.string().describe("the runtime's id; of logs and links the name"),
   runtimeHandler: z.string().describe("of an image that is kept for one; otherwise empty"),
   names: imageNames,
-  bytes: integer.nullable().describe("of an image: what the runtime told"),
+  bytes: integer.nullable().describe("of an image: what the runtime reported"),
   pod: podRef.nullable(),
   container: z.string().nullable(),
   why: z.enum([...IMAGE_REMOVE_WHY, ...CONTAINER_GC_WHY]),
   end: z.enum(REMOVAL_ENDS),
   message: z.string().nullable().describe("the runtime's words"),
   at: time.describe("of the pass: when its snapshot was observed"),
-  decisionId: z.string().describe("the decision that told of it, which may be gone by now"),
+  decisionId: z.string().describe("the decision that contains it, which may be gone by now"),
   againAt: time.nullable().describe("when the image was seen on the node again; null: it was not"),
 });
 export const removalList = z.strictObject({ removals: z.array(removal), nextPageToken: z.string().nullable() });

@@ -95,7 +95,7 @@ const LINT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/lint": {
     tag: "decide",
     summary: "What is wrong with a KubeletConfiguration, or likely to be",
-    description: `What keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With a snapshot the node's sizes, machine and state files are looked at too. \`touched\` tells how many of the node's newest ${MAX_TOUCHED} decisions (of all nodes without one) each finding touched; fewer were tried where that takes long. Nothing is recorded.`,
+    description: `What keeps the kubelet from starting, in its own words; defaults that are lost because a field was set; settings that conflict, or do nothing. With a snapshot the node's sizes, machine and state files are looked at too. \`touched\` says how many of the node's newest ${MAX_TOUCHED} decisions (of all nodes without one) each finding touched; fewer were tried where that takes long. Nothing is recorded.`,
     body: json(ref("LintRequest"), LINT),
     answers: { 200: "LintAnswer" },
     problems: [...BODY, "unknown_node", "unknown_snapshot"],

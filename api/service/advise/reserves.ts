@@ -366,7 +366,7 @@ function onConfiguration({ config, hasCapacity }: Basis): readonly AdviceNote[] 
   }
   if (!hasCapacity)
     notes.push(
-      note("no-capacity", "what the node has is not known, so nothing is told of allocatable", "give the node"),
+      note("no-capacity", "what the node has is not known, so nothing is said about allocatable", "give the node"),
     );
   return notes;
 }
