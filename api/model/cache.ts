@@ -75,17 +75,22 @@ export function memo<V>(max: number, make: (text: string) => V): (text: string) 
 
 /**
  * Remembers what a pure function made of an object, for as long as the object lives. `rest`: what else it takes to make it, which one
- * object always comes with. INVARIANT: nobody changes the object.
+ * object always comes with. It is a hidden member of the object: a full collection walks each entry of a WeakMap while nothing else
+ * runs, and a fleet has a million of them. INVARIANT: nobody changes the object.
  */
 export function perObject<K extends object, V, R extends readonly unknown[]>(
   make: (object: K, ...rest: R) => V,
 ): (object: K, ...rest: R) => V {
-  const known = new WeakMap<K, V>();
+  const name = Symbol(make.name);
+  /** Of objects that take no member. */
+  const ofFrozen = new WeakMap<K, V>();
   return (object, ...rest) => {
-    const found = known.get(object);
+    const found = (object as { readonly [name]?: V })[name] ?? ofFrozen.get(object);
     if (found !== undefined) return found;
     const made = make(object, ...rest);
-    known.set(object, made);
+    // not enumerable: a copy of the object has none of it
+    if (Object.isExtensible(object)) Object.defineProperty(object, name, { value: made });
+    else ofFrozen.set(object, made);
     return made;
   };
 }
@@ -101,17 +106,20 @@ export interface PerOwnerEntries {
 /** A cache of values derived from one owner's objects; cleared when an input in `#of` is a different object. */
 export class PerOwnerCache {
   #of: readonly unknown[] = [];
-  #in: PerOwnerEntries | undefined;
+  #known: ReadonlyMap<object, unknown> = new Map();
 
+  /** What was asked for since the last call, and not since this one either, is dropped with the next. */
   in(...of: readonly unknown[]): PerOwnerEntries {
-    if (this.#in !== undefined && of.length === this.#of.length && of.every((one, i) => one === this.#of[i]))
-      return this.#in;
-    this.#of = of;
-    const known = new WeakMap<object, unknown>();
-    this.#in = {
-      get: <V>(object: object) => known.get(object) as V | undefined,
-      set: (object, made) => void known.set(object, made),
+    const isSame = of.length === this.#of.length && of.every((one, i) => one === this.#of[i]);
+    const [before, now] = [isSame ? this.#known : new Map(), new Map<object, unknown>()];
+    [this.#of, this.#known] = [of, now];
+    return {
+      get: <V>(object: object) => {
+        const known = now.get(object) ?? before.get(object);
+        if (known !== undefined) now.set(object, known);
+        return known as V | undefined;
+      },
+      set: (object, made) => void now.set(object, made),
     };
-    return this.#in;
   }
 }

@@ -122,7 +122,10 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
       const sweptMs = await this.#sweep(nowMs);
       nextMs = isDone ? sweptMs + SWEEP_MS : nowMs;
     } catch (error) {
-      this.#log.error(errorFields(error), "the fleet was not updated, or the history not pruned; tried again in a minute");
+      this.#log.error(
+        errorFields(error),
+        "the fleet was not updated, or the history not pruned; tried again in a minute",
+      );
     }
     if (storage.sql.exec(IS_KEPT).toArray().length > 0) return this.#wakeAt(nextMs);
     this.#opened = null;

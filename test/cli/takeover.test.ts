@@ -140,7 +140,9 @@ test("a kubelet whose runtime cannot be determined is in the way until somebody 
   const process = { pid: 41, name: "kubelite", endpoint: null, collectsLogs: false, uses: "unknown" as const };
   const traces = { processes: [process], listeners: [{ what: "port 10250", holder: null }] };
   expect(await against({}, { withoutDaemon: true }, traces)).toEqual([
-    expect.stringMatching(/^process 41 \(kubelite\) is a kubelet whose runtime cannot be determined, .*--kubelet-elsewhere/),
+    expect.stringMatching(
+      /^process 41 \(kubelite\) is a kubelet whose runtime cannot be determined, .*--kubelet-elsewhere/,
+    ),
     expect.stringMatching(
       /^port 10250, which is a kubelet's, is held by a process that cannot be seen, .*stop it for good/,
     ),
