@@ -85,7 +85,8 @@ export function perObject<K extends object, V, R extends readonly unknown[]>(
   /** Of objects that take no member. */
   const ofFrozen = new WeakMap<K, V>();
   return (object, ...rest) => {
-    const found = (object as { readonly [name]?: V })[name] ?? ofFrozen.get(object);
+    const known = (object as { readonly [name]?: V })[name];
+    const found = known === undefined ? ofFrozen.get(object) : known;
     if (found !== undefined) return found;
     const made = make(object, ...rest);
     // not enumerable: a copy of the object has none of it

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Lru, memo, perObject } from "../../api/model/cache.ts";
+import { Lru, memo, PerOwnerCache, perObject } from "../../api/model/cache.ts";
 
 const kept = (
   most: number,
@@ -52,4 +52,31 @@ test("a text is worked out once while it is among the last, and an object while 
   const names = perObject(({ name }: { readonly name: string }) => made.push(name));
   const [one, other] = [{ name: "x" }, { name: "x" }];
   expect([names(one), names(other), names(one)]).toEqual([3, 4, 3]);
+});
+
+test("what was made of an object is no part of it: not of a copy, nor of its text; null counts, and an object may be frozen", () => {
+  const made: unknown[] = [];
+  const nothing = perObject((of: object) => {
+    made.push(of);
+    return null;
+  });
+  const plain = { a: 1 };
+  const frozen = Object.freeze({ b: 2 });
+  for (const object of [plain, frozen, plain, frozen]) expect(nothing(object)).toBe(null);
+  expect(made).toEqual([plain, frozen]);
+  nothing({ ...plain });
+  expect(made).toHaveLength(3);
+  expect([Reflect.ownKeys({ ...plain }), JSON.stringify(plain)]).toEqual([["a"], '{"a":1}']);
+});
+
+test("results of an owner's objects are kept from use to use, and go with an object that was not asked for, or another input", () => {
+  const [cache, input, a, b] = [new PerOwnerCache(), {}, {}, {}];
+  const first = cache.in(input);
+  for (const object of [a, b]) first.set(object, object);
+  const second = cache.in(input);
+  expect([second.get(a), second.get(b)]).toEqual([a, b]);
+  expect(cache.in(input).get(a)).toBe(a);
+  const without = cache.in(input);
+  expect([without.get(a), without.get(b)]).toEqual([a, undefined]);
+  expect(cache.in({}).get(a)).toBeUndefined();
 });
