@@ -217,17 +217,26 @@ func askCPUs(in cpusIn) (any, error) {
 	return object{"steps": steps}, nil
 }
 
+// cpuManagerAfterOps is a manager that has done all operations, whatever each of them said.
+func cpuManagerAfterOps(in cpusIn, state cpustate.State) (*cpuManager, object, error) {
+	m, failed, err := newCPUManager(in, state)
+	if m == nil {
+		return nil, failed, err
+	}
+	for _, o := range in.Ops {
+		_ = do(m, o)
+	}
+	return m, nil, nil
+}
+
 func askCPUHints(in cpusIn) (any, error) {
 	state, err := memoryCPUState()
 	if err != nil {
 		return nil, err
 	}
-	m, failed, err := newCPUManager(in, state)
+	m, failed, err := cpuManagerAfterOps(in, state)
 	if m == nil {
 		return failed, err
-	}
-	for _, o := range in.Ops {
-		_ = do(m, o)
 	}
 	containers, pod, err := hintsFor(m.policy.GetTopologyHints, m.policy.GetPodTopologyHints, m.state, in.Pod)
 	return object{"containerHints": containers, "podHints": pod, "defaultCPUSet": state.GetDefaultCPUSet().String()}, err
@@ -243,12 +252,8 @@ func askCPUStateFile(in cpusIn) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, failed, err := newCPUManager(in, state)
-		if m == nil {
+		if m, failed, err := cpuManagerAfterOps(in, state); m == nil {
 			return failed, err
-		}
-		for _, o := range in.Ops {
-			_ = do(m, o)
 		}
 		return fileAndHashed(filepath.Join(dir, "cpu_manager_state"), "state.CPUManagerCheckpoint")
 	})

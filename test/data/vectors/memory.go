@@ -101,17 +101,26 @@ func askMemory(in memoryIn) (any, error) {
 	return object{"steps": steps}, nil
 }
 
+// memoryManagerAfterOps is a manager that has done all operations, whatever each of them said.
+func memoryManagerAfterOps(in memoryIn, state memstate.State) (*memoryManager, object, error) {
+	m, failed, err := newMemoryManager(in, state)
+	if m == nil {
+		return nil, failed, err
+	}
+	for _, o := range in.Ops {
+		_ = do(m, o)
+	}
+	return m, nil, nil
+}
+
 func askMemoryHints(in memoryIn) (any, error) {
 	state, err := first[memstate.State](call(memstate.NewMemoryState))
 	if err != nil {
 		return nil, err
 	}
-	m, failed, err := newMemoryManager(in, state)
+	m, failed, err := memoryManagerAfterOps(in, state)
 	if m == nil {
 		return failed, err
-	}
-	for _, o := range in.Ops {
-		_ = do(m, o)
 	}
 	containers, pod, err := hintsFor(m.policy.GetTopologyHints, m.policy.GetPodTopologyHints, m.state, in.Pod)
 	return object{"containerHints": containers, "podHints": pod}, err
@@ -127,12 +136,8 @@ func askMemoryStateFile(in memoryIn) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, failed, err := newMemoryManager(in, state)
-		if m == nil {
+		if m, failed, err := memoryManagerAfterOps(in, state); m == nil {
 			return failed, err
-		}
-		for _, o := range in.Ops {
-			_ = do(m, o)
 		}
 		return fileAndHashed(filepath.Join(dir, "memory_manager_state"), "state.MemoryManagerCheckpoint")
 	})
