@@ -249,7 +249,7 @@ export async function touchedFindings(
   const kept = keptPieces(store);
   for (const finding of findings) {
     const key = keyOf(finding);
-    if (key !== null && !counted.has(key)) counted.set(key, { trial: findingCheckOf(kept, finding), decisions: 0 });
+    if (key !== null && !counted.has(key)) counted.set(key, { check: findingCheckOf(kept, finding), decisions: 0 });
   }
   const context: TouchedContext = {
     recordedOf: recordedFindings(kept),
@@ -271,7 +271,7 @@ const keyOf = ({ fix, code, field }: LintFinding): string | null =>
   field === "$" || isOfCommandLine({ field }) ? null : JSON.stringify([code, field, fix]);
 
 interface Counted {
-  readonly trial: FindingCheck;
+  readonly check: FindingCheck;
   decisions: number;
 }
 
@@ -309,12 +309,12 @@ async function countRow(
   if (!recorded.ok) return recorded;
   if (recorded.value === null) return ok(false);
   const { value } = recorded;
-  const some = all.filter(({ trial }) => trial.isIn(value));
+  const some = all.filter(({ check }) => check.isIn(value));
   if (some.length === 0) return ok(isReadable(row));
   const before = await current.compared(row);
   if (!before.ok) return before;
   for (const one of some) {
-    const isTouched = await one.trial.isTouched(row, value, current);
+    const isTouched = await one.check.isTouched(row, value, current);
     if (!isTouched.ok && !isTouched.error.isRow) return isTouched;
     if (isTouched.ok && isTouched.value) one.decisions++;
   }

@@ -45,20 +45,18 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/**
- * Starts the command line as a person does: through the launcher, with nothing of the test's own environment but PATH, HOME
- * and where Node keeps what it compiled.
- */
+/** Nothing of the test's own environment but PATH, HOME and where Node keeps what it compiled. */
+export function environment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, ...more };
+}
+
+/** Starts the command line as a person does: through the launcher. */
 export function start(
   args: readonly string[],
   { env = {}, node = NODE, flags = [], launcher = LAUNCHER, cwd }: RunOptions = {},
 ) {
-  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
-  return spawn(node, [...flags, launcher, ...args], {
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
-    cwd,
-    stdio: "pipe",
-  });
+  return spawn(node, [...flags, launcher, ...args], { env: environment(env), cwd, stdio: "pipe" });
 }
 
 /**

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { scratchFolder } from "../kit/scratch.ts";
 import { PATIENT } from "../patient.ts";
-import { ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
+import { ended, environment, LAUNCHER, manifest, printed, run, start } from "./run.ts";
 
 const scratch = scratchFolder();
 const ROOT = join(import.meta.dirname, "../..");
@@ -154,8 +154,7 @@ describe("nodewise up", () => {
   test("npm start shows a captured node and this machine, says where to look, and ends on Ctrl-C", async () => {
     const dataDir = join(scratch, "up");
     const args = ["--port", "0", "--node-name", "here", "--manifests", manifest("two-pods.yaml")];
-    const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
-    const env = { PATH, HOME, NODE_COMPILE_CACHE, NODEWISE_DATA_DIR: dataDir };
+    const env = environment({ NODEWISE_DATA_DIR: dataDir });
     // a terminal's Ctrl-C goes to the whole group of processes
     const child = spawn("npm", ["start", "--", ...args], { cwd: ROOT, env, stdio: "pipe", detached: true });
     const end = ended(child);

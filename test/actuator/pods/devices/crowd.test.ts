@@ -3,10 +3,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { entriesIn, entry, GPU, hold, joined, letIn, type Node, nodeWith, RUNNING } from "./manager-kit.ts";
+import { entriesIn, entry, GPU, hold, joined, letIn, messages, nodeWith, ONE, RUNNING } from "./manager-kit.ts";
 
-const ONE = { app: { [GPU]: 1 } };
-const messages = ({ manager }: Node) => manager.problems().map(({ message }) => message);
 /** One variable after the other, each of as much as a program starts with. */
 const answering = (bytes: number) => () => {
   const names = Array.from({ length: Math.ceil(bytes / 100_000) }, (_, i) => `BIG${i}`);

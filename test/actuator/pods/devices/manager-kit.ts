@@ -19,6 +19,8 @@ import { NodePlugin, type PluginScript, until } from "../../deviceplugin/node-pl
 
 export const GPU = "example.com/gpu";
 export const NIC = "example.com/nic";
+/** Container `app` requests one GPU. */
+export const ONE = { app: { [GPU]: 1 } };
 export const BOOT = "6f1c2f0e-0000-4000-8000-000000000001";
 /** v1beta1.ContainerAllocateResponse with the variable A=1. */
 export const ANSWER = Buffer.from([0x0a, 6, 0x0a, 1, 0x41, 0x12, 1, 0x31]).toString("base64");
@@ -125,6 +127,7 @@ export function hold(files: ManagerFiles, ...entries: readonly PodDevicesEntry[]
   const kept = persistDeviceCheckpoint(files, { ...now, entries: [...(now.entries ?? []), ...entries] });
   if (!kept.ok) throw new Error(kept.error);
 }
+export const messages = ({ manager }: Pick<Node, "manager">) => manager.problems().map(({ message }) => message);
 export const entriesIn = ({ files }: Pick<Node, "files">) => checkpointIn(files).entries ?? [];
 export const historyOf = ({ stateDir }: Pick<Node, "stateDir">, limit = 1000) => {
   const read = readDeviceHistory(stateDir, { limit });

@@ -15,14 +15,12 @@ import {
   hold,
   joined,
   letIn,
+  messages,
   NIC,
   nodeWith,
+  ONE,
   RUNNING,
 } from "./manager-kit.ts";
-
-const ONE = { app: { [GPU]: 1 } };
-const messages = ({ manager }: Awaited<ReturnType<typeof nodeWith>>) =>
-  manager.problems().map(({ message }) => message);
 
 describe("update", () => {
   test("keeps the resources that are known, written where there are others only", async () => {

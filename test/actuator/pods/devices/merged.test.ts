@@ -13,10 +13,10 @@ import {
   joined,
   letIn,
   nodeWith,
+  ONE,
   RUNNING,
 } from "./manager-kit.ts";
 
-const ONE = { app: { [GPU]: 1 } };
 describe("merged", () => {
   const textOf = (next: unknown) =>
     (next as { assignments: Record<string, string> }).assignments["kubelet_internal_checkpoint"];

@@ -18,16 +18,16 @@ import {
   hold,
   joined,
   letIn,
+  messages,
   NIC,
   type Node,
   nodeWith,
+  ONE,
   RUNNING,
 } from "./manager-kit.ts";
 
-const ONE = { app: { [GPU]: 1 } };
 const TWO = { app: { [GPU]: 2 } };
 const fileOf = ({ stateDir }: Node) => join(stateDir, "managers/device-plugins/kubelet_internal_checkpoint");
-const messages = ({ manager }: Node) => manager.problems().map(({ message }) => message);
 
 /** A pod whose container `app` the runtime has. */
 const runs = (pod: RunnablePod, annotations = {}, state: RuntimeContainer["state"] = "running") => {

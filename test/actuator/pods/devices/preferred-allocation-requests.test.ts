@@ -2,9 +2,8 @@ import { describe, expect, test } from "vitest";
 import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/device-allocator.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith } from "./manager-kit.ts";
+import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith, ONE } from "./manager-kit.ts";
 
-const ONE = { app: { [GPU]: 1 } };
 describe("plugins that choose", () => {
   const options = { getPreferredAllocationAvailable: true };
   const choice = (...deviceIDs: string[]) => ({ containerResponses: [{ deviceIDs }] });

@@ -16,6 +16,7 @@ import {
   letIn,
   NIC,
   nodeWith,
+  ONE,
   RUNNING,
 } from "./manager-kit.ts";
 
@@ -32,7 +33,6 @@ const telling = (request: Record<string, unknown>) => {
   const [first] = request["containerRequests"] as { devicesIds: string[] }[];
   return { containerResponses: [{ envs: { GOT: first?.devicesIds.join(",") ?? "" } }] };
 };
-const ONE = { app: { [GPU]: 1 } };
 
 describe("prepare", () => {
   test("asks once for each resource of each container, init containers first, and keeps the answers", async () => {

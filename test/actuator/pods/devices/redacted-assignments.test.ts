@@ -7,12 +7,11 @@ import { readCheckpoint } from "../../../../api/decide/devices/checkpoint-read.t
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
 import { type Amounts, SimulatedPodsNode, appPod as worldPod } from "../node/simulated-node.ts";
-import { decided, entriesIn, entry, GPU, hold, joined, nodeWith } from "./manager-kit.ts";
+import { decided, entriesIn, entry, GPU, hold, joined, nodeWith, ONE } from "./manager-kit.ts";
 
 /** TOKEN=hunter2 */
 const SECRET = Buffer.from("\n\x10\n\x05TOKEN\x12\x07hunter2", "latin1").toString("base64");
 const EMPTY = writeCheckpoint({ entries: null, registered: null });
-const ONE = { app: { [GPU]: 1 } };
 
 test("decisions are told who holds what, and nothing of what plugins answered", async () => {
   const node = await nodeWith();

@@ -13,15 +13,14 @@ import {
   hold,
   joined,
   letIn,
+  messages,
   nodeWith,
+  ONE,
   RUNNING,
   ready,
 } from "./manager-kit.ts";
 
-const ONE = { app: { [GPU]: 1 } };
 const OTHER_BOOT = "6f1c2f0e-0000-4000-8000-000000000002";
-const messages = ({ manager }: Awaited<ReturnType<typeof nodeWith>>) =>
-  manager.problems().map(({ message }) => message);
 
 describe("a restart of the daemon", () => {
   test("keeps devices and answers: nobody is asked again", async () => {

@@ -2,9 +2,8 @@ import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { limited, runnableContainer } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, RUNNING } from "./manager-kit.ts";
+import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, ONE, RUNNING } from "./manager-kit.ts";
 
-const ONE = { app: { [GPU]: 1 } };
 const APP = runnableContainer("app");
 const WAITS = {
   reason: "WaitingForDevicePlugin",

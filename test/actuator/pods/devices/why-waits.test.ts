@@ -2,9 +2,8 @@ import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, ready } from "./manager-kit.ts";
+import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, ONE, ready } from "./manager-kit.ts";
 
-const ONE = { app: { [GPU]: 1 } };
 const waitsFor = (what: string) => ({
   reason: "WaitingForDevicePlugin",
   message: `deferred until ${what} registered, at most 300 s`,
