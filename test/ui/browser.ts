@@ -124,8 +124,12 @@ const LOOKED_AT = {
   layout: "rules: { 'target-size': { enabled: true }, 'color-contrast': { enabled: false } }",
 } as const;
 
+/** A page that answers a form has its elements before its styles, if the machine is busy. */
+const styled = (page: Page): Promise<void> => page.waitForLoadState();
+
 /** Nothing that axe finds, nor anything too small for a finger. */
 export async function expectAccessible(page: Page, at: keyof typeof LOOKED_AT = "everything"): Promise<void> {
+  await styled(page);
   // a page that is looked at again has it, compiled and warm
   const run = `(globalThis.axe ?? (loadAxe(), axe)).run(document, { resultTypes: ['violations'], ${LOOKED_AT[at]} })`;
   const violations = (await page.evaluate(`${run}.then(({ violations }) => violations)`)) as readonly Violation[];
@@ -135,6 +139,7 @@ export async function expectAccessible(page: Page, at: keyof typeof LOOKED_AT = 
 
 /** Nothing sticks out of the window but what has its own scroll bar. */
 export async function expectToFit(page: Page): Promise<void> {
+  await styled(page);
   const [scroll, inner] = (await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")) as [
     number,
     number,

@@ -12,6 +12,9 @@ import type { FleetNode } from "../../../api/service/fleet.ts";
 import { keptLog } from "../../api/serving.ts";
 import { holds, until } from "../pods/until.ts";
 
+/** A kubelet on a busy machine may take longer for its stats than a collector waits by itself. */
+const PATIENCE_MS = 60_000;
+
 /** An outcome as the API lists it. */
 interface ListedOutcome {
   readonly kind: string;
@@ -43,7 +46,7 @@ export class Shadow {
 
   /** Resolves when the first snapshot is in the history. */
   static async start(kubeconfig: string): Promise<Shadow> {
-    const opened = await openCluster({ kubeconfig, env: {} });
+    const opened = await openCluster({ kubeconfig, env: {}, timeoutMs: PATIENCE_MS });
     if (!opened.ok) throw new Error(opened.error.message);
     const dataDir = mkdtempSync(join(tmpdir(), "nodewise-shadow-"));
     const api = await startApi({ port: 0, dataDir, log: keptLog() });
