@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { decisionAnswer, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { encodeResume, historyReplay } from "../../api/service/replay/replay-answer.ts";
+import { passedOf } from "../../api/service/replay/tally.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import {
@@ -28,13 +29,13 @@ const onePage = async (api: ApiSubject, body: object, headers = {}): Promise<Rep
 const replay = (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
   untilWhole(
     () => onePage(api, body, headers),
-    ({ nextPageToken }) => "limit" in body || nextPageToken === null,
+    ({ nextPageToken, counts }) => nextPageToken === null || ("limit" in body && passedOf(counts) === body.limit),
   );
 
 async function pages(api: ApiSubject, body: object): Promise<Replayed[]> {
-  const found = [await onePage(api, body)];
+  const found = [await replay(api, body)];
   for (let token = found[0]?.nextPageToken; token !== null; token = found.at(-1)?.nextPageToken) {
-    found.push(await onePage(api, { ...body, pageToken: token }));
+    found.push(await replay(api, { ...body, pageToken: token }));
   }
   return found;
 }
