@@ -16,7 +16,7 @@ import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
 import { type ContainerOptions, containerValues, killsAsGroup } from "../cgroups/container-config.ts";
 import { type RuntimeContext, type TreeContext, treeContext } from "../cgroups/context.ts";
-import { filesOf } from "../cgroups/files.ts";
+import { filesOf, sharedValues } from "../cgroups/files.ts";
 import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
 import { containerIdOf, containerLeaf } from "../cgroups/paths.ts";
 import { containerSwap, podCgroupValues, type Writable } from "../cgroups/pod-config.ts";
@@ -71,8 +71,11 @@ function podTree(nodePod: NodePod, ofNode: TreeContext): PodTree {
   if (known !== undefined) return known;
   const reasons = new Reasons<ReasonCode<"cgroups">>(ofNode.reasons.explain);
   const tree = { plans: plansOf({ ...ofNode, reasons }, nodePod), because: reasons.list };
-  kept?.set(nodePod, tree);
-  return tree;
+  if (kept === undefined) return tree;
+  const plans = tree.plans.map((plan) => ({ ...plan, ...sharedValues(plan.values, ofNode.version) }));
+  const shared = { ...tree, plans };
+  kept.set(nodePod, shared);
+  return shared;
 }
 
 function plansOf(context: TreeContext, nodePod: NodePod): CgroupPlan[] {

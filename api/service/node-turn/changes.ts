@@ -1,4 +1,4 @@
-import { crossFieldIssues, decodeSnapshot, othersStats } from "../../model/decode.ts";
+import { crossFieldIssues, othersStats } from "../../model/decode.ts";
 import { type InputIssue, joinPath } from "../../model/input-issue.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
@@ -8,6 +8,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, type SnapshotChanges } from "../../model/turn.ts";
 import { inOrder, isAsItWas } from "./node-state.ts";
+import { decodeShared } from "./shared-parts.ts";
 
 type Issues = readonly InputIssue[];
 type Part = keyof Snapshot;
@@ -41,7 +42,7 @@ export function changedSnapshot(
   ] as const) {
     if (Object.keys(posted).length === 0) continue;
     const given = Object.fromEntries(Object.entries(posted).filter(([, value]) => value !== null));
-    const decoded = decodeSnapshot(given, at);
+    const decoded = decodeShared(given, at);
     if (!decoded.ok) return decoded;
     for (const part in posted) parts[part as Part] = decoded.value[part as Part];
   }
@@ -152,7 +153,7 @@ function ordered(
 function decodedEntries(name: ChangedByEntry, upsert: readonly unknown[]): Result<readonly object[], Issues> {
   if (upsert.length === 0) return ok([]);
   const input = name === "pods" ? { pods: upsert } : { runtime: { [name]: upsert } };
-  const decoded = decodeSnapshot(input, "");
+  const decoded = decodeShared(input, "");
   if (decoded.ok) return ok(entriesOf(decoded.value, name));
   const root = name === "pods" ? name : `runtime.${name}`;
   return err(

@@ -1,6 +1,6 @@
 import type { Repetition } from "../../../db/store.ts";
 import { STABLE_PARTS } from "../../decide/input.ts";
-import { memo, type PerOwnerCache } from "../../model/cache.ts";
+import type { PerOwnerCache } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -14,6 +14,7 @@ import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import type { Keyframe } from "./keyframe.ts";
+import { withSharedParts } from "./shared-parts.ts";
 
 /** What a turn's decisions are about. */
 export interface TurnInput {
@@ -26,13 +27,20 @@ export interface TurnInput {
 export interface KnownSnapshot extends Pick<TurnInput, "configuration"> {
   readonly id: string;
   readonly withoutStats: Omit<Snapshot, "stats">;
-  /**
-   * The JSON text of its stats, if any. Nearly every turn replaces them, often unread; as objects they would take more memory and more of
-   * the collector's time.
-   */
-  readonly statsText: string | undefined;
+  /** Nearly every turn replaces them, often unread. */
+  readonly stats: StatsBytes | undefined;
   /** The length of its text. */
   readonly characters: number;
+}
+
+/**
+ * The JSON text of stats as UTF-8, outside V8's heap: as objects or as a string, the stats of each turn would become old objects, and in
+ * a large fleet a full collection, which slows all turns for half a second, would be due several times as often.
+ */
+interface StatsBytes {
+  readonly buffer: Uint8Array<ArrayBuffer>;
+  /** The part of the buffer that the text takes, from the beginning. */
+  readonly length: number;
 }
 
 /** The node's last decision for one question. */
@@ -78,6 +86,8 @@ export interface NodeState {
   readonly newest: ReadonlyMap<Kind, string>;
   /** The node's newest snapshot if it is not written to the history yet; else null. */
   readonly unstored: KnownSnapshot | null;
+  /** A buffer that no snapshot of this state uses, for the stats of the next. */
+  readonly spare: StatsBytes["buffer"] | null;
   /** The texts in the history that the node's snapshots refer to by ranges. */
   readonly keyframe: Keyframe | null;
   /** When something about the node was last written to the history. */
@@ -96,32 +106,59 @@ export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot,
   if (!posted.ok) return { ok: false, error: storeProblem(posted.error) };
   const decoded = decodeStored(posted.value);
   if (!decoded.ok) return { ok: false, error: inputProblem(decoded.error) };
-  const snapshot = withSharedConfiguration(decoded.value);
-  return ok(knownSnapshot({ snapshot, configuration: undefined }, { id, ...canonicalInSegments(snapshot) }));
+  const snapshot = withSharedParts(decoded.value);
+  return ok(knownSnapshot({ snapshot, configuration: undefined }, { id, ...canonicalInSegments(snapshot) }, null));
 }
 
-/** What is kept of a turn's snapshot. */
+/** What is kept of a turn's snapshot. Its stats are written over `spare` if they fit. */
 export function knownSnapshot(
   { snapshot, configuration }: TurnInput,
   { id, text, segments }: Pick<Segmented, "text" | "segments"> & { readonly id: string },
+  spare: NodeState["spare"],
 ): KnownSnapshot {
   const { stats, ...withoutStats } = snapshot;
   const statsText = stats && segments.find(({ of }) => of === stats)?.text;
-  return { id, withoutStats, statsText, configuration, characters: text.length };
+  const kept = statsText === undefined ? undefined : statsBytes(statsText, spare);
+  return { id, withoutStats, stats: kept, configuration, characters: text.length };
+}
+
+const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder() };
+/** The next stats may be somewhat longer, bytes. */
+const SPARE_BYTES = 512;
+function statsBytes(text: string, spare: NodeState["spare"]): StatsBytes {
+  if (spare !== null) {
+    const { read, written } = utf8.encoder.encodeInto(text, spare);
+    if (read === text.length) return { buffer: spare, length: written };
+  }
+  const bytes = utf8.encoder.encode(text);
+  const buffer = new Uint8Array(bytes.length + SPARE_BYTES);
+  buffer.set(bytes);
+  return { buffer, length: bytes.length };
+}
+const statsText = ({ buffer, length }: StatsBytes): string => utf8.decoder.decode(buffer.subarray(0, length));
+
+/** The buffer of the state's snapshot if neither the next state's snapshots nor the pending one use it. */
+export function spareOf(
+  state: NodeState | undefined,
+  next: Pick<NodeState, "current" | "unstored">,
+): NodeState["spare"] {
+  const inUse = [next.current, next.unstored].map((snapshot) => snapshot?.stats?.buffer);
+  const buffers = [state?.current.stats?.buffer, state?.spare];
+  return buffers.find((buffer) => buffer && !inUse.includes(buffer)) ?? null;
 }
 
 /** The snapshot with its stats. */
-export function wholeSnapshot({ withoutStats, statsText }: KnownSnapshot): Snapshot {
-  if (statsText === undefined) return withoutStats;
-  const decoded = decodeStored({ stats: JSON.parse(statsText) });
+export function wholeSnapshot({ withoutStats, stats }: KnownSnapshot): Snapshot {
+  if (stats === undefined) return withoutStats;
+  const decoded = decodeStored({ stats: JSON.parse(statsText(stats)) });
   if (!decoded.ok) throw new Error("stats that were decoded before cannot be decoded again");
   return inOrder({ ...withoutStats, stats: decoded.value.stats });
 }
 
 /** The stored form of a known snapshot; its stats are not read for it. */
-export function storedForm({ id, withoutStats, statsText }: KnownSnapshot): Promise<DecodedSnapshot & Segmented> {
-  const stats = statsText === undefined ? undefined : new JsonText(statsText);
-  const form = canonicalInSegments(inOrder({ ...withoutStats, stats }));
+export function storedForm({ id, withoutStats, stats }: KnownSnapshot): Promise<DecodedSnapshot & Segmented> {
+  const text = stats === undefined ? undefined : new JsonText(statsText(stats));
+  const form = canonicalInSegments(inOrder({ ...withoutStats, stats: text }));
   return decodedSnapshot(withoutStats, async () => id, form);
 }
 
@@ -134,29 +171,15 @@ export function inOrder(parts: { readonly [P in keyof Snapshot]?: unknown }): Sn
 
 /** Bytes of memory per character of a JSON text that is cached as objects: an estimate, somewhat above what was measured. */
 const BYTES_PER_CHARACTER = 3;
-export function bytesOf({ current, answers }: NodeState): number {
-  const asText = current.statsText?.length ?? 0;
+export function bytesOf({ current, answers, spare }: NodeState): number {
+  const asText = current.stats?.length ?? 0;
   const asObjects = [current, ...answers.values()].reduce((sum, { characters }) => sum + characters, -asText);
-  return asObjects * BYTES_PER_CHARACTER + asText;
+  return asObjects * BYTES_PER_CHARACTER + (current.stats?.buffer.length ?? 0) + (spare?.length ?? 0);
 }
 
 /** The time after a node's last turn in which its state keeps its place in memory, ms. */
 const IN_USE_MS = 5 * 60_000;
 export const isInUse = (old: NodeState, newest: NodeState): boolean => newest.takenMs - old.takenMs < IN_USE_MS;
-
-/** The maximum number of different configurations that are shared. */
-const CONFIGURATIONS = 256;
-const configurations = memo(CONFIGURATIONS, (text): { readonly shared: Snapshot["kubeletConfiguration"] | null } => {
-  const decoded = decodeStored({ kubeletConfiguration: JSON.parse(text) });
-  return { shared: decoded.ok ? decoded.value.kubeletConfiguration : null };
-});
-/** The snapshot with a shared configuration object: most nodes of a fleet have the same one, and values derived from it are cached. */
-export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
-  const { kubeletConfiguration } = snapshot;
-  if (kubeletConfiguration === undefined) return snapshot;
-  const { shared } = configurations(JSON.stringify(kubeletConfiguration));
-  return shared === null ? snapshot : { ...snapshot, kubeletConfiguration: shared };
-}
 
 /** The posted configuration if it has to be stored: if decisions leave out part of it. */
 export const frozenConfiguration = (posted: unknown): unknown =>

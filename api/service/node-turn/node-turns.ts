@@ -2,7 +2,6 @@ import type { StoreFailure } from "../../../db/failure.ts";
 import type { SnapshotRow } from "../../../db/rows.ts";
 import type { Recorded, RepeatCount, Repetition, Store } from "../../../db/store.ts";
 import { Lru, PerOwnerCache } from "../../model/cache.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
@@ -27,12 +26,13 @@ import {
   knownSnapshot,
   type LastAnswer,
   type NodeState,
+  spareOf,
   storedForm,
   type TurnInput,
   wholeSnapshot,
-  withSharedConfiguration,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
+import { decodeShared } from "./shared-parts.ts";
 import { decideAsk, isCount, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
 
 interface NodeTurnsDeps {
@@ -215,7 +215,7 @@ export class NodeTurns {
       taken.push(one.value);
       if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
     }
-    return ok({ current: knownSnapshot(begun.value, posted), kept, posted, taken });
+    return ok({ current: knownSnapshot(begun.value, posted, state?.spare ?? null), kept, posted, taken });
   }
 
   /** The node's snapshot after changes to a base that is in memory or in the history. */
@@ -276,14 +276,16 @@ export class NodeTurns {
       answers.delete(key);
       if (answer.uncounted > 0) ended.push(answer);
     }
+    // an unrecorded turn, a what-if question, does not change what is pending
+    const unstored = !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? current : null;
     const next: NodeState = {
       node,
       current,
       kept,
       answers,
       newest,
-      // an unrecorded turn, a what-if question, does not change what is pending
-      unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? current : null,
+      unstored,
+      spare: spareOf(state, { current, unstored }),
       keyframe: state?.keyframe ?? null,
       writtenMs: state?.writtenMs ?? 0,
       takenMs: now,
@@ -428,10 +430,10 @@ const segmentedSnapshot = (snapshot: Snapshot, ids: Ids): Promise<SegmentedSnaps
 
 /** A whole snapshot as the start of a turn. */
 function whole(posted: unknown): Result<TurnInput, Problem> {
-  const decoded = decodeSnapshot(posted, "snapshot");
+  const decoded = decodeShared(posted, "snapshot");
   if (!decoded.ok) return err(inputProblem(decoded.error));
   const configuration = frozenConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
-  return ok({ snapshot: withSharedConfiguration(decoded.value), configuration });
+  return ok({ snapshot: decoded.value, configuration });
 }
 
 /** The store's facts, overlaid with those of this turn's decisions, which later decisions of the turn use. */

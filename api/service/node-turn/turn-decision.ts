@@ -57,7 +57,7 @@ export async function decideAsk(
   const input = cacheableInput(kind, snapshot);
   const question: Question = { policyVersion: chosen.profile.policyVersion, ask: asked.askText, input };
   const isAsked = last !== undefined && isSameQuestion(last.question, question);
-  const answered = isAsked ? { ...last.answered, seconds: 0 } : answerTo(asked, input ?? snapshot, chosen, kept);
+  const answered = isAsked ? atOnce(last.answered) : answerTo(asked, input ?? snapshot, chosen, kept);
   const leftOut = leftOutOfSnapshot({ kubeletConfiguration: configuration }, chosen.profile);
   const of = { stored: posted, chosen, pass, posted, pods: snapshot.pods ?? [], leftOut };
   const decision = await evaluation(asked, answered, of, ids);
@@ -76,7 +76,7 @@ export async function decideAsk(
     snapshotId: posted.id,
     decidedAtMs: isSame && last?.snapshotId === posted.id ? last.decidedAtMs : null,
     made: { times: 1, firstAtMs: 0, firstSnapshotId: posted.id },
-    question,
+    question: isAsked ? last.question : question,
     // if nothing changed, the result has the same objects, which makes the next comparison fast
     answered,
     characters: isSame && last !== undefined ? last.characters : decision.body.length,
@@ -84,6 +84,9 @@ export async function decideAsk(
   };
   return ok({ ask, decision, last, next, isSame });
 }
+
+const atOnce = (answered: AnswerOutcome): AnswerOutcome =>
+  answered.seconds === 0 ? answered : { ...answered, seconds: 0 };
 
 function isSameAnswer(
   { question, answered: { outcome: before } }: LastAnswer,
