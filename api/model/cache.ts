@@ -82,7 +82,7 @@ export function perObject<K extends object, V, R extends readonly unknown[]>(
   make: (object: K, ...rest: R) => V,
 ): (object: K, ...rest: R) => V {
   const name = Symbol(make.name);
-  /** Of objects that take no member. */
+  /** The results for objects that take no member, such as frozen ones. */
   const ofFrozen = new WeakMap<K, V>();
   return (object, ...rest) => {
     const known = (object as { readonly [name]?: V })[name];

@@ -164,7 +164,7 @@ describe("the daemon's client", () => {
     const answer = await world.decide("cgroups", withImage(20, "next"));
     expect(answer.decidedBy).toBe("api");
     expect(contentOf(answer)).toEqual(await asWhole("cgroups", withImage(20, "next")));
-    // what waited for the API, and then the turn
+    // first the decision that waited for the API, then the turn
     expect(world.take().map(reportOf)).toEqual(["/v1/decisions/cgroups whole 200", "turn changes holding 200"]);
     expect(world.outbox.size).toBe(0);
   });

@@ -139,7 +139,7 @@ const RUNNING = { phase: "Running", containerStatuses: [{ name: "c", state: { ru
 export function underPressure(name: "memory" | "disk"): Run {
   const { snapshots, statuses, events, conditions } = evictions[name] as unknown as CapturedEvictions;
   const { kubeletConfiguration, pods, readmission = [], admission } = realEviction(name);
-  // what was posted is whole, of the others only what the rankings needed was kept
+  // posted pods were captured whole; of the others only the fields that rankings need were kept
   const all = [...pods.map((pod) => ({ pod })), ...readmission, ...admission].map(({ pod }) => pod);
   const stored = new Map(
     all.map(({ metadata, ...pod }) => [

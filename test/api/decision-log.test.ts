@@ -257,7 +257,7 @@ test("a file gets an event a line, is its owner's alone, and is made anew where 
       .map((line) => (JSON.parse(line) as Event).decision_id);
   const one = await post(api.url, "cgroups", { snapshot: snapshotOf(1) });
   await until(() => expect(idsIn(file)).toEqual([one.id]));
-  // what a crash had cut off is a line of its own
+  // the line that a crash cut off stays a line of its own
   expect(linesOf(file)[0]).toBe('{"cut of');
   renameSync(file, `${file}.1`);
   const two = await post(api.url, "cgroups", { snapshot: snapshotOf(2) });

@@ -30,7 +30,7 @@ else
         await asked.more(20);
         await server.kill();
         await asked.more(0, 5);
-        // who has a token of the history cannot be known without it
+        // tokens are in the history: without it no caller can be identified
         const unknown = await fetch(`${url}/v1/nodes`, { headers: { authorization: `Bearer ${newToken().text}` } });
         expect([unknown.status, ((await unknown.json()) as { code: string }).code]).toEqual([
           503,

@@ -192,7 +192,7 @@ export async function benchFleet({ nodes: count, seconds, everyMs, tell }: Fleet
     const bytesADay = ((server.written().bytes - history.bytes) / elapsed) * 86_400;
     const pageMs = await medianMs(5, () => server.send("GET", "/"));
     tell(`${count} nodes: the same, and no pod changes`);
-    // what waits of a node is written before somebody looks at it
+    // reading a node writes its waiting counts first
     await each(nodes, async ({ name }) => void (await server.send("GET", `/v1/nodes/${name}`)));
     const looked = server.written();
     await rounds(server, nodes, 2 * everyMs, everyMs, true);

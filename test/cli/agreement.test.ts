@@ -27,7 +27,7 @@ describe("nodewise agreement", () => {
   beforeAll(async () => {
     const snapshot = captured("snapshot.json");
     const whole = { ...snapshot, observedAt: "2026-11-21T06:26:20Z" };
-    // of a node of which one pod was not seen
+    // the second snapshot lacks one pod
     const pods = snapshot.pods.filter((pod: { metadata: { name: string } }) => pod.metadata.name !== "guar-frac");
     const lacking = { ...snapshot, observedAt: "2026-11-21T06:26:45Z", pods };
     for (const body of [whole, lacking]) await send("PUT", "/v1/nodes/n1/snapshot", JSON.stringify(body));

@@ -109,7 +109,7 @@ describe("nodewise test", () => {
     ]);
     const github = await run(["test", of, "-o", "github"]);
     expect(github.stdout).toMatch(/title=bad::.*snapshoot/);
-    // what they have in common is wrong for all of them
+    // a fault in the members that all cases share is a fault of each case
     const shared = folderWith({ "all.yaml": `kind: admission\nnoww: x\ncases: ${JSON.stringify([good])}\n` });
     expect((await run(["test", shared])).stdout).toBe("0 passed, 0 failed, 1 fault in case files\n");
   });

@@ -85,7 +85,7 @@ else
       const secret = url.replace("postgres@", `postgres:${PASSWORD}@`);
       const env = { NODEWISE_DATABASE: secret };
       expect((await run(["token", "list"], { env })).stdout).toContain("cluster");
-      // of 0600, as libpq wants it
+      // libpq reads a password file only with mode 0600
       const passFile = join(folder, "pgpass");
       writeFileSync(passFile, `127.0.0.1:${server.port}:usual:postgres:${PASSWORD}\n`, { mode: 0o600 });
       const filed = await run(["token", "list", "--database", url], { env: { PGPASSFILE: passFile }, cwd: folder });

@@ -37,7 +37,7 @@ const RUNTIME = ["images", "containers", "sandboxes", "imagefs"].flatMap((part) 
   `--${part}`,
   realNode(`${part}.json`),
 ]);
-/** What is asked of each kind, and what it refuses for want of something. */
+/** The arguments that some kinds take in addition to the snapshot; a kind may refuse its request nevertheless. */
 const ASKED: Readonly<Record<string, readonly string[]>> = {
   cpus: POD,
   memory: POD,

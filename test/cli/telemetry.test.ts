@@ -185,7 +185,7 @@ describe("nodewise api --otlp", () => {
     await decide(url, "1");
     child.kill("SIGTERM");
     expect((await end).code).toBe(0);
-    // what waited was sent at the end
+    // waiting spans were sent at the end
     expect(spans.map(({ name }) => name)).toContain("POST /v1/decisions/{decision}");
     expect(spans[0]?.resource).toMatchObject({
       "service.name": "nodewise-prod",

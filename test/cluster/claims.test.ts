@@ -84,7 +84,7 @@ describe("claims of a node's pods", () => {
     cluster.api.put("pods", user("other", ["b"]));
     okOf(await readPod(await opened(cluster.kubeconfig()), "default", "guar-int"));
     expect(asked(cluster)).toEqual([]);
-    // who asks about that pod is told of its claims
+    // reading that pod reads its claims too
     okOf(await readPod(await opened(cluster.kubeconfig()), "default", "done"));
     expect(asked(cluster)).toContain("namespaces/default/resourceclaims/a");
   });

@@ -47,7 +47,7 @@ export interface SuiteFile {
 }
 /** A folder named for a Kubernetes version (`1.37.2`) holds the answers of that kubelet. */
 const VERSION = /^1\.\d+(\.\d+)?$/;
-/** Whose answers lie in folders that are named for no version. */
+/** The kubelet of a folder that is given without `--kubelet` and is named for no version. */
 const UNNAMED = "1.36";
 
 /**
@@ -141,8 +141,8 @@ export function difference(want: unknown, got: unknown, at = ""): string | undef
 }
 
 /**
- * Runs every suite of a folder and its sub-folders and prints a line each. True when all passed and all are known. `kubelet`: as of
- * `suiteFiles`.
+ * Runs every suite of a folder and its sub-folders and prints a line each, with the kubelet's version if there are several. True when all passed
+ * and all are known. `kubelet`: as of `suiteFiles`.
  */
 export async function conformance(
   dir: string,
@@ -150,15 +150,15 @@ export async function conformance(
   print: (line: string) => void,
 ): Promise<boolean> {
   const { files, left } = suiteFiles(dir, kubelet);
-  const [first] = files;
-  if (first === undefined) {
+  if (files.length === 0) {
     print(`no .jsonl or .jsonl.gz file in ${dir}`);
     return false;
   }
   let good = true;
+  const isOfOne = new Set(files.map(({ profile }) => profile)).size === 1;
   for (const file of files) {
     const { suite, passed, total, failures, unknown } = await runSuite(file);
-    const version = file.profile === first.profile ? "" : `  of kubelet ${file.profile.version}`;
+    const version = isOfOne ? "" : `  of kubelet ${file.profile.version}`;
     print(`${suite} ${passed}/${total}${version}${unknown ? "  unknown suite: nothing here answers it" : ""}`);
     for (const f of failures.slice(0, SHOWN)) print(`  ${f.name}: ${f.diff}`);
     good = good && !unknown && failures.length === 0;

@@ -140,7 +140,7 @@ function signIn(of: Of): void {
     expect(shown).toContain('action="/sign-in"');
     expect(shown).toContain('name="to" value="/decisions?node=a&amp;kind=cgroups"');
     for (const way of ["Bearer nw_", "Basic", "/sign-in"]) expect(shown).toContain(way);
-    // what a page asks for by itself, too
+    // requests by a page's scripts too
     for (const name of ["sec-fetch-site", "referer"]) {
       const json = await of().fetch("/v1/nodes", { headers: { accept: "application/json", [name]: "same-origin" } });
       expect(json.headers.get("www-authenticate"), name).toBe('Bearer realm="nodewise"');
@@ -182,7 +182,7 @@ function signIn(of: Of): void {
     }
     for (const path of ["/docs", "/sign-in"])
       expect(await (await of().fetch(path, { headers: browser })).text(), path).not.toContain("Sign out");
-    // what changes something and is no page's form wants the header
+    // a request that changes something and is no form of a page needs the header
     const post = { method: "POST", headers: { ...own, "content-type": "application/json" }, body: "{}" };
     expect((await of().fetch("/v1/lint", post)).status).toBe(403);
     const out = await of().fetch("/sign-out", { method: "POST", headers: own, redirect: "manual" });

@@ -199,7 +199,7 @@ export function reportOf(of: Of): void {
       const known = await answer(await post(of(), "/v1/decisions/allocatable", configured(one)), decisionAnswer);
       expect(known).not.toHaveProperty("leftOut");
     }
-    // what names less was written by a person
+    // a configuration with few fields was written by a person
     const written = configured({ kubeletconfig: { maxPod: 60 } });
     const { leftOut } = await answer(await post(of(), "/v1/decisions/allocatable", written), decisionAnswer);
     expect(leftOut).toMatchObject([{ path: "snapshot.kubeletConfiguration.kubeletconfig.maxPod" }]);

@@ -186,7 +186,7 @@ export function results(of: Of): void {
       results: [{ status: "failed", errno: "EBUSY" }, { status: "skipped" }, { status: "rolled_back" }],
     };
     await answer(await post(of(), "/v1/results", failed), resultsStored, 201);
-    // what was as wanted already had not drifted
+    // a file that already had the wanted value did not count as drifted
     expect(await drift()).toBe(2);
     const statuses = ["unchanged", "unchanged", "applied", "planned"].map((status) => ({ status }));
     await answer(await post(of(), "/v1/results", { ...report(id), seq: 3, results: statuses }), resultsStored, 201);

@@ -27,10 +27,10 @@ export function surface(of: Of): void {
     expect(text).toMatch(/^nodewise_decision_duration_seconds_count\{kind="cgroups"\} [1-9]/m);
     expect(text).toMatch(/^nodewise_refusals_total\{kind="cgroups",code="needs_input"\} [1-9]/m);
     expect(text).toMatch(/^nodewise_history_rows_total\{table="decisions"\} [1-9]/m);
-    // what has not happened yet is told too, so that Prometheus sees the first of it as an increase
+    // a counter is exported before its first event, so that Prometheus sees the first one as an increase
     expect(text).toMatch(/^nodewise_history_sweeps_total\{outcome="held"\} 0$/m);
     expect(text).toMatch(/^nodewise_agreement_total\{kind="resize",verdict="differs"\} \d/m);
-    // of the process alone: nodes have gauges of their own, as many as are allowed
+    // metrics of the process name no node; the gauges of nodes come after them, and their number is limited
     expect(text.split("# HELP nodewise_nodes ")[0]).not.toContain(node);
     expect(text).toMatch(/^nodewise_nodes\{severity="ok"\} [1-9]/m);
   });

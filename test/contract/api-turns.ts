@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type * as z from "zod";
 import { turnAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { TURN } from "../../api/http/openapi/operation.ts";
+import { requesting } from "../kit/pods.ts";
 import {
   type ApiSubject,
   answer,
@@ -19,11 +20,8 @@ type Answer = z.output<typeof turnAnswer>;
 const path = (node: string): string => `/v1/nodes/${node}/turns`;
 const turn = async (api: ApiSubject, node: string, body: unknown): Promise<Answer> =>
   answer(await post(api, path(node), body), turnAnswer);
-const pod = (name: string, over: object = {}) => ({
-  metadata: { name, namespace: "default", uid: name },
-  spec: { containers: [{ name: "c", resources: { requests: { cpu: "100m" } } }] },
-  ...over,
-});
+const pod = (name: string, over: object = {}) =>
+  requesting(name, { cpu: "100m" }, {}, { metadata: { name, namespace: "default", uid: name }, ...over });
 const CGROUPS = { kind: "cgroups", explain: "off" } as const;
 const first = (answered: Answer): Record<string, unknown> => answered.decisions[0] as Record<string, unknown>;
 

@@ -289,7 +289,7 @@ test("a node that its cluster deleted is gone for the API, and is there again wh
   await until(async () => expect(await node("n2")).toMatchObject({ severity: "gone", deletedAt: expect.any(String) }));
   expect(await node("n1")).toMatchObject({ severity: "ok", deletedAt: null });
 
-  // what comes late of it does not bring it back
+  // an event of the deleted node that comes late does not bring it back
   const { deletedAt } = await node("n2");
   cluster.api.put("events", {
     metadata: { name: "web.1", namespace: "shop" },

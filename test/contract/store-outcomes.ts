@@ -143,7 +143,7 @@ export function snapshotsBefore(of: () => Store): void {
     expect(await before(T0 + 1000)).toBe(first.id);
     expect(await before(T0 + 1999)).toBe(first.id);
     expect(await before(T0 + 99_000)).toBe(second.id);
-    // what was stored later is not there yet
+    // a snapshot that was stored later is not found yet
     expect(await before(T0 + 1999, T0 + 8999)).toBeUndefined();
     expect(await before(T0 + 1999, T0 + 9000)).toBe(first.id);
   });

@@ -42,7 +42,7 @@ const inlineIn = (document: string): ReadonlySet<string> =>
       ([, words = ""]) => words.replace(/\s+/g, " ").replace(/ (?:--|[>|]) .*/, ""),
     ),
   );
-/** What a command line has that its own help does not know; empty if all is known. */
+/** The parts of a command line that its own help does not list; empty if it lists all. */
 async function unknownIn(words: string): Promise<readonly string[]> {
   // options of the cluster may stand before the command
   const own = words.replace(/^(?:-\S+ \S+ )+/, "");

@@ -176,7 +176,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     await node.daemon.running("other", "plain");
     await ends("other", "plain");
     await released(nic);
-    // what hangs is cut short for a pod that is to end
+    // a call that hangs is cancelled when its pod is to end
     await ends(...many);
     expect(knownClaims(node)).toEqual([]);
   });

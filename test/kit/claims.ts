@@ -48,7 +48,7 @@ export const claiming = (name: string, claims: readonly string[], more: Json = {
     },
     ...more,
   });
-/** What the driver says of a claim: a device and its CDI device for each. */
+/** The driver's answer about each claim: one device, with its CDI device. */
 export const answer = (claim: string, devices: readonly string[]): Json => ({
   claim: `claim-${claim}`,
   devices: devices.map((device) => ({

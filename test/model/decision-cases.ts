@@ -38,7 +38,8 @@ const lines = (path: string): Loose[] => {
   const text = gunzipSync(readFileSync(at(path))).toString("utf8");
   return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 };
-const vectors = (name: string): Loose[] => readCases(at(`vectors/${name}.jsonl.gz`).pathname).map((one) => one.in);
+const vectors = (suite: string, release = "1.36.3"): Loose[] =>
+  readCases(at(`vectors/${release}/${suite}.jsonl.gz`).pathname).map((one) => one.in);
 /** The part of a vector that a suite reads, as it would be posted. */
 const read = (suites: Readonly<Record<string, Suite>>, name: string, input: unknown): Loose =>
   JSON.parse(JSON.stringify(suites[name]?.read(input, v1_36)));
@@ -89,7 +90,7 @@ function* randomNodes(): Generator<Case> {
 }
 
 function* admissions(): Generator<Case> {
-  for (const name of ["admission", "beyond/x-admission-status"]) {
+  for (const name of ["admission", "x-admission-status"]) {
     for (const input of vectors(name)) {
       const { snapshot, pod } = read(ADMISSION_SUITES, "admission", input);
       yield { kind: name === "admission" ? "preemption" : "admission", snapshot, ask: { pod } };
@@ -218,7 +219,7 @@ function* collections(): Generator<Case> {
 
 /** The pods of the DRA manager's vectors as they first come, on a node with what drivers would answer. */
 function* claimNodes(): Generator<Case> {
-  for (const { claims, drivers, state, ops, gates } of vectors("1.37.2/claims")) {
+  for (const { claims, drivers, state, ops, gates } of vectors("claims", "1.37.2")) {
     const [first] = ops.filter(({ op }: Loose) => op === "prepare");
     if (first === undefined) continue;
     const answersOf = (driver: string): Loose[] =>
@@ -245,7 +246,7 @@ function* claimNodes(): Generator<Case> {
 export function* recordedCases(): Generator<Case> {
   for (const input of vectors("node-status"))
     yield { kind: "allocatable", snapshot: JSON.parse(JSON.stringify(readNodeStatus(input))) };
-  for (const input of vectors("beyond/x-v2-tree"))
+  for (const input of vectors("x-v2-tree"))
     yield { kind: "cgroups", snapshot: read(CGROUP_TREE_SUITES, "x-v2-tree", input) };
   for (const some of [capturedNode, randomNodes, admissions, resizes, machines, deviceStory, claimNodes]) yield* some();
   for (const some of [evictions, collections]) yield* some();

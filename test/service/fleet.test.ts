@@ -103,7 +103,7 @@ test("each filter lets through what it names, and several what meets all of them
   expect(names({ namePrefix: "b-" })).toEqual(["b-silent", "b-tight", "b-evicts"]);
   expect(names({ namePrefix: "-" })).toEqual([]);
   expect(names(selector("pool"))).toEqual(["a-well", "a-refuses"]);
-  // of nodes without a snapshot nobody knows
+  // the labels of nodes without a snapshot are not known, so these nodes do not match
   expect(names(selector("pool!=db"))).toEqual(["a-well"]);
   expect(names({ zone: "z1" })).toEqual(["a-well"]);
   expect(names({ kubelet: "1.36" })).toEqual(["a-well", "a-refuses", "b-tight", "b-evicts"]);
@@ -228,7 +228,7 @@ test("a forecast counts from when a signal was observed, not from when the pass 
   expect(text.match(/^nodewise_node_threshold_seconds{.*$/gm)).toEqual([
     'nodewise_node_threshold_seconds{node="n",signal="memory.available",type="hard"} 240',
   ]);
-  // of a clock that is ahead, of stats without a time, and of what a version wrote that kept none
+  // when the clock was ahead, when the stats had no time, and when an earlier version stored none
   for (const unknown of [NOW + 60 * MINUTE, null, undefined])
     expect(met(nodeOf(5 * MINUTE, unknown))[0]).toBe(NOW + 5 * MINUTE);
 });
@@ -339,7 +339,7 @@ test("what is met first in time comes before what is nearer and does not fall; a
   ]);
   const byHeadroom = ["met", "first", "falls", "near", "old", "slowly", "no-capacity", "none"];
   expect(ordered(nodes, { sort: "headroom", order: "asc" }).map(({ name }) => name)).toEqual(byHeadroom);
-  // of one that will meet a threshold nobody says that it is well; all others are equal but for their headroom
+  // a node that will meet a threshold is not shown as well; all others differ only in their headroom
   const bySeverity = ordered(nodes, { sort: "severity", order: "desc" }).map(({ name, severity }) => [name, severity]);
   expect(bySeverity.slice(0, 3)).toEqual([
     ...[

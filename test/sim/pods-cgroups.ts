@@ -16,7 +16,7 @@ interface Wanted {
 /** The amount that a form of a pod asks for and its cgroup does not hold; null: it is as it should be. */
 export function unfilledPod({ kernel }: PodsNode, form: object, path: string): string | null {
   const { cpuMilli, exclusive, memoryLimit } = sizesOf(form);
-  // who has CPUs alone is not throttled on them
+  // a container with exclusive CPUs has no quota
   const hasQuota = memoryLimit !== null && exclusive.size === 0;
   return unfilled(kernel, path, { cpuMilli, limitMilli: hasQuota ? cpuMilli : null, memory: memoryLimit });
 }

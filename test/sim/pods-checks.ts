@@ -68,7 +68,7 @@ export class Checks {
     if (unfilled !== null) this.wrongs.push(`${uid} is started in a cgroup that is not filled: ${unfilled}`);
     const held = this.#holders();
     const sizes = held.map((one) => [one, this.#sizesOf(one).cpuMilli] as const);
-    // who is taken as it runs is taken for what is asked for: what it was let in with was in its record
+    // a pod whose record was lost counts with its present requests, not with those that it was admitted with
     const isSure = held.every((one) => !this.#node.lost.has(one));
     if (isSure && sizes.reduce((sum, [, milli]) => sum + milli, 0) > CAPACITY_MILLI)
       this.wrongs.push(`${uid} is started beside ${sizes.map(([one, milli]) => `${one} (${milli}m)`).join(", ")}`);

@@ -50,7 +50,7 @@ export class Life {
 }
 
 const lives = new AsyncLocalStorage<Life>();
-/** Whose code this is; undefined: the test's own. */
+/** The owner of the code that runs now; undefined: the test itself. */
 export const currentLife = (): Life | undefined => lives.getStore();
 
 /** An effect that nobody waits for. */

@@ -95,7 +95,7 @@ test("every page shows control characters of names and messages by their picture
   }
   expect(pictured).toBeGreaterThan(10);
   const replayed = await postForm(app, "/replay", { since: "", change: "maxPods: 5" });
-  // what a page that ended by its time has counted goes on with the form, as it is, and is not shown
+  // hidden fields carry the counts of a page that ran out of time to the next one: unchanged, and not shown
   expect(around(replayed.html.replaceAll(/<input type="hidden"[^>]*>/g, ""))).toBe("");
   expect(replayed.html).toContain(PICTURE);
 });

@@ -89,7 +89,7 @@ test("an eviction shows the ranking of what is short, and folds those of what is
   expect(tables(disk)).toEqual(["FIRST TO GO FOR EPHEMERAL-STORAGE"]);
   expect(others).toContain("<summary>Who would go first for what is not short: memory, pids</summary>");
   expect(tables(others)).toEqual(["FIRST TO GO FOR MEMORY", "FIRST TO GO FOR PIDS"]);
-  // of a calm node that of memory
+  // without pressure the ranking for memory is shown first
   const [calm, rest] = await of({ "memory.available": "100Mi", "pid.available": "1%" });
   expect([tables(calm), tables(rest)]).toEqual([["FIRST TO GO FOR MEMORY"], ["FIRST TO GO FOR PIDS"]]);
   const [alone, none] = await of({ "memory.available": "100Mi" });

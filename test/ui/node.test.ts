@@ -298,7 +298,7 @@ test("the table of pods has what each asks for, uses, and how it fares, those fi
   };
   const known = ["Restarts", "QoS", "Priority", "Try"];
   const memory = ["Memory use", "Memory request", "Memory limit"];
-  // what nobody tells of any pod has no column
+  // a value that is not known of any pod has no column
   expect(await columns()).toEqual(["Eviction order", ...memory, "CPU request", "CPU limit", ...known]);
   await decide("eviction", { snapshot: { ...plain, stats: { ...snapshot.stats, pods: stats } } });
   expect(await columns()).toEqual([

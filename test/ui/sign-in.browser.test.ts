@@ -65,7 +65,7 @@ inBrowser("signing in, in a browser", fill, (ground) => {
     expect(cookie).toMatchObject({ name: "nodewise", httpOnly: true, sameSite: "Strict", secure: false });
     expect(cookie?.value).not.toContain(token.slice(-48));
     expect(Math.abs((cookie?.expires ?? 0) - Date.now() / 1000 - 3600)).toBeLessThan(60);
-    // what the page asks for by itself goes with it
+    // requests by the page's scripts send the cookie too
     expect(await page.evaluate("fetch('/v1/nodes').then(({ status }) => status)")).toBe(200);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();

@@ -170,7 +170,7 @@ describe("both answers as one text", () => {
       "before 22.5",
       "after 22",
     ]);
-    // of two amounts that are alike the one in its column
+    // if a line has the same amount twice, the one in the changed column is marked
     expect(ownWords("cpu  100m  100m\n", "cpu  300m  100m\n")).toEqual(["before 100m", "after 300m"]);
     expect(lineDiff("cpu 100m 100m\n", "cpu 300m 100m\n")[0]?.words.map(({ isOwn }) => isOwn)).toEqual([
       ...[false, false, true, false, false],

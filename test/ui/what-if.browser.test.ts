@@ -37,7 +37,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
       expect(new URL(page.url()).hash).toBe("#result");
       await page.locator("#allocatable del", { hasText: "20" }).first().waitFor();
       expect(await page.locator("#cgroups .text-diff ins b").count()).toBeGreaterThan(0);
-      // what decides is never beyond an edge
+      // the differences are never beyond the edge of a box that scrolls
       const wide = (): Promise<string> =>
         page.evaluate(`[...document.querySelectorAll(".scroll, .text-diff")]
         .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label")).join()`);

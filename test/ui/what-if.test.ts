@@ -165,7 +165,7 @@ test("a pod that has other requests: what the kubelet makes of them, beside the 
   expect(card).toContain("no pod waits for other resources");
   expect(card).toContain("Deferred default/burst-lim: it waits until the node has room");
   expect(card).toContain("Node didn't have enough resource: cpu, requested: 300, used: 1700, capacity: 1800");
-  // of the pod alone
+  // only the pod changes: allocatable is decided as without the resize
   expect(cardOf(page, "allocatable")).toContain("decided");
   for (const [text, message] of [
     [

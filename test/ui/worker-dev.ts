@@ -40,7 +40,7 @@ const options = (cwd: string) =>
 export async function workerDev({ environment, folder: kept }: DevOptions = {}): Promise<Dev> {
   const folder = kept ?? mkdtempSync(join(tmpdir(), "nodewise-worker-"));
   const place = ["--local", "--persist-to", folder, ...(environment === undefined ? [] : ["--env", environment])];
-  // who keeps the folder has done so when it is not empty any more
+  // a kept folder that is not empty has been migrated before
   if (kept === undefined || readdirSync(folder).length === 0) migrate(folder, place);
   const { text } = newToken();
   const dev = [...place, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`];

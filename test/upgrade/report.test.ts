@@ -128,7 +128,7 @@ describe("the captured node", () => {
     );
     expect([outcome, assumed]).toEqual(["changes", []]);
     expect(decisions?.changed).toEqual([]);
-    // what the kubelet tells cannot say whether its file does
+    // /configz does not show whether the kubelet's file sets the field
     const kubeletconfig = { ...kubeletConfiguration, failCgroupV1: false };
     expect(report("1.34", "1.35", { kubeletconfig }, real)).toMatchObject({ assumed: ["failCgroupV1"] });
   });

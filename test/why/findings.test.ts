@@ -623,7 +623,7 @@ describe("a resize", () => {
     ]);
     const { numbers, decisions, whatWouldChange } = only(answer, "resize-infeasible");
     expect(numbers.cause).toBe(cause);
-    // what others hold leaves no room for a new pod of that size either
+    // the other pods leave no room for a new pod of that size either
     expect(whatWouldChange.map(({ code }) => code)).toEqual(ways);
     expect(decisions).toMatchObject([{ kind: "resize", verdict: "refused", agrees: documents === null ? null : true }]);
     const [, headline = ""] = shown(answer).split("\n");

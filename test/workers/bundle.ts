@@ -15,7 +15,7 @@ export const BUNDLED = { type: "ESModule" as const, include: ["**/.cache/workers
 async function make(folder: string, tests: readonly string[], texts: readonly string[]): Promise<void> {
   await build({
     absWorkingDir: ROOT,
-    // of the Worker a module that has no code of its own: both are one instance, whoever imports it
+    // the Worker's entry only re-exports its module, so that the tests and the Worker share one instance of it
     entryPoints: [...tests.map((file) => ({ in: file, out: basename(file) })), { in: "worker", out: "worker" }],
     outdir: folder,
     outExtension: { ".js": ".mjs" },

@@ -212,7 +212,7 @@ test("a request needs few statements of D1, each with few parameters", async () 
     { DB, NODES: env.OBJECTS },
   );
   expect(turned.status).toBe(200);
-  // who calls
+  // the only statement reads the caller's token
   expect(statements).toHaveLength(1);
   const object = await objectOf("counted");
   await runInDurableObject(object, (_object, { storage }) => rollUp(storage, DB, Date.now()));

@@ -72,7 +72,7 @@ describe("a resource too many", () => {
         "`example.com/last` is one resource too many: device plugins have 1024 already, the most that a node takes",
     });
     expect(faults).toMatchObject([{ resource: "example.com/last", call: "Register", code: "RESOURCE_EXHAUSTED" }]);
-    // who is there may register anew
+    // a plugin that is registered already may register again
     await gone.register();
     await gone.vanish();
     await until(host.states, (states) => states[0]?.state === "removed");

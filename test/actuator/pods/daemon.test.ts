@@ -42,7 +42,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
       podsDirectory: join(dir, "pods"),
       runtimeEndpoint: `unix://${socket}`,
       statusListen: `127.0.0.1:${port}`,
-      // who waits for the next turn waits for ever
+      // a test that waits for the next sync fails, by its timeout
       syncSeconds: 3600,
     }),
   );

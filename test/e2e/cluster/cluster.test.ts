@@ -282,7 +282,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const { message = "", reason } = scene.pod.status;
     expect(reason).toBe(first?.reason);
     expect(wordsOf(message)).toBe(wordsOf(first?.message ?? ""));
-    // what the pod uses may change a little between the last look and the kubelet's own
+    // the pod's usage may change a little between the snapshot and the kubelet's own measurement
     for (const [i, kibibytes] of numbersOf(message).entries()) {
       expect(Math.abs(kibibytes - (numbersOf(first?.message ?? "")[i] ?? 0))).toBeLessThan(4096);
     }

@@ -5,7 +5,7 @@ import { run } from "../../cli/run.ts";
 import type { NodeParts } from "./node.ts";
 import type { SeenPod } from "./scenes.ts";
 
-/** What `nodewise decide KIND` answers, as JSON, to a node as it was, given in files as a person has them of kubectl. */
+/** The answer of `nodewise decide KIND`, as JSON, about a node as it was, given in files such as kubectl prints. */
 export async function decided<T>(
   kind: string,
   parts: NodeParts,

@@ -23,7 +23,7 @@ export class KubeletServers {
     const { cert, key } = plane.certificate("kubelets", { subject: "/CN=kubelets", names: [`IP:${plane.address}`] });
     const answers: Readonly<Record<string, Buffer>> = {
       "/configz": readFileSync(realNode("configz.json")),
-      // of no node by name, since all nodes get it
+      // without a node's name, since all nodes get the same statistics
       "/stats/summary": Buffer.from(capturedText("stats-summary.json").replace('"nodeName":"n1",', "")),
     };
     this.#server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, async (request, response) => {

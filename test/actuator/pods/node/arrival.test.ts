@@ -7,7 +7,7 @@ const GPU = "example.com/gpu";
 const lives = (world: SimulatedPodsNode, uids: readonly string[]): readonly string[] =>
   uids.filter((uid) => world.pod(uid).record.state === "active");
 
-/** What an API server has stored is bound to a node, or no kubelet's. */
+/** A pod that an API server stored is bound to a node; otherwise it is not a kubelet's. */
 const boundAt = (creationTimestamp: string) => ({ metadata: { creationTimestamp }, spec: { nodeName: "sim" } });
 
 test("pods that wait come in as they came; of those that came together the older one, then as they are listed", async () => {

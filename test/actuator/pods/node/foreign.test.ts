@@ -62,7 +62,7 @@ test("a pod whose name runs in a sandbox of somebody else's is held, which is na
   expect(whyOf(world)).toContain("0 containers running");
   await end(world, foreign);
   await world.run(4);
-  // who made it may be about to make the next one
+  // the program that created the sandbox may be about to create the next one
   expect(own(world)).toEqual([]);
   expect(whyOf(world)).toContain("it is admitted unless it is started there again within 5 s");
   await world.run(4);
