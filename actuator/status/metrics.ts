@@ -58,10 +58,10 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
     "What the runtime says that keeps it from running pods, such as its network",
   );
   const lastPass = gauge("nodewise_last_pass_timestamp_seconds", "When the last pass was");
-  const lastDrift = gauge("nodewise_drift_files", "Files with another value than wanted in the last pass");
+  const lastDrift = gauge("nodewise_drift_files", "Files with a wrong value in the last pass");
   const drifted = gauge(
     "nodewise_drifted_file",
-    "A file of those, and the cause; at most 50",
+    "A cgroup file with a wrong value, and the cause; at most 50",
     "cgroup",
     "file",
     "cause",
@@ -188,7 +188,7 @@ function countersIn(registers: Registry[]): Counters {
   const cpu = new Histogram({ name: "nodewise_pass_cpu_seconds", help: "CPU time of a pass", buckets, registers });
   const decided = counter("nodewise_decisions_total", "Decisions by kind, and who made them", "kind", "by");
   const wrote = counter("nodewise_cgroup_writes_total", "Cgroup files written, directories made and removed");
-  const drifted = counter("nodewise_drift_total", "Files found with another value than wanted, by cause", "cause");
+  const drifted = counter("nodewise_drift_total", "Files found with a wrong value, by cause", "cause");
   const failed = counter("nodewise_runtime_call_failures_total", "Failed calls of the runtime", "call", "code");
   const restarted = counter("nodewise_restarts_total", "Containers started again");
   const stopped = counter(

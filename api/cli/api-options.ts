@@ -47,7 +47,7 @@ export const databaseOption = (): Option =>
     "the history is in a Postgres database: postgres://user@host/name (or set NODEWISE_DATABASE, which may hold a password)",
   );
 export const passwordFileOption = (): Option =>
-  new Option("--database-password-file <file>", "holds the password for it (or set PGPASSWORD or PGPASSFILE)").env(
+  new Option("--database-password-file <file>", "file with the password for it (or set PGPASSWORD or PGPASSFILE)").env(
     "NODEWISE_DATABASE_PASSWORD_FILE",
   );
 
@@ -58,20 +58,20 @@ export const withHistory = (command: Command): Command =>
 export const withAskedApi = (command: Command): Command =>
   command
     .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)");
+    .option("--token-file <file>", "file with the token for it (or set NODEWISE_TOKEN)");
 /** Adds the options for a history, or for an API instead. */
 export const withHistoryOrApi = (command: Command): Command => withAskedApi(withHistory(command));
 
 /** A host as in the Host header without its port; a text with a scheme, a port or a path could never match. */
 function hosts(text: string, before: readonly string[] = []): readonly string[] {
   if (/^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return [...before, text];
-  throw new InvalidArgumentError("Expected the name of a host alone, such as nodewise.example, 10.0.0.1 or [fd00::1].");
+  throw new InvalidArgumentError("Expected only the name of a host, such as nodewise.example, 10.0.0.1 or [fd00::1].");
 }
 
 export const withApiOptions = (command: Command, below = ""): Command =>
   command
     .addOption(
-      new Option("--port <n>", "0: any free one (default: 8787)")
+      new Option("--port <n>", "0: any free port (default: 8787)")
         .env("NODEWISE_PORT")
         .argParser(wholeNumber(0, 65_535)),
     )
@@ -93,21 +93,21 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     .addOption(
       new Option(
         "--allow-host <name...>",
-        "names, beside loopback's, by which requests without a token may call",
+        "host names, besides loopback's, that requests without a token may use",
       ).argParser(hosts),
     )
-    .option("--trust-forwarded-host", "a reverse proxy sets X-Forwarded-Host, and that is whom browsers asked for")
+    .option("--trust-forwarded-host", "X-Forwarded-Host, set by a reverse proxy, is the host that browsers asked for")
     .addOption(new Option("--max-body-bytes <n>", "largest request (default: 8 MiB)").argParser(wholeNumber(1024)))
     .addOption(
       new Option(
         "--max-bytes-in-flight <n>",
-        "bytes of all requests' bodies at a time; more are answered 503 (default: 32 of the largest)",
+        "bytes of all request bodies at a time; beyond that requests get 503 (default: 32 of the largest)",
       ).argParser(wholeNumber(1024)),
     )
     .addOption(
       new Option(
         "--min-body-rate <n>",
-        "bytes a second below which a body on its way is given up; 0: never (default: 4096)",
+        "a request body that arrives at fewer bytes a second is aborted; 0: never (default: 4096)",
       ).argParser(wholeNumber(0)),
     )
     .addOption(
@@ -116,7 +116,7 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     .addOption(
       new Option(
         "--threads <n>",
-        "so many threads decide, from the start on; 0: the event loop does it all (default: as there is work, at most one less than CPUs)",
+        "number of deciding threads from the start; 0: the event loop decides (default: as many as there is work for, at most one less than CPUs)",
       )
         .env("NODEWISE_THREADS")
         .argParser(wholeNumber(0, 64)),
@@ -124,19 +124,19 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     .addOption(
       new Option(
         "--metrics-nodes <n>",
-        "nodes with metrics of their own, those that stand worst first (default: 100)",
+        "number of nodes with metrics of their own, worst state first (default: 100)",
       ).argParser(wholeNumber(0, 100_000)),
     )
     .addOption(
       new Option(
         "--keep-days <n>",
-        "age at which decisions go: at the start, then every ten minutes (default: 30)",
+        "days after which decisions are removed: at the start, then every ten minutes (default: 30)",
       ).argParser(wholeNumber(1, 36_500)),
     )
     .addOption(
       new Option(
         "--keep-decisions <n>",
-        "decisions kept of each node; more go at the same times (default: 10000)",
+        "decisions kept of each node; older ones are removed at the same times (default: 10000)",
       ).argParser(wholeNumber(1)),
     );
 
@@ -145,11 +145,11 @@ export function storeSetting(given: HistoryPlace, { env }: Cli): Result<StoreSet
   const { database, dataDir, databasePasswordFile: passwordFile } = given;
   const isTyped = dataDir !== undefined && dataDir !== env["NODEWISE_DATA_DIR"];
   if (database !== undefined && isTyped)
-    return fault(EXIT.badInput, "--database and --data-dir name two places of the history: give one of them");
+    return fault(EXIT.badInput, "--database and --data-dir name two places of the history: give only one");
   if (database !== undefined && hasPassword(database))
     return fault(
       EXIT.badInput,
-      "--database: every user of this machine can see a password among the arguments: leave it out, and set NODEWISE_DATABASE to the whole URL, or PGPASSWORD, or give --database-password-file",
+      "--database: every user of this machine can see a password in the arguments: leave it out, and set NODEWISE_DATABASE to the whole URL, or PGPASSWORD, or give --database-password-file",
     );
   const url = database ?? (isTyped ? undefined : env["NODEWISE_DATABASE"] || undefined);
   if (url === undefined) return ok({ dataDir: dataDir ?? stateHome(env) });

@@ -12,15 +12,17 @@ export const sourceOptions = (command: Command): Command =>
   command
     .option("--status-url <url>", "the daemon's own address, its statusListen", DEFAULT_STATUS_URL)
     .addOption(
-      new Option("--state-dir <dir>", "or what the daemon last wrote into its state directory").conflicts("statusUrl"),
+      new Option("--state-dir <dir>", "or the status that the daemon last wrote into its state directory").conflicts(
+        "statusUrl",
+      ),
     );
 
 /** The most items of a list to show. */
 export const limitOption = (): Option =>
-  new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50);
+  new Option("--limit <n>", "maximum number").argParser(wholeNumber(1, 100_000)).default(50);
 
 export const watchOption = (): Option =>
-  new Option("-w, --watch [seconds]", "again and again until Ctrl-C").argParser(watchSeconds).preset("2");
+  new Option("-w, --watch [seconds]", "repeat until Ctrl-C").argParser(watchSeconds).preset("2");
 
 function watchSeconds(text: string): number {
   const number = Number(text);
@@ -41,7 +43,7 @@ export function kubeletVersion(text: string): string {
 export const setOption = (): Option =>
   new Option(
     "--set <path=value>",
-    "what if: one field of the configuration, such as kubeReserved.cpu=500m; again for further ones, after --patch; null takes one away",
+    "what if: one field of the configuration, such as kubeReserved.cpu=500m; repeat for more fields; applied after --patch; null removes a field",
   ).argParser((text: string, before: readonly string[] | undefined) => [...(before ?? []), text]);
 
 /** A parser for commander: a whole number from `min` to `max`, in digits. */
@@ -85,7 +87,7 @@ export function reportCrash(terminal: Terminal, thrown: unknown): number {
   const code = "code" in error ? error.code : undefined;
   if (code === "ERR_MODULE_NOT_FOUND" || code === "ERR_DLOPEN_FAILED") {
     const [what] = error.message.split("\n");
-    terminal.warn(`nodewise: a package is missing or not made for this machine (${what}): run \`npm install\` again`);
+    terminal.warn(`nodewise: a package is missing or not built for this machine (${what}): run \`npm install\` again`);
     return EXIT.cannotRun;
   }
   terminal.warn(`nodewise: internal error: ${error.message}; please report it with these lines`);
@@ -95,7 +97,7 @@ export function reportCrash(terminal: Terminal, thrown: unknown): number {
 
 /** `--reason`: any reason that kubelets may give. `mayBeOther`: also texts that are not known here. */
 export const reasonOption = (such: string, mayBeOther = false): Option =>
-  new Option("--reason <reason>", `with the kubelet's word for why only, such as ${such}`).argParser(
+  new Option("--reason <reason>", `only with this reason of the kubelet, such as ${such}`).argParser(
     (given: string) => {
       const wrong = reasonFault(given, mayBeOther);
       if (wrong !== null)
@@ -117,7 +119,7 @@ export interface LogFlags {
 }
 
 export const logFormatOption = (): Option =>
-  new Option("--log-format <format>", "json: a line each of what happens, on standard error")
+  new Option("--log-format <format>", "json: a line for each event, on standard error")
     .choices(["text", "json"])
     .default("text");
 export const logLevelOption = (): Option =>

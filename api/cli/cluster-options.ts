@@ -31,16 +31,16 @@ export const withClusterOptions = (command: Command): Command =>
     .addOption(
       new Option(
         "--request-timeout <time>",
-        "for one answer of the API server (10s, 1m; 0: none; default: 30s)",
+        "timeout of one request to the API server (10s, 1m; 0: none; default: 30s)",
       ).argParser(requestTimeout),
     )
     .option(
       "--proxy",
-      "ask kubelets over the API server's proxy, which takes the right nodes/proxy: as strong as exec in every container",
+      "ask kubelets through the API server's proxy; needs the right nodes/proxy, which is as strong as exec in every container",
     )
     .option(
       "--kubelet-insecure-tls",
-      "take any certificate of a kubelet: whoever answers at its address gets your credentials",
+      "accept any certificate of a kubelet: any server at its address gets your credentials",
     );
 
 /** A timeout as in kubectl: a duration, or seconds. In milliseconds. */

@@ -13,7 +13,7 @@ const EXIT_CODES = `
 Exit codes:
   0  done
   1  a negative decision, or a refusal to decide (the API's 422)
-  2  bad usage or bad input, such as a file, a node or a pod that is not there
+  2  bad usage or bad input, such as a file, a node or a pod that does not exist
   3  cannot run here (Node too old, packages missing)
   4  the API, a cluster or the history failed, or a file could not be written
   5  lint, upgrade: the kubelet does not start with the configuration
@@ -158,14 +158,12 @@ function suggestOption(word: string, { options }: Command): string | null {
 /** The tree of commands, for parsing or for reading. */
 export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
   const program = new Command(cli.isPlugin ? "kubectl nodewise" : "nodewise")
-    .description(
-      "What the kubelet would decide on a node, as explained answers: from files, as an API, on this machine.",
-    )
+    .description("What the kubelet would decide on a node, with reasons: from files, as an API, on this machine.")
     .version(VERSION_LINE)
     .helpCommand(false)
     // `history` and its `removals` have options of the same name
     .enablePositionalOptions()
-    .showHelpAfterError("(`--help` shows what there is)")
+    .showHelpAfterError("(`--help` shows the choices)")
     .exitOverride()
     .configureHelp({ minWidthToWrap: NARROWEST_WORDS })
     .configureOutput({

@@ -125,7 +125,7 @@ export function bodyProblem(fault: BodyFault, limit: number): Result<never, Prob
     case "wide_window":
       return problem(
         "unsupported_encoding",
-        `the body was compressed with a zstd window of more than ${MAX_WINDOW_BYTES} bytes, which is the most that is taken here`,
+        `the body was compressed with a zstd window of more than ${MAX_WINDOW_BYTES} bytes, which is the most that is accepted here`,
         { advice: "compress it at level 19 or below and without --long, or with gzip" },
       );
     case "too_slow":

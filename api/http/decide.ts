@@ -75,7 +75,7 @@ async function answer(asking: DecideContext, job: Job, first: Evaluation): Promi
   const evaluation = evaluated.value;
   if (evaluation.state === "invalid") return err(evaluation.problem);
   if (evaluation.state === "wants_snapshot" || evaluation.state === "wants_facts") {
-    throw new Error(`${evaluation.state}: it was given, and still it is wanted`);
+    throw new Error(`${evaluation.state}: it was given, but is still reported as missing`);
   }
   const allowed = requireNode(caller, evaluation.node);
   if (!allowed.ok) return allowed;

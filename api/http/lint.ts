@@ -31,7 +31,7 @@ export const MAX_DROP_INS = 64;
 const LONGEST_FILE = 4096;
 const DROP_IN = '{"file": "10-pods.conf", "document": {"kind": "KubeletConfiguration", ...}}';
 const dropIn = z.strictObject({
-  file: z.string().min(1).max(LONGEST_FILE).describe("its name, which findings tell"),
+  file: z.string().min(1).max(LONGEST_FILE).describe("its name, which findings show"),
   document: z.unknown().describe("the whole file, unchecked as kubeletConfiguration is"),
 });
 /** Reports one fault for any error in a drop-in. */
@@ -45,7 +45,7 @@ const wholeDropIn = z.preprocess((given, ctx) => {
 /** What a kubelet is started with. */
 export const startMembers = {
   kubeletConfiguration: optional(z.unknown().meta({ type: "object" })).describe(
-    "as a file or /configz has it, whole and unchecked: what is wrong with it is the answer. Absent: that of the snapshot, of which only the fields that decisions read are stored",
+    "as a file or /configz has it, whole and unchecked: the answer lists what is wrong with it. Absent: that of the snapshot, of which only the fields that decisions read are stored",
   ),
   kubeletArgs: optional(
     z

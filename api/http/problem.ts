@@ -35,7 +35,7 @@ export const PROBLEMS = {
     status: 401,
     title: "a token is required",
     advice:
-      "send `Authorization: Bearer nw_...`, or Basic with the token as the password to look at something; in a browser open /sign-in. `nodewise token create` makes one",
+      "send `Authorization: Bearer nw_...`, or Basic with the token as the password for GET requests; in a browser open /sign-in. `nodewise token create` makes one",
   },
   forbidden: {
     status: 403,
@@ -44,7 +44,7 @@ export const PROBLEMS = {
   },
   forbidden_node: {
     status: 403,
-    title: "the token speaks for another node",
+    title: "the token acts for another node",
     advice: "use the node's own token, or one that is bound to none",
   },
   forbidden_host: {
@@ -73,7 +73,8 @@ export const PROBLEMS = {
   unknown_node: {
     status: 404,
     title: "the history has no such node",
-    advice: "/v1/nodes lists what is there; nodes that were not heard of for as long as history is kept are removed",
+    advice:
+      "/v1/nodes lists what is there; nodes that have reported nothing for as long as history is kept are removed",
   },
   method_not_allowed: {
     status: 405,

@@ -51,7 +51,7 @@ const changeMembers = {
     z.custom<Fields>(isObject, 'expected an object such as {"kubeReserved": {"cpu": "500m"}}').meta(configurationMeta),
   ).describe("changes of the recorded one, as a JSON merge patch (RFC 7396): null takes a field away"),
   kubeletVersion: optional(knownVersionText).describe(
-    "decides as a kubelet of this version; absent: as the one that was recorded. Of a recorded configuration that names every field, as /configz does, defaults of its own version that are others in this one count as left out",
+    "decides as a kubelet of this version; absent: as the one that was recorded. Of a recorded configuration that names every field, as /configz does, defaults of its own version that differ in this one count as left out",
   ),
 };
 const { since, until, kind, limit, pageToken } = pageMembers;

@@ -21,7 +21,7 @@ const VERSIONS = PROFILES.map(({ version }) => version).join(", ");
 export const upgradeForm = z.strictObject({
   to: knownVersionText.describe(`the other kubelet: one of ${VERSIONS}`),
   from: optional(versionText).describe(
-    "the kubelet of now where the node in the snapshot tells none; its own counts before it. The nearest that is known here answers, as the report tells",
+    "the current kubelet version where the node in the snapshot reports none; the node's own version overrides it. If it is not known, the nearest known one answers, which the report shows",
   ),
   ...startMembers,
   ...nodeMembers,
@@ -48,7 +48,7 @@ export const upgradeAnswer = z.strictObject({
   unreported: z
     .string()
     .nullable()
-    .describe("why nothing can be said of a stored node beside its history; null: something is, or nobody asked"),
+    .describe("why a stored node could not be checked beside its history; null: it was, or was not asked about"),
   history: upgradePage.nullable().describe("a page, oldest first; null: neither since, until nor pageToken is given"),
 });
 export type UpgradeAnswer = Form<typeof upgradeAnswer>;

@@ -15,7 +15,7 @@ import { type Exchange, json, param, queryOf } from "./route.ts";
 const MAX_DOCUMENTS = 1000;
 const name = optional(z.string("expected a name").min(1, "expected a name"));
 export const whyForm = z.strictObject({
-  pod: name.describe("NAME, NAMESPACE/NAME or uid; absent: all pods that have a story"),
+  pod: name.describe("NAME, NAMESPACE/NAME or uid; absent: all pods that have findings"),
   namespace: name.describe("of the pod; absent: any"),
   node: name.describe("of the history of this node, beside the documents"),
   documents: optional(

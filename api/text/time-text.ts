@@ -8,8 +8,8 @@ export function agoText(atMs: number, nowMs: number | undefined): string {
 
 /** When something becomes old enough to be removed. */
 export function mayGoText(atMs: number, nowMs: number | undefined): string {
-  if (nowMs === undefined) return `may go at ${timeText(atMs)}`;
-  return atMs > nowMs ? `may go in ${durationText(atMs - nowMs)}` : "may go now";
+  if (nowMs === undefined) return `may be removed at ${timeText(atMs)}`;
+  return atMs > nowMs ? `may be removed in ${durationText(atMs - nowMs)}` : "may be removed now";
 }
 
 /** When something will happen: `in 5m12s`; `now` within a second. */

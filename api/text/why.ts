@@ -189,7 +189,7 @@ function excerptText(decision: StoryDecision, screen: Screen): string {
     }
     case "resize": {
       const { status, check, message, preempt, resources, isRetried, place, of } = decision.excerpt;
-      const said = status === "InProgress" ? "  the kubelet would take it\n" : `  ${status}: ${printable(message)}\n`;
+      const said = status === "InProgress" ? "  the kubelet would accept it\n" : `  ${status}: ${printable(message)}\n`;
       const turn = of > 1 ? `  the kubelet tries it as number ${place} of ${of}\n` : "";
       const order = isRetried ? turn : "  the kubelet tries it again only when it restarts\n";
       const room = check === null || check === "capacity" ? resourcesTable(resources, shown) : "";
@@ -274,12 +274,12 @@ function imageText({ policy, fileSystem, image, removes }: Excerpt<"image-gc">):
   const use =
     fileSystem === null
       ? ""
-      : `  the image file system is at ${fileSystem.usagePercent} %, images go above ${policy.highThresholdPercent} %\n`;
+      : `  the image file system is at ${fileSystem.usagePercent} %, images are removed above ${policy.highThresholdPercent} %\n`;
   const fate =
     image === null
       ? "  the image is not on the node\n"
-      : `  the image ${"oldEnoughAtMs" in image ? "stays" : "would go"}: ${image.why}\n`;
-  const others = removes === 0 ? "" : `  ${many(removes, "image")} would go now\n`;
+      : `  the image ${"oldEnoughAtMs" in image ? "stays" : "would be removed"}: ${image.why}\n`;
+  const others = removes === 0 ? "" : `  ${many(removes, "image")} would be removed now\n`;
   return `${use}${fate}${others}`;
 }
 
@@ -290,7 +290,7 @@ function nextText(next: readonly Next[], { columns, paint }: Screen): string {
   return table(
     [
       { title: "", align: "right" },
-      { title: "WHO IS NEXT", shrinkTo: 12 },
+      { title: "EVICTED NEXT", shrinkTo: 12 },
       { title: "USAGE", align: "right" },
       { title: "REQUEST", align: "right" },
     ],
@@ -321,9 +321,9 @@ export function storyListText(list: StoryList, { columns, paint }: Screen): stri
     .filter((part) => part !== "")
     .map((part) => `\n${part}`)
     .join("");
-  const rest = unknown === 0 ? "" : `; not all was looked at of ${unknown}`;
+  const rest = unknown === 0 ? "" : `; ${unknown} could not be checked completely`;
   if (stories.length === 0) {
-    const found = unknown === 0 ? `${paint("green", "nothing is wrong")} with` : "nothing wrong was found with";
+    const found = unknown === 0 ? `${paint("green", "no problem")} with` : "no problem was found with";
     return `${found} ${many(pods, "pod")}${rest}\n${left}`;
   }
   const rows = stories.map(({ pod, code, since, container, reason, message, more }) => ({
@@ -341,13 +341,13 @@ export function storyListText(list: StoryList, { columns, paint }: Screen): stri
   // messages may be long; only in a narrow terminal they are kept and other columns are left out
   const giveUp = (place: number) => (columns < NARROW ? { giveUp: place } : {});
   const titles = [
-    { title: "STORY" },
+    { title: "FINDING" },
     { title: "POD", ...(columns < NARROW ? { shrinkTo: 16 } : {}) },
     { title: "NODE", ...giveUp(2) },
     { title: "SINCE", ...giveUp(1) },
     { title: "", ...giveUp(3) },
-    { title: "WHAT WAS SAID", shrinkTo: 12 },
+    { title: "MESSAGE", shrinkTo: 12 },
   ];
-  return `${table(titles, rows, columns, paint)}${paint("dim", `${stories.length} of ${many(pods, "pod")}; nothing is wrong with ${calm}${rest}\n`)}${left}`;
+  return `${table(titles, rows, columns, paint)}${paint("dim", `${stories.length} of ${many(pods, "pod")}; no problem with ${calm}${rest}\n`)}${left}`;
 }
 const NARROW = 100;

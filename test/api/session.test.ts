@@ -108,7 +108,7 @@ test("a session may only look, and one that has ended is told as such", async ()
   };
   expect(await post()).toMatchObject({
     status: 403,
-    detail: "this browser's session may only look: it opens pages and GET requests",
+    detail: "this browser's session is read-only: it opens pages and GET requests",
     advice: "send the token itself, `Authorization: Bearer nw_...`",
   });
   after(60);

@@ -53,7 +53,7 @@ RESOURCE  REQUESTED     USED  CAPACITY      LEFT  SHORT BY
 pods              1       11        20         9            █████████████▓··········
 cpu           6500m    1800m     1800m         0     6500m  █████×××××××××××××××××××
 memory        9 GiB  492 MiB  22.1 GiB  21.6 GiB            █▓▓▓▓▓▓▓▓▓▓·············
-█ used   ▓ asked for, and there   × asked for, and short   · left then
+█ used   ▓ requested and free   × requested but missing   · free after that
 
 WHAT WOULD CHANGE IT
 - with no cpu (6500m less) requested it would be admitted
@@ -68,7 +68,7 @@ WHAT WOULD CHANGE IT
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toContain(`
 ADMITTED  default/guar-int (on the node already)
-  onNode: it is on the node already: asked as at a kubelet's restart, with what is allocated to it, and not counted twice
+  onNode: it is on the node already: checked as at a kubelet's restart, with what is allocated to it, and not counted twice
 `);
     expect(ran.stdout).toMatch(/^cpu +1 +800m +1800m +1 .*\n {2}requested: 1 fits beside 800m used of 1800m$/m);
     expect(ran.stdout).toMatch(/^c +1 +1 +its own +128 MiB of 0$/m);
@@ -80,7 +80,7 @@ ADMITTED  default/guar-int (on the node already)
     expect(ran.stdout).toMatch(
       /^▶ {2}predicates +OutOfcpu +above\n {3}predicates +OutOfmemory +Node didn't have enough resource: memory, /m,
     );
-    expect(ran.stdout).toContain("▶ what the kubelet shows: the first of them; each alone would refuse\n");
+    expect(ran.stdout).toContain("▶ the kubelet shows the first of them; each alone would refuse the pod\n");
     expect(ran.stdout).toContain(
       "- with at most 50m cpu (4950m less) and at most 21.5 GiB memory (78.4 GiB less) requested it would be admitted\n",
     );
@@ -89,14 +89,14 @@ ADMITTED  default/guar-int (on the node already)
   test("names who goes for a critical pod, in order, and who else would have done", async () => {
     const ran = await run(["decide", "admission", ...filesOf("real-preemption", "crit-150m"), "--explain", "full"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toContain("ADMITTED  default/crit (critical): 1 pod ended for it\n");
+    expect(ran.stdout).toContain("ADMITTED  default/crit (critical): 1 pod preempted for it\n");
     expect(ran.stdout).toMatch(
       /^1 {2}default\/bu3 +Burstable +0 +cpu 300m\n {2}preempt: the nearest of 3 Burstable pods to what is still to be freed \(cpu 150m\): distance 0 \[nearest /m,
     );
     expect(ran.stdout).toContain(`
-- 1 pod would do: default/gu1 (200m cpu for the 150m needed); the kubelet takes 1: default/bu3 (300m cpu)
-- 2 pods would do: default/bu1 and default/gu2 (150m cpu for the 150m needed); the kubelet takes 1: default/bu3 (300m cpu)
-- with no cpu (150m less) requested nobody would have to go
+- 1 pod would be enough: default/gu1 (200m cpu for the 150m needed); the kubelet preempts 1: default/bu3 (300m cpu)
+- 2 pods would be enough: default/bu1 and default/gu2 (150m cpu for the 150m needed); the kubelet preempts 1: default/bu3 (300m cpu)
+- with no cpu (150m less) requested no pod would have to be preempted
 `);
   });
 
@@ -109,7 +109,7 @@ ADMITTED  default/guar-int (on the node already)
     const ran = await run(["decide", "admission", "--snapshot", snapshot, "--pod", file("confined.json", wanted)]);
     expect(ran.code).toBe(1);
     expect(ran.stdout).toContain("REFUSED  default/crit (critical): AppArmor\nCannot enforce AppArmor: ");
-    expect(ran.stdout).toMatch(/^1 pod ended for it in vain: it is refused after that\n {3}ENDED FOR IT/m);
+    expect(ran.stdout).toMatch(/^1 pod preempted for it in vain: it is refused after that\n {3}PREEMPTED/m);
   });
 
   test("of a kubelet that does not start nobody comes in, whatever its handlers say", async () => {
@@ -146,20 +146,20 @@ describe.concurrent("decide preemption", () => {
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(`n1 · preemption · ${NEWEST.policyVersion}
 assumed: ${NO_VERSION}
-ADMITTED  default/crit: 1 pod ended for it
-critical: 8 pods may be ended for it; to be freed: cpu 600m
+ADMITTED  default/crit: 1 pod preempted for it
+critical: 8 pods may be preempted for it; to be freed: cpu 600m
 
 RESOURCE  REQUESTED   USED  CAPACITY  LEFT  SHORT BY
 cpu            600m  1800m     1800m     0      600m  ██████████████████××××××
-█ used   × asked for, and short
+█ used   × requested but missing
 
-   ENDED FOR IT, IN ORDER  QOS         PRIORITY  FREES
-1  default/gi              Guaranteed   1000000  cpu 1
+   PREEMPTED, IN ORDER  QOS         PRIORITY  FREES
+1  default/gi           Guaranteed   1000000  cpu 1
 
-ROUND       TO FREE                 DISTANCE         CANDIDATE     MEMORY   CPU
-Guaranteed  cpu 100m                       0  ended  default/gi    64 MiB     1
-                                           0         default/gu1  128 MiB  200m
-                                        0.25         default/gu2   32 MiB   50m
+ROUND       TO FREE                 DISTANCE             CANDIDATE     MEMORY   CPU
+Guaranteed  cpu 100m                       0  preempted  default/gi    64 MiB     1
+                                           0             default/gu1  128 MiB  200m
+                                        0.25             default/gu2   32 MiB   50m
 Burstable   BestEffort free enough
 BestEffort  nothing is left
 
@@ -168,34 +168,31 @@ the kubelet's      1  cpu 1     default/gi
 least requests     3  cpu 600m  default/bu1 default/bu3 default/gu1
 
 WHAT WOULD CHANGE IT
-- 3 pods would do: default/bu1, default/bu3 and default/gu1 (600m cpu for the 600m needed); the kubelet takes 1: default/gi (1 cpu)
-- with no cpu (600m less) requested nobody would have to go
+- 3 pods would be enough: default/bu1, default/bu3 and default/gu1 (600m cpu for the 600m needed); the kubelet preempts 1: default/gi (1 cpu)
+- with no cpu (600m less) requested no pod would have to be preempted
 `);
   });
 
   test("marks those that only the order of a list puts behind the chosen one", async () => {
     const { stdout } = await run(["decide", "preemption", ...filesOf("real-preemption", "crit-pods-count")]);
-    expect(stdout).toMatch(/^BestEffort +pods 1 +0 {2}ended {2}default\/f10 /m);
+    expect(stdout).toMatch(/^BestEffort +pods 1 +0 {2}preempted {2}default\/f10 /m);
     expect(stdout.match(/^ +0 {2}tied +default\//gm)).toHaveLength(4);
     expect(stdout).toContain("(4 more, up to 0)\n");
-    expect(stdout).toContain("- no lower request helps: every pod takes one place of the node's pods\n");
+    expect(stdout).toContain("- no lower request helps: every pod counts as one of the node's pods\n");
   });
 
   test.each([
     ["crit-1800m-impossible", /^REFUSED {2}default\/crit: preemption: error finding a set of pods to preempt: /m],
-    [
-      "crit-nodeaffinity-and-cpu",
-      /^REFUSED {2}default\/crit: NodeAffinity\n(.*\n)+Burstable +cpu 100m +0 {2}would go /m,
-    ],
+    ["crit-nodeaffinity-and-cpu", /^REFUSED {2}default\/crit: NodeAffinity\n(.*\n)+Burstable +cpu 100m +0 {2}chosen /m],
     [
       "high-priority-not-critical",
-      /^REFUSED {2}default\/highp: OutOfcpu\nnot critical: a kubelet ends nobody for it; /m,
+      /^REFUSED {2}default\/highp: OutOfcpu\nnot critical: the kubelet preempts no pod for it; /m,
     ],
   ])("%s ends with 1", async (name, text) => {
     const ran = await run(["decide", "preemption", ...filesOf("real-preemption", name)]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toMatch(text);
-    expect(ran.stdout).not.toContain("ENDED FOR IT");
+    expect(ran.stdout).not.toContain("PREEMPTED, IN");
   });
 
   test("takes the failures with --ask, instead of looking for them", async () => {
@@ -218,7 +215,7 @@ WHAT WOULD CHANGE IT
     const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });
     const tables = stdout.split("\n").filter((line) => !/^[-·]|^(assumed|ADMITTED|critical|█)/.test(line));
     expect(widest(tables.join("\n"))).toBeLessThanOrEqual(columns);
-    expect(stdout).toMatch(/^Guaranteed +cpu 100m +0 {2}ended {2}default\/gi/m);
+    expect(stdout).toMatch(/^Guaranteed +cpu 100m +0 {2}preempted {2}default\/gi/m);
   });
 });
 
@@ -255,9 +252,7 @@ test("a pod of another node is asked about as a new one, and that is told", asyn
   for (const pod of ["default/burst-lim", file("burst-lim.json", burst)]) {
     const { code, stdout } = await asked("admission", "--pod", pod);
     expect([code, stdout]).toEqual([0, expect.stringContaining("ADMITTED  default/burst-lim\n")]);
-    expect(stdout).toMatch(
-      /^assumed: .*default\/burst-lim is bound to n1: asked about as a new pod that comes to worker-1$/m,
-    );
+    expect(stdout).toMatch(/^assumed: .*default\/burst-lim is bound to n1: checked as a new pod on worker-1$/m);
   }
   const probes = await asked("probes", "--pod", "default/burst-lim", "-o", "json");
   expect(JSON.parse(probes.stdout)).toMatchObject({ node: "worker-1", assumed: { pod: { boundTo: "n1" } } });

@@ -55,9 +55,7 @@ describe("nodewise advise reserves, of a history", () => {
     // the 119th of 101, 102, ... with the 150 of the runtime
     expect(ran.stdout).toMatch(/^kubeReserved +memory +120 +310 MiB +369 MiB +370 MiB +– +369Mi$/m);
     expect(ran.stdout).toMatch(/^cpu +4 +\S+ +-\d+m$/m);
-    expect(ran.stdout).toContain(
-      "WHAT TO KNOW\n- systemReserved.ephemeral-storage and systemReserved.pid are not measured",
-    );
+    expect(ran.stdout).toContain("NOTES\n- systemReserved.ephemeral-storage and systemReserved.pid are not measured");
   });
 
   test("of the last days alone without --since, and of a part of them with --limit", async () => {
@@ -113,10 +111,10 @@ describe("nodewise advise reserves, of a history", () => {
     [["--node", "n1", "--since", "1d", "--until", "2d"], "--since 1d: is later than --until 2d", EXIT.badInput],
     [
       ["--node", "n1", "--since", "2000-01-01", "--until", "2001-01-01"],
-      "nothing was measured: no snapshot has statistics of its node",
+      "nothing was measured: no snapshot has stats of its node",
       EXIT.cannotRun,
     ],
-    [[], "give --node NAME of the history, or files of what the kubelet's /stats/summary answered", EXIT.badInput],
+    [[], "give --node NAME of the history, or files with answers of the kubelet's /stats/summary", EXIT.badInput],
   ])("%j is refused", async (args, message, code) => {
     const ran = await advise("--data-dir", dataDir, ...args);
     expect(ran.code).toBe(code);
@@ -189,7 +187,7 @@ describe.concurrent("nodewise advise reserves, of files", () => {
       realNode("node.json"),
     );
     await fails(`${realNode("pods.json")}: is `, one, realNode("pods.json"));
-    await fails("--since is of the history: give it without files", one, "--since", "7d");
+    await fails("--since belongs to the history: give it without files", one, "--since", "7d");
     const bad = file("bad.json", summary(0, { cpu: -1, memoryMi: 0 }, {}));
     await fails(`${bad}:1:`, bad);
   });

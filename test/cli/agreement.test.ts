@@ -95,7 +95,8 @@ describe("nodewise agreement", () => {
   });
 
   test("where no decision has a reason and kubelets did, the history names the command that lists it", async () => {
-    const hint = (more: string) => `no such decisions\nkubelets did so: nodewise agreement --reason OutOfcpu${more}\n`;
+    const hint = (more: string) =>
+      `no such decisions\nkubelets did that: nodewise agreement --reason OutOfcpu${more}\n`;
     const asked = ["history", "--reason", "OutOfcpu", ...SINCE];
     const own = await run(asked, { env });
     expect([own.code, own.stdout, own.stderr]).toEqual([

@@ -32,11 +32,11 @@ test.each<[string, readonly string[], RegExp]>([
   ],
   ["this machine's name", ["up", "--port", "0", "--node-name", "Bad_Name"], /nodeName: must be a node's name/],
   ["a token's node", ["token", "create", "ci", "--node", "Bad Name!"], /A node's name must be letters/],
-  ["a token's name", ["token", "create", " "], /must not be empty: say whose it is/],
+  ["a token's name", ["token", "create", " "], /must not be empty: give its owner/],
   [
     "a host with a scheme",
     ["api", "--port", "0", "--allow-host", "a.example", "https://b.example/"],
-    /Expected the name of a host alone/,
+    /Expected only the name of a host/,
   ],
 ])("%s that cannot be is refused", SLOW, async (_, args, why) => {
   const { code, stderr } = await run(args, { env: { NODEWISE_DATA_DIR: scratch(), XDG_STATE_HOME: scratch() } });

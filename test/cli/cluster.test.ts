@@ -70,7 +70,7 @@ describe("decide on a live node", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^n1 · allocatable/);
     expect(stdout).toMatch(/cpu +2 +500m/);
-    expect(stderr).toContain("--config takes the place of the snapshot's whole kubeletConfiguration");
+    expect(stderr).toContain("--config replaces the snapshot's whole kubeletConfiguration");
   });
 
   test("asks each node of the cluster for its pods with some labels, for one resize of all", async () => {
@@ -89,7 +89,7 @@ describe("decide on a live node", () => {
     expect(cluster.api.requests).toContain("/api/v1/pods?labelSelector=%21none&limit=100");
     expect(cluster.api.requests.filter((path) => /n2|\/nodes\?|^\/apis/.test(path))).toEqual([]);
     expect(await nodewise(cluster, "decide", "resize", "-l", "app=none", "--to", "cpu=1m")).toMatchObject({
-      ...{ code: 2, stderr: "nodewise: no pod of the cluster has such labels: app=none\n" },
+      ...{ code: 2, stderr: "nodewise: no pod of the cluster has these labels: app=none\n" },
     });
   });
 
@@ -112,7 +112,7 @@ describe("decide on a live node", () => {
     await cluster.addNode("n2");
     expect(await nodewise(cluster, "decide", "allocatable")).toMatchObject({
       code: 2,
-      stderr: "nodewise: --node NAME says which of the nodes of context test: they are n1 and n2\n",
+      stderr: "nodewise: --node NAME chooses one of the nodes of context test: they are n1 and n2\n",
     });
     expect(await nodewise(cluster, "decide", "allocatable", "--node", "n3")).toMatchObject({
       code: 2,
@@ -134,7 +134,7 @@ describe("decide on a live node", () => {
     await cluster.addNode("n2");
     expect(await nodewise(cluster, "decide", "admission", "--pod", "shop/pending")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("pod shop/pending is bound to no node: --node NAME says on which"),
+      stderr: expect.stringContaining("pod shop/pending is bound to no node: --node NAME chooses one of"),
     });
   });
 
@@ -143,9 +143,7 @@ describe("decide on a live node", () => {
     await cluster.addNode("n2");
     const { code, stdout } = await nodewise(cluster, "decide", "admission", "--pod", "burst-lim", "--node", "n2");
     expect([code, stdout]).toEqual([0, expect.stringContaining("ADMITTED  default/burst-lim\n")]);
-    expect(stdout).toContain(
-      "\nassumed: default/burst-lim is bound to n1: asked about as a new pod that comes to n2\n",
-    );
+    expect(stdout).toContain("\nassumed: default/burst-lim is bound to n1: checked as a new pod on n2\n");
     const pods = ["--pods", realNode("pods.json")];
     expect(await nodewise(cluster, "decide", "allocatable", "--node", "n2", ...pods)).toMatchObject({
       ...{ code: 1, stdout: "", stderr: expect.stringContaining("11 pods belong to n1, the node is n2") },
@@ -229,7 +227,7 @@ test("snapshot prints a live node, which decides as the node does", async () => 
   expect(decided).toEqual(await nodewise(cluster, "decide", "allocatable"));
   expect(await nodewise(cluster, "snapshot", "--node-name", "n1")).toMatchObject({
     code: 2,
-    stderr: "nodewise: --node-name is of this machine: leave it out, or the cluster\n",
+    stderr: "nodewise: --node-name belongs to this machine: leave it out, or the cluster\n",
   });
   expect(await run(["snapshot", "--node", "n1"])).toMatchObject({ code: 2 });
 });
@@ -356,7 +354,7 @@ test("the YAML of missing rights is printed once, and later only what is new of 
     /^nodewise: the right to list events is missing: an administrator [\s\S]*User, name: "jane"\}$/,
   );
   expect(lack("nodes/configz", "get")).toBe(
-    "nodewise: the right to get nodes/configz is missing: the YAML above gives it",
+    "nodewise: the right to get nodes/configz is missing: the YAML above grants it",
   );
   const proxy = lack("nodes/proxy", "get");
   expect(proxy).toContain("metadata: {name: nodewise-nodes-proxy}");

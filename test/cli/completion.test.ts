@@ -162,7 +162,7 @@ describe("a word that is no command", () => {
     const ran = await run(args);
     expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
     expect(ran.stderr).toBe(
-      `nodewise: unknown command '${args.at(-1)}'\n(Did you mean ${meant}?)\n(\`--help\` shows what there is)\n`,
+      `nodewise: unknown command '${args.at(-1)}'\n(Did you mean ${meant}?)\n(\`--help\` shows the choices)\n`,
     );
   });
 
@@ -186,7 +186,7 @@ describe("a word that is no command", () => {
   test("proposes a subcommand whatever follows it, and takes no other word for one", async () => {
     expect((await run(["history", "shw", "0e1c1a2b"])).stderr).toContain("(Did you mean show?)");
     expect((await run(["history", "nothing-like-it"])).stderr).toBe(
-      "nodewise: unknown command 'nothing-like-it'\n(`--help` shows what there is)\n",
+      "nodewise: unknown command 'nothing-like-it'\n(`--help` shows the choices)\n",
     );
     expect(await run(["history", "help", "show"])).toEqual(await run(["history", "show", "--help"]));
   });

@@ -35,7 +35,7 @@ describe.concurrent("decide that cannot answer", () => {
       expect(await run(["decide", "eviction", name])).toMatchObject({
         code: 2,
         stdout: "",
-        stderr: `nodewise: '${name}' is no option of 'eviction': give a node's snapshot by --snapshot ${word}\n(\`--help\` shows what there is)\n`,
+        stderr: `nodewise: '${name}' is no option of 'eviction': give a node's snapshot with --snapshot ${word}\n(\`--help\` shows the choices)\n`,
       });
   });
 
@@ -210,12 +210,12 @@ describe.concurrent("decide that cannot answer", () => {
     [
       "a node as the snapshot",
       ["--snapshot", realNode("node.json")],
-      /is an object of kind `Node`, and --snapshot takes a NodeSnapshot: give it with --node$/,
+      /is an object of kind `Node`, and --snapshot needs a NodeSnapshot: give it with --node$/,
     ],
     [
       "a summary as the snapshot",
       ["--snapshot", realNode("stats-summary.json")],
-      /is the kubelet's \/stats\/summary, and --snapshot takes a NodeSnapshot: give it with --stats$/,
+      /is the kubelet's \/stats\/summary, and --snapshot needs a NodeSnapshot: give it with --stats$/,
     ],
     [
       "several documents for one part",
@@ -230,7 +230,7 @@ describe.concurrent("decide that cannot answer", () => {
     [
       "a list of pods as the node",
       ["--node", realNode("pods.json")],
-      /pods\.json: holds 11 pods, and --node takes one node: give it with --pods$/,
+      /pods\.json: holds 11 pods, and --node needs one node: give it with --pods$/,
     ],
     ["an unknown option", ["--nodes", "x"], /^nodewise: unknown option '--nodes'$/],
     [
@@ -319,7 +319,7 @@ describe.concurrent("decide that cannot answer", () => {
       const ran = await run(["decide", "cgroups", "--node", "-"], { input });
       expect(ran).toMatchObject({ code: 2, stdout: "" });
       expect(ran.stderr).toMatch(
-        /^nodewise: standard input: YAML may have 4 MiB, and this is no JSON, .*\(line 1, column \d+.*\): give JSON, or split it\n$/,
+        /^nodewise: standard input: YAML may have at most 4 MiB, and this is not JSON, .*\(line 1, column \d+.*\): give JSON, or split it\n$/,
       );
     }
     const large = await run(["decide", "cgroups", "--node", "-"], { input: `{"x": "${"a".repeat(5 * 2 ** 20)}"}` });

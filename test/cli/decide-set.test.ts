@@ -23,7 +23,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(ran.stdout.split("\n").slice(0, 8)).toEqual([
       "n1 · allocatable · kubelet-1.36+11",
       "WHAT IF  kubeReserved.cpu: 100m -> 500m",
-      "DIFFERS  decided as now, and in 4 places of the answer otherwise",
+      "DIFFERS  decided as now, but different in 4 places of the answer",
       "",
       "FIELD                      NOW    THEN",
       "allocatable.cpu            1800m  1400m",
@@ -49,7 +49,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     const lines = ran.stdout.split("\n");
     expect(lines[2]).toBe("DIFFERS  decided -> kubelet-refuses, and 5 places of the answer");
     expect(lines[5]).toMatch(/^verdict +decided +kubelet-refuses$/);
-    expect(ran.stdout).toContain("\nWHAT `nodewise lint` SAYS OF THE CHANGE\n- refuses-start ");
+    expect(ran.stdout).toContain("\nWHAT `nodewise lint` FINDS IN THE CHANGE\n- refuses-start ");
   });
 
   test("several fields, those of a patch and those of --set, in any spelling; the last one counts", async () => {
@@ -100,7 +100,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
       "n1 · cgroups · kubelet-1.36+11 -> kubelet-1.37+7",
       expect.stringMatching(/^assumed: memoryThrottlingFactor: .* has the default of 1\.36 here; counted as left out/),
       "WHAT IF  kubelet: 1.36 -> 1.37, memoryThrottlingFactor: 0.9 -> (none), kubeReserved.cpu: 100m -> 500m",
-      "DIFFERS  decided as now, and in 2 places of the answer otherwise",
+      "DIFFERS  decided as now, but different in 2 places of the answer",
     ]);
     const older = ["decide", "allocatable", ...SNAPSHOT, "--kubelet", "v1.34.4", "-o", "json", "--set"];
     const data = JSON.parse((await run([...older, "failCgroupV1=true"])).stdout);
@@ -135,7 +135,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(ran).toMatchObject({
       code: EXIT.ok,
       stderr:
-        "nodewise: --capacity takes the place of the node's whole capacity: ephemeral-storage, hugepages-1Gi, hugepages-2Mi and pods do not count; name what is to stay\n",
+        "nodewise: --capacity replaces the node's whole capacity: ephemeral-storage, hugepages-1Gi, hugepages-2Mi and pods do not count; name what is to remain\n",
     });
     expect((await run(["decide", "allocatable", "--capacity", "cpu=4,memory=8Gi"])).stderr).toBe("");
   });
@@ -163,7 +163,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     const unread = await run([...ALLOCATABLE, "--set", "eventRecordQPS=5"]);
     expect(unread.stdout).toContain("WHAT IF  eventRecordQPS: (none) -> 5\nSAME  decided: ");
     expect(unread.stderr).toBe(
-      "nodewise: eventRecordQPS is read by no decision, and changes nothing here; `nodewise lint` looks at all fields\n",
+      "nodewise: eventRecordQPS is read by no decision, and changes nothing here; `nodewise lint` checks all fields\n",
     );
   });
 
@@ -230,11 +230,11 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     [["--set", "kubeReserved.cpu=lots"], "--set kubeReserved.cpu=lots: kubeReserved.cpu: "],
     [
       ["--set", "kubeReserved=null", "--set", "kubeReserved.cpu=1"],
-      "--set kubeReserved.cpu=1: what comes before it takes kubeReserved away, or puts no object there",
+      "--set kubeReserved.cpu=1: an earlier option removes kubeReserved, or sets it to something that is no object",
     ],
     [
       ["--patch", manifest("trader.yaml")],
-      `${manifest("trader.yaml")}: is an object of kind \`Pod\`, and --patch takes fields of a KubeletConfiguration`,
+      `${manifest("trader.yaml")}: is an object of kind \`Pod\`, and --patch needs fields of a KubeletConfiguration`,
     ],
   ])("%j is refused before anything is decided", async (args, message) => {
     const ran = await run([...ALLOCATABLE, ...args]);
@@ -323,7 +323,7 @@ describe.concurrent("nodewise decide allocatable --capacity", () => {
     [
       "image-gc",
       ["--capacity", "cpu=4", "--available", "1Gi"],
-      "--capacity cpu=4: image-gc takes the size of the image file system; NAME=QUANTITY,... of the node's resources is what allocatable takes",
+      "--capacity cpu=4: image-gc needs the size of the image file system; NAME=QUANTITY,... of the node's resources is for allocatable",
     ],
     [
       "cgroups",

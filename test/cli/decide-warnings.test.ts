@@ -85,7 +85,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
   test("a machine with other CPUs than the node has", async () => {
     const asked = ["decide", "cpus", "--machine", "vm-small", "--node"];
     expect((await run([...asked, realNode("node.json")])).stderr).toBe(
-      "nodewise: --machine vm-small has 4 CPUs, and node n1 2 (status.capacity): is it that of another?\n",
+      "nodewise: --machine vm-small has 4 CPUs, and node n1 2 (status.capacity): is it the machine of another node?\n",
     );
     const node = real("node.json");
     const same = { ...node, status: { ...node.status, capacity: { ...node.status.capacity, cpu: "4" } } };
@@ -167,7 +167,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const asked = (kind: string) => ["decide", kind, "--node", realNode("node.json"), "--pods", web];
     const { stdout } = await run([...asked("cgroups"), "--config", realNode("configz.json"), "--cgroup-version", "1"]);
     expect(stdout.split("\n")[1]).toBe(
-      "assumed: manifests in --pods are static pods, which are critical: web as web-n1; pods with a uid are taken as they are",
+      "assumed: manifests in --pods are static pods, which are critical: web as web-n1; pods with a uid are used as they are",
     );
     const data = JSON.parse((await run([...asked("cgroups"), "--cgroup-version", "1", "-o", "json"])).stdout);
     expect(data.assumed.staticPods).toEqual([{ path: "snapshot.pods[0]", name: "web-n1" }]);
@@ -196,7 +196,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
       code: 2,
       stdout: "",
       stderr: expect.stringMatching(
-        /^nodewise: 11 pods belong to n1, the node is w1: .*; or say with --node-name whose they are\n$/,
+        /^nodewise: 11 pods belong to n1, the node is w1: .*; or name their node with --node-name\n$/,
       ),
     });
     const ofCluster = await printed(podsOn("of-cluster.json", "w1", "n2"));
@@ -220,7 +220,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const config = file("config.yaml", "kubeReserved: { cpu: 500m }\n");
     const part = await run([...snapshot, "--config", config]);
     expect(part.stderr).toMatch(
-      /^nodewise: --config takes the place of the snapshot's whole kubeletConfiguration: \w+, \w+, \w+, \w+ and \d+ more are the kubelet's defaults now; --set and --patch change single fields\n$/,
+      /^nodewise: --config replaces the snapshot's whole kubeletConfiguration: \w+, \w+, \w+, \w+ and \d+ more are the kubelet's defaults now; --set and --patch change single fields\n$/,
     );
     const whole = await run([...snapshot, "--config", realNode("configz.json")]);
     expect(whole).toMatchObject({ code: 0, stderr: "" });

@@ -252,7 +252,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     ];
     const patch = file("fleet-patch.json", JSON.stringify(change));
     expect(await ask("--snapshots", node, "-l", "app=web", "--ask", patch)).toMatchObject({ code: 0 });
-    expect(await ask("--snapshots", node)).toMatchObject({ code: 0, stdout: "no pod waits for other resources\n" });
+    expect(await ask("--snapshots", node)).toMatchObject({ code: 0, stdout: "no pod waits for a resize\n" });
   });
 
   test("a pod without the container is told beside the others, and is not taken", async () => {
@@ -311,14 +311,14 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(faults.map(({ code }) => code)).toEqual(faults.map(() => 2));
     expect(faults.map(({ stderr }) => stderr.replaceAll(scratch, "").trim())).toMatchInlineSnapshot(`
       [
-        "nodewise: which pods are to have other resources? name their labels: --selector app=web",
-        "nodewise: no pod of the node has such labels: app=none",
+        "nodewise: which pods are to be resized? name their labels: --selector app=web",
+        "nodewise: no pod of the node has these labels: app=none",
         "nodewise: --selector \`app=(\` has a parenthesis too many",
         "nodewise: --to cpu: must be amounts such as cpu=2,memory=1Gi, each resource once",
         "nodewise: --to gpu: only cpu and memory change while a pod runs",
         "nodewise: /fleet-named.json: names pods, and so does --selector: leave one out",
-        "nodewise: --pod is one pod: --selector, --nodes and --snapshots go without it",
-        "nodewise: of which nodes? --context NAME is a live cluster, --snapshots are files",
+        "nodewise: --pod is one pod: leave it out with --selector, --nodes and --snapshots",
+        "nodewise: on which nodes? --context NAME is a live cluster, --snapshots are files",
         "nodewise: --container nosuch: default/burst-lim: the pod has no container \`nosuch\`, only c",
         "nodewise: --container: default/podlevel: which container is it? name one of c, d",
         "nodewise: --container: default/burst-lim: the pod has no container \`nosuch\`, only c",
@@ -337,7 +337,7 @@ test("--pods takes the pods of a List that holds other objects too, and says wha
       input: JSON.stringify({ apiVersion: "v1", kind: "List", items }),
     });
   const [mixed, alone] = [await decide([node, pod, node]), await decide([pod])];
-  expect(mixed.stderr).toContain("2 Nodes are left out: --pods takes pods\n");
+  expect(mixed.stderr).toContain("2 Nodes are left out: --pods accepts pods\n");
   expect([mixed.code, mixed.stdout]).toEqual([0, alone.stdout]);
   expect((await decide([node])).code).toBe(2);
 });

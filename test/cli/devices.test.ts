@@ -44,7 +44,7 @@ test("a line a resource, how much of it is held and where, and a line a containe
     "  1 container without the plugin's answer yet",
     "█ held   · free   × not healthy",
     "",
-    "HELD BY   CONTAINER  RESOURCE        DEVICES      NUMA",
+    "POD       CONTAINER  RESOURCE        DEVICES      NUMA",
     "ml/train  main       vendor.com/nic  eth1               its plugin has not answered",
     "shop/web  app        vendor.com/gpu  gpu-0 gpu-1  0",
     "                     vendor.com/nic  eth1",
@@ -68,7 +68,7 @@ test("a daemon that takes no plugins says so, one that nobody came to as well", 
   now = nodeStatus({ devices: [] });
   const none = await ask();
   now = STATUS;
-  expect(off).toContain("\nThis daemon takes no device plugins: with `devicePlugins: serve` in its settings it does");
+  expect(off).toContain("\nThis daemon serves no device plugins: with `devicePlugins: serve` in its settings it does");
   expect(data.devices).toBeNull();
   expect(none).toContain("\nno device plugin has registered\n");
 });

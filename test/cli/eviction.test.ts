@@ -35,7 +35,7 @@ describe.concurrent("decide eviction", () => {
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 24).join("\n")).toBe(`(no node given) · eviction · ${NEWEST.policyVersion}
 assumed: observedAt 2026-11-21T06:24:50Z (the latest time in the stats); --observed-at takes another; ${NO_VERSION}
-CALM  no condition holds, no pod goes
+CALM  no condition holds, no pod is evicted
 nodefs, imagefs and containerfs are one file system
 
 SIGNAL                        AVAILABLE  THRESHOLD              DISTANCE  STATE        CAPACITY
@@ -49,39 +49,39 @@ allocatableMemory.available    22.5 GiB      500Mi  hard          22 GiB  above 
 containerfs.available          63.3 GiB         5%  hard        50.7 GiB  unwatched     252 GiB  ▒█████··················
 containerfs.inodesFree       16,066,164         5%  hard      15,227,304  unwatched  16,777,216  ▒██████████████████████·
 ▒ available, below the threshold   █ available above it   · in use
-unwatched: not looked at in a kubelet's first pass, which this is without --facts
+unwatched: not checked in a kubelet's first pass, which this is without --facts
 
-   FIRST TO GO FOR MEMORY  PRIORITY    USAGE  REQUEST  ABOVE REQUEST
-1  default/besteffort             0  1.3 MiB      0 B        1.3 MiB
-2  default/burst-nolim            0  608 KiB      0 B        608 KiB
-3  default/inits                  0  888 KiB   48 MiB      -47.1 MiB
-4  default/sidecar                0  988 KiB   56 MiB        -55 MiB
-5  default/podlevel               0  1.1 MiB   64 MiB      -62.9 MiB`);
+   EVICTION ORDER FOR MEMORY  PRIORITY    USAGE  REQUEST  ABOVE REQUEST
+1  default/besteffort                0  1.3 MiB      0 B        1.3 MiB
+2  default/burst-nolim               0  608 KiB      0 B        608 KiB
+3  default/inits                     0  888 KiB   48 MiB      -47.1 MiB
+4  default/sidecar                   0  988 KiB   56 MiB        -55 MiB
+5  default/podlevel                  0  1.1 MiB   64 MiB      -62.9 MiB`);
     expect(ran.stdout).toContain(
-      "- with a request of 712.1 KiB for memory, default/besteffort would rank 2nd: default/burst-nolim would go first\n",
+      "- with a request of 712.1 KiB for memory, default/besteffort would rank 2nd: default/burst-nolim would be evicted first\n",
     );
   });
 
   test("what is short is ranked, or memory where nothing is, and the rest is a line unless everything is asked for", async () => {
     const ranked = async (...args: readonly string[]): Promise<readonly string[]> => {
       const { stdout } = await run(["decide", "eviction", ...FILES, ...args]);
-      return stdout.split("\n").filter((line) => /FIRST TO GO FOR|not ranked here/.test(line));
+      return stdout.split("\n").filter((line) => /EVICTION ORDER FOR|not ranked here/.test(line));
     };
-    const memory = expect.stringContaining("FIRST TO GO FOR MEMORY");
+    const memory = expect.stringContaining("EVICTION ORDER FOR MEMORY");
     const idle = expect.stringMatching(
-      /^not short, and not ranked here: ephemeral-storage \(\S+ would go first\), inodes .*--explain full ranks all$/,
+      /^not short, and not ranked here: ephemeral-storage \(\S+ would be evicted first\), inodes .*--explain full ranks all$/,
     );
     expect(await ranked()).toEqual([memory, idle]);
     const full = await ranked("--explain", "full");
     expect(full.length).toBeGreaterThan(2);
-    expect(full.filter((line) => !line.includes("FIRST TO GO FOR"))).toEqual([]);
+    expect(full.filter((line) => !line.includes("EVICTION ORDER FOR"))).toEqual([]);
     const short = file("short.yaml", "evictionHard: { memory.available: 23Gi }\n");
     expect(await ranked("--config", short)).toEqual([memory]);
     const disk = file(
       "disk.yaml",
       "evictionSoft: { nodefs.available: 64Gi }\nevictionSoftGracePeriod: { nodefs.available: 2m }\n",
     );
-    expect((await ranked("--config", disk))[0]).toContain("FIRST TO GO FOR EPHEMERAL-STORAGE");
+    expect((await ranked("--config", disk))[0]).toContain("EVICTION ORDER FOR EPHEMERAL-STORAGE");
   });
 
   test("a pod that goes ends with 1, with the kubelet's message below it and the reasons beside what they explain", async () => {
@@ -93,7 +93,7 @@ unwatched: not looked at in a kubelet's first pass, which this is without --fact
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toContain(`
 EVICTS  default/besteffort under MemoryPressure and DiskPressure
-for allocatableMemory.available<23Gi (a kubelet may as well take memory.available<23Gi): EvictionThresholdMet: Attempting to reclaim memory
+for allocatableMemory.available<23Gi (a kubelet may choose memory.available<23Gi): EvictionThresholdMet: Attempting to reclaim memory
 `);
     expect(ran.stdout).toMatch(
       /^default\/besteffort +threshold +1 s +DisruptionTarget\n {2}The node was low on resource: memory\. Threshold quantity: 23Gi, available: 23624800Ki\. Container c .* \n {2}evicted: the first in the ranking that is not critical$/m,
@@ -115,14 +115,14 @@ for allocatableMemory.available<23Gi (a kubelet may as well take memory.availabl
       " under DiskPressure, if the node-level reclaim is not enough\nfor nodefs.available<64Gi: ",
     );
     expect(unknown.stdout).toContain(
-      "\ntied with others in the ranking: a kubelet may take any of them, for its order is chance\n",
+      "\ntied with others in the ranking: a kubelet may evict any of them, as their order is random\n",
     );
     expect(unknown.stdout).toContain("not known: ask.statsAfterReclaim (give --ask)\n");
     const after = JSON.parse(statsAfter(1, { fs: -(2 ** 33) }));
     const enough = await run(["decide", "eviction", ...disk, "--ask", file("ask.json", { statsAfterReclaim: after })]);
     expect(enough.code).toBe(1);
     expect(enough.stdout).toMatch(
-      /^RECLAIMS {2}ephemeral-storage under DiskPressure; no pod goes\n.*\nbefore any pod goes: delete-unused-containers, delete-unused-images; enough: no pod goes\nmust be reached: nodefs\.available 64 GiB/m,
+      /^RECLAIMS {2}ephemeral-storage under DiskPressure; no pod is evicted\n.*\nbefore any pod is evicted: delete-unused-containers, delete-unused-images; enough: no pod is evicted\nmust be reached: nodefs\.available 64 GiB/m,
     );
     expect(enough.stdout).not.toContain("EVICTED");
   });
@@ -136,7 +136,7 @@ for allocatableMemory.available<23Gi (a kubelet may as well take memory.availabl
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(/^EVICTS {2}default\/burst-lim\n/m);
     expect(ran.stdout).toMatch(
-      /^default\/burst-lim +pod-ephemeral-storage +1 s\n {2}Pod ephemeral local storage usage exceeds the total limit of containers 1\. \n {2}evicted: it takes more local storage than its containers' limits together, so it goes whatever the node has left \[/m,
+      /^default\/burst-lim +pod-ephemeral-storage +1 s\n {2}Pod ephemeral local storage usage exceeds the total limit of containers 1\. \n {2}evicted: it takes more local storage than its containers' limits together, so it is evicted even if the node is not short \[/m,
     );
   });
 
@@ -192,7 +192,7 @@ describe.concurrent("eviction from pass to pass", () => {
     expect(ran.stdout).toMatch(/^\d other thresholds not coming nearer$/m);
     const narrow = await run(args, { env: { COLUMNS: "60" } });
     expect(narrow.stdout).toMatch(
-      /^memory\.available<500Mi +-1\.7 GiB\/min +12m47s +12m47s\n {2}GOES FIRST, AND BUYS default\/besteffort under 1s,\n.*\n {2}FROM 4 obs\.$/m,
+      /^memory\.available<500Mi +-1\.7 GiB\/min +12m47s +12m47s\n {2}EVICTED FIRST, GAINS default\/besteffort under 1s,\n.*\n {2}FROM 4 obs\.$/m,
     );
     // nothing is lost of any threshold, of any rank
     expect(narrow.stdout).toMatch(/^memory\.available +soft 30s .*above\n {2}AVAILABLE .* THRESHOLD 700Mi$/m);
@@ -206,7 +206,7 @@ describe.concurrent("eviction from pass to pass", () => {
     const facts = ["--facts", file("pressed.json", first.stdout), "--observed-at", at(10)];
     const ran = await run(["decide", "eviction", ...FILES, ...config, ...facts]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
-    expect(ran.stdout).toContain("UNDER PRESSURE  MemoryPressure: no pod goes in this pass\n");
+    expect(ran.stdout).toContain("UNDER PRESSURE  MemoryPressure: no pod is evicted in this pass\n");
     expect(ran.stdout).toMatch(/^memory\.available .* below, old stats +0s /m);
   });
 
@@ -227,19 +227,19 @@ describe.concurrent("eviction that is asked badly", () => {
     [
       "facts that are pods",
       ["--facts", realNode("pods.json")],
-      /pods\.json: is an object of kind `List`, and --facts takes an earlier answer of eviction, or its `next`$/,
+      /pods\.json: is an object of kind `List`, and --facts needs an earlier answer of eviction, or its `next`$/,
     ],
     [
       "a pod's file",
       ["--pod", manifest("trader.yaml")],
-      /^nodewise: --pod .*trader\.yaml: eviction takes NAMESPACE\/NAME /,
+      /^nodewise: --pod .*trader\.yaml: eviction needs NAMESPACE\/NAME /,
     ],
     ["no such file", ["--facts", "/nowhere"], /^nodewise: \/nowhere: no such file: check the path$/],
     ["an ask and a pod", ["--ask", "-", "--pod", "a/b"], /^nodewise: --ask holds the pod too: leave --pod out$/],
     [
       "a manifest as the ask",
       ["--ask", manifest("trader.yaml")],
-      /is an object of kind `Pod`, and --ask takes what the API takes as `ask`/,
+      /is an object of kind `Pod`, and --ask needs what the API accepts as `ask`/,
     ],
     ["no time", ["--observed-at", "soon"], /^nodewise: observedAt: must be an RFC 3339 time such as /],
     ["standard input twice", ["--ask", "-", "--facts", "-"], /^nodewise: standard input can be read once/],
@@ -271,7 +271,7 @@ describe.concurrent("eviction that is asked badly", () => {
     const { stdout } = await run(["decide", "allocatable", "--node", realNode("node.json"), "-o", "json"]);
     const ran = await run(["decide", "eviction", ...CALM, "--facts", file("other.json", stdout)]);
     expect(ran.stderr).toMatch(
-      /other\.json: is an answer of allocatable, and --facts takes an earlier answer of eviction/,
+      /other\.json: is an answer of allocatable, and --facts needs an earlier answer of eviction/,
     );
     const none = await run(["decide", "allocatable", "--node", realNode("node.json"), "--facts", "x.json"]);
     expect(none).toMatchObject({ code: 2, stdout: "" });

@@ -15,7 +15,7 @@ const file = (name: string, value: unknown): string => {
 describe.concurrent("collections that are asked badly", () => {
   const bad = file.bind(null, "bad.json");
   test.each([
-    ["half of df", ["image-gc", "--capacity", "1"], /^nodewise: --capacity says half of it: give --available too /],
+    ["half of df", ["image-gc", "--capacity", "1"], /^nodewise: --capacity is only half of it: give --available too /],
     [
       "no size",
       ["image-gc", "--capacity", "x", "--available", "1"],
@@ -59,7 +59,7 @@ describe.concurrent("collections that are asked badly", () => {
     [
       "sandboxes as pods",
       ["container-gc", "--pods", realNode("sandboxes.json")],
-      /sandboxes\.json: is what `crictl pods` prints, and --pods takes v1\.Pods .*: give it with --sandboxes$/,
+      /sandboxes\.json: is what `crictl pods` prints, and --pods needs v1\.Pods .*: give it with --sandboxes$/,
     ],
     ["pods as sandboxes", ["container-gc", "--sandboxes", realNode("pods.json")], /: give it with --pods$/],
     [
@@ -115,6 +115,6 @@ describe.concurrent("collections that are asked badly", () => {
     ];
     const ran = await run(["decide", "container-gc", "--snapshot", realNode("snapshot.json"), ...lists]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toContain("\nKEEPS  nothing goes\n");
+    expect(ran.stdout).toContain("\nKEEPS  nothing is removed\n");
   });
 });

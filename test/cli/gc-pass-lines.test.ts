@@ -62,7 +62,7 @@ describe("lines of a pass while it runs", () => {
   test("a pass that a crash cut short is counted by its ends and by what is left", () => {
     const settled = { kind: "container-gc", done: [{ id: "a", end: "removed" }], left: ["b", "c"] };
     expect(settledLine(settled as unknown as Parameters<typeof settledLine>[0])).toBe(
-      "container-gc: a pass was cut short: 1 end reported now, 2 still there and not tried again yet",
+      "container-gc: a pass was interrupted: 1 end reported now, 2 still there and not tried again yet",
     );
   });
 });

@@ -54,12 +54,12 @@ describe("the column WHY", () => {
       "localhost/image-volume:1": "mounted as a volume",
       "localhost/pinned:1": "pinned",
       "localhost/sandbox-image:1": "sandboxes start from it",
-      "localhost/invalid-id:1": "its id is none that a removal could name",
-      "localhost/used-now:1": "used at this very moment",
+      "localhost/invalid-id:1": "its id is not valid, so it cannot be removed",
+      "localhost/used-now:1": "used right now",
       "localhost/too-young:1": "too young",
-      "localhost/enough-space:1": "nothing is wanted",
-      "localhost/not-needed:1": "what goes before it is enough",
-      "localhost/not-reached:1": "the pass ended before it",
+      "localhost/enough-space:1": "no space has to be freed",
+      "localhost/not-needed:1": "the images removed before it free enough",
+      "localhost/not-reached:1": "the pass ended before it was reached",
     });
   });
 
@@ -97,12 +97,12 @@ describe("the column WHY", () => {
       "default/web within-limits #3": "dead, within the limits",
       "default/web sandbox-ready #3": "ready",
       "default/web sandbox-has-containers #3": "holds containers",
-      "default/web newest-sandbox #3": "its pod's newest",
-      "default/web pod-exists #3": "its pod is there",
-      "default/web sources-not-ready #3": "not all sources of pods have been heard",
+      "default/web newest-sandbox #3": "newest of its pod",
+      "default/web pod-exists #3": "its pod exists",
+      "default/web sources-not-ready #3": "not all sources of pods have reported",
       "default/web container-not-exited #3": "its container has not exited",
-      "default/web not-pod-logs #3": "its name is no pod's",
-      "default/web not-reached #3": "the pass ended before it",
+      "default/web not-pod-logs #3": "its name is not that of a pod",
+      "default/web not-reached #3": "the pass ended before it was reached",
     });
   });
 
@@ -132,7 +132,7 @@ describe("a pass that ended early", () => {
     expect(lines).toContain("freed 0 B as the kubelet counts, 0 B with shared layers counted once");
     const at = lines.findIndex((line) => /^1 {2}localhost\/a:1 .* for space {2}stopped$/.test(line));
     expect(lines[at + 1]).toBe("  it is pinned now");
-    expect(cellsOf(lines, /localhost\/b:1/)[0]?.at(-1)).toBe("the pass ended before it");
+    expect(cellsOf(lines, /localhost\/b:1/)[0]?.at(-1)).toBe("the pass ended before it was reached");
   });
 
   test("after some went counts those, and not the one where it ended", () => {

@@ -43,18 +43,18 @@ describe("image-gc for a person", () => {
     expect(drawn("image-gc", IMAGES, "removes")).toBe(`REMOVES  2 images, 30 MiB
 90 % of 1000 MiB used, high threshold 85 %: 100 MiB wanted, down to the low one of 80 %
 ██████████████████████████████████████████████████╎×××│×▒▒······
-█ used   × wanted, and nothing there to free   ▒ would be freed   · available   ╎ low 80 %   │ high 85 %
+█ used   × wanted, and nothing left to free   ▒ would be freed   · available   ╎ low 80 %   │ high 85 %
 would free 30 MiB as the kubelet counts, 15 MiB with shared layers counted once
 younger than 2m stays, none is too old
 
-   GOES, IN ORDER    SIZE  ITS OWN  LAST USED  FIRST SEEN  WHY
-1  localhost/a:1   10 MiB               never      5m ago  for space  tie
-2  localhost/b:1   20 MiB    5 MiB  4m10s ago      5m ago  for space
-tie: equal in all that the kubelet sorts by; there chance decides, here the id
+   REMOVED, IN ORDER    SIZE  ITS OWN  LAST USED  FIRST SEEN  WHY
+1  localhost/a:1      10 MiB               never      5m ago  for space  tie
+2  localhost/b:1      20 MiB    5 MiB  4m10s ago      5m ago  for space
+tie: equal in everything that the kubelet sorts by; its order is random, here it is by id
 
-   STAYS                    SIZE  LAST USED  FIRST SEEN  WHY
-3  localhost/young:1       5 MiB      never     40s ago  first seen 40s ago, may go in 1m20s
-4  6e6578742d2d2 for kata  5 MiB      never   3m20s ago  what goes before it is enough
+   KEPT                     SIZE  LAST USED  FIRST SEEN  WHY
+3  localhost/young:1       5 MiB      never     40s ago  first seen 40s ago, may be removed in 1m20s
+4  6e6578742d2d2 for kata  5 MiB      never   3m20s ago  the images removed before it free enough
    localhost/web:1         5 MiB        now   3m20s ago  in use by default/web c (running) and others
    localhost/pause:1       5 MiB      never   3m20s ago  pinned
 
@@ -81,7 +81,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
 
   test("long lists are cut, and what is left out is counted by its reason; explain full has all", () => {
     const text = drawn("image-gc", withMany, "removes");
-    expect(lines(text).filter((line) => /not-needed|is enough$/.test(line))).toHaveLength(10);
+    expect(lines(text).filter((line) => /not-needed|free enough$/.test(line))).toHaveLength(10);
     expect(text).toContain("\nand 212 more (in use 210, pinned 2)\n");
     const full = drawn("image-gc", withMany, "removes", { explain: "full" });
     expect(full).not.toContain(" more (");
@@ -112,7 +112,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
     expect(lines(text)[0]).toBe("FAILS  wanted to free 104857600 bytes");
     const repeated = [...events, { type: "Warning" as const, reason: "ImageGCFailed", message: "wanted it" }];
     expect(drawn("image-gc", { ...IMAGES, events: repeated, error: "wanted it" }, "fails")).toContain(
-      "space\nevent ImageGCFailed in these words\n",
+      "space\nevent ImageGCFailed with this message\n",
     );
     expect(text).toContain("\nevent FreeDiskSpaceFailed: Insufficient ␛[31mspace\n");
     expect(text).toContain("\nfreed 30 MiB as the kubelet counts, ");
@@ -123,35 +123,35 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
     expect(lines(drawn("image-gc", done, "removes"))[0]).toBe("REMOVED  1 image, 10 MiB");
   });
 
-  test("says why nothing goes, and what is not known", () => {
+  test("says why nothing is removed, and what is not known", () => {
     const fileSystem = { capacityBytes: 2 ** 30, availableBytes: 2 ** 29, usagePercent: 50, wantedBytes: null };
     const nothing = { ...IMAGES, remove: [], freedBytes: 0, pulledAgain: [] };
     const calm = drawn("image-gc", { ...nothing, fileSystem }, "keeps");
     expect(calm).toMatch(
-      /^KEEPS {2}no image goes\n50 % of 1 GiB used: below the high threshold of 85 %, nothing is wanted\n/,
+      /^KEEPS {2}no image is removed\n50 % of 1 GiB used: below the high threshold of 85 %, no space has to be freed\n/,
     );
     expect(calm).not.toContain("as the kubelet counts");
     const reached = { ...fileSystem, usagePercent: 85, wantedBytes: -5 };
     expect(
       lines(drawn("image-gc", { ...IMAGES, fileSystem: reached, freedOnceBytes: null }, "removes")).slice(1, 5),
     ).toEqual([
-      "85 % of 1 GiB used, high threshold 85 %: the low one of 80 % is reached, and still one goes",
+      "85 % of 1 GiB used, high threshold 85 %: the low one of 80 % is reached, and still one image is removed",
       expect.stringContaining("╎"),
       expect.stringContaining("low 80 %"),
-      "would free 30 MiB as the kubelet counts; what layers they share is not known",
+      "would free 30 MiB as the kubelet counts; which layers they share is not known",
     ]);
     const unused = drawn("image-gc", { ...IMAGES, operation: "delete-unused", fileSystem: null }, "removes");
-    expect(unused).toContain("\nasked for by the eviction manager: all that is not used goes, however full");
+    expect(unused).toContain("\nrequested by the eviction manager: all unused images are removed, however full");
     const off = { ...IMAGES.policy, timer: false, maxAgeMs: 604_800_000 };
     expect(drawn("image-gc", { ...nothing, fileSystem: null, policy: off }, "keeps")).toMatch(
-      /\nthe image file system was not looked at\nyounger than 2m stays, unused for 7d is too old; the kubelet runs no timer for it /,
+      /\nthe usage of the image file system is not known\nyounger than 2m stays, unused for 7d is too old; the kubelet runs no timer for it /,
     );
   });
 
   test("without the snapshot's time the moments stand in the place of ages", () => {
     const text = drawn("image-gc", IMAGES, "removes", { observedAtMs: undefined });
     expect(text).toContain("2026-11-21T06:45:10Z");
-    expect(text).toContain("first seen 2026-11-21T06:48:40Z, may go at 2026-11-21T06:50:40Z");
+    expect(text).toContain("first seen 2026-11-21T06:48:40Z, may be removed at 2026-11-21T06:50:40Z");
     expect(text).not.toMatch(/NaN|undefined/);
   });
 });
@@ -159,16 +159,16 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
 describe("container-gc for a person", () => {
   test("shows what goes in the order of the pass, and what stays of each pod's container", () => {
     expect(drawn("container-gc", CONTAINERS, "removes")).toBe(`REMOVES  2 containers, 1 sandbox and 1 log directory
-dead ones that may stay: 1 of each container of a pod, any number in all, and those younger than 1m
+dead containers that may stay: 1 of each container of a pod, any number in all, and those younger than 1m
 
-   GOES        OF                   ID                   MADE  STATE      WHY
+   REMOVED     OF                   ID                   MADE  STATE      WHY
 1  container   default/web app #1   6170702d312d2     10m ago  exited     over the limit per container
 2  container   default/web old      6f6c642d302d2   8m20s ago  unknown    its pod is gone               killed first
 3  sandbox     default/web          2d302d2d2d2d2  11m40s ago  not ready  an older sandbox
 4  pod's logs  default_gone_u-gone                                        its pod is gone
 
-STAYS      OF                  COUNT     MADE  WHY
-container  default/web side        2  20s ago  too young, may go in 10s
+KEPT       OF                  COUNT     MADE  WHY
+container  default/web side        2  20s ago  too young, may be removed in 10s
 container  default/web app #2          2m ago  dead, within the limits
 container  default/web app #3          1m ago  running
 `);
@@ -178,10 +178,10 @@ container  default/web app #3          1m ago  running
     const decision = { ...CONTAINERS, operation: "delete-unused", allSourcesReady: false, remove: [] } as const;
     const policy = { minAgeMs: 0, maxPerPodContainer: -1, maxContainers: 100 };
     expect(lines(drawn("container-gc", { ...decision, policy }, "keeps")).slice(0, 4)).toEqual([
-      "KEEPS  nothing goes",
-      "asked for by the eviction manager: what ended pods left goes, however little",
-      "not all sources of pods have been heard: nothing of a pod that is not known goes",
-      "dead ones that may stay: any number of each container of a pod, 100 in all; of pods that have ended none",
+      "KEEPS  nothing is removed",
+      "requested by the eviction manager: everything that ended pods left is removed, however little",
+      "not all sources of pods have reported: nothing of an unknown pod is removed",
+      "dead containers that may stay: any number of each container of a pod, 100 in all; none of pods that have ended",
     ]);
     const failed = { ...CONTAINERS, error: "rpc error: code = Unavailable" };
     expect(lines(drawn("container-gc", failed, "fails"))[0]).toBe("FAILS  rpc error: code = Unavailable");
@@ -201,7 +201,7 @@ describe.each([200, 120, 80, 60])("in %d columns", (columns) => {
       const images = lines(drawn("image-gc", withMany, "removes", { columns, paint }));
       const containers = lines(drawn("container-gc", CONTAINERS, "removes", { columns, paint }));
       const rows = [...images, ...containers].filter((line) =>
-        /[█╎]|^ *\d+ {2}|STAYS|GOES|^container|^localhost/.test(line),
+        /[█╎]|^ *\d+ {2}|KEPT|REMOVED|^container|^localhost/.test(line),
       );
       expect(rows.length).toBeGreaterThan(20);
       expect(Math.max(...rows.filter((line) => !line.includes("low 80 %")).map(widthOf))).toBeLessThanOrEqual(columns);

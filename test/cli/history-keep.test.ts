@@ -41,15 +41,15 @@ test("a start with a clock that is forty days ahead removes nothing by age and s
   const held = await run(prune);
   expect([held.code, held.stdout]).toEqual([
     1,
-    "removed: decisions 0, outcomes 0, removals 0, snapshots 0, nodes 0; gave back 0 B\n",
+    "removed: decisions 0, outcomes 0, removals 0, snapshots 0, nodes 0; freed 0 B\n",
   ]);
   expect(held.stderr).toMatch(
-    /^nodewise: nothing removed by age: this clock says .*; 1 of 1 decisions would go; set the clock right, or say --confirm if it is\n$/,
+    /^nodewise: nothing removed by age: this clock is at .*; 1 of 1 decisions would be removed; correct the clock, or give --confirm if it is right\n$/,
   );
   const confirmed = await run([...prune, "--confirm"]);
   expect([confirmed.code, confirmed.stderr]).toEqual([0, ""]);
   expect(confirmed.stdout).toMatch(
-    /^removed: decisions 1, outcomes 0, removals 0, snapshots 1, nodes 1; .*\nremoved, not heard of for 30 days: n1\n$/,
+    /^removed: decisions 1, outcomes 0, removals 0, snapshots 1, nodes 1; .*\nremoved, no report for 30 days: n1\n$/,
   );
   expect(value(await store.listNodes())).toEqual([]);
 });
@@ -62,7 +62,7 @@ test("where only a day is kept, a clock that is half a day ahead is asked about 
   const prune = ["history", "prune", "--keep-days", "1", "--data-dir", dataDir];
   const held = await run(prune);
   expect([held.code, held.stdout]).toEqual([1, expect.stringMatching(/^removed: decisions 0, /)]);
-  expect(held.stderr).toMatch(/: this clock says .*, and is compared with .*; 1 of 2 decisions would go; /);
+  expect(held.stderr).toMatch(/: this clock is at .*, and is compared with .*; 1 of 2 decisions would be removed; /);
   expect((await run([...prune, "--confirm"])).stdout).toMatch(/^removed: decisions 1, /);
 });
 

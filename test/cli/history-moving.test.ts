@@ -132,7 +132,7 @@ describe("history export and import", () => {
     await tried(
       "cut",
       `${head}\n${lines[second]?.slice(0, 200)}`,
-      new RegExp(`cut ends within line ${second + 1}; what stands before it is imported; run the export to its end`),
+      new RegExp(`cut ends within line ${second + 1}; what is before it is imported; run the export to its end`),
     );
     expect((await run(["history", ...into(at("cut.d"))])).stdout).toContain(ids[0]);
     expect((await run(["history", "import", file, ...into(at("cut.d"))])).code).toBe(0);
@@ -141,9 +141,7 @@ describe("history export and import", () => {
     await tried(
       "broken",
       [...lines.slice(0, second), '{"type":"decision"}', ...lines.slice(second)].join("\n"),
-      new RegExp(
-        `^nodewise: line ${second + 1}: id: .*; what stands before it is imported; correct or remove that line`,
-      ),
+      new RegExp(`^nodewise: line ${second + 1}: id: .*; what is before it is imported; correct or remove that line`),
     );
     expect((await run(["history", ...into(at("broken.d"))])).stdout).toContain(ids[0]);
     await tried(
@@ -156,7 +154,7 @@ describe("history export and import", () => {
     await tried(
       "lacking",
       lacking.join("\n"),
-      /line \d+: the export wrote \d+ rows, and \d+ came; .*; lines are missing/,
+      /line \d+: the export wrote \d+ rows, and \d+ arrived; .*; lines are missing/,
     );
     await tried("other", '{"a":1}\n', /line 1: it is not the first line of an exported history: type: /, EXIT.badInput);
     await tried("empty", "", /empty ends within line 1; /);
@@ -218,7 +216,9 @@ describe("history export and import", () => {
     const ends = await Promise.all([1, 2].map(() => run(["history", "export", out, ...into(from)], { cwd: folder })));
     expect(ends.map(({ code }) => code)).toContain(0);
     for (const { code, stderr } of ends)
-      expect(stderr).toMatch(code === 0 ? /rows\n$/ : /another export writes to it: let that one end|is there already/);
+      expect(stderr).toMatch(
+        code === 0 ? /rows\n$/ : /another export writes to it: wait until it has ended|is there already/,
+      );
     expect((await run(["history", "import", out, ...into(at("twice-moved"))])).code).toBe(0);
     expect(await held(at("twice-moved"))).toEqual(await held(from));
   });
@@ -321,7 +321,7 @@ describe("history export and import", () => {
     ]);
     const elsewhere = await run(["history", "export", at("left"), ...into(from)]);
     expect(elsewhere.stderr).toMatch(
-      /is of an export with other options: give the same ones and it goes on, or remove/,
+      /is of an export with other options: give the same options and it continues, or remove/,
     );
   });
 });

@@ -173,7 +173,7 @@ describe("history and tokens", () => {
     [[]],
   ])("a token made with %j may decide and read", async (args) => {
     const made = await run(["token", "create", "t", ...args, "--data-dir", join(scratch, "scopes")]);
-    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(" may: decide, read. ") });
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(", scope decide, read. ") });
   });
   test("a token that is only printed is stored by the SQL beside it, and nothing is opened for it", async () => {
     const folder = join(scratch, "elsewhere");
@@ -212,12 +212,16 @@ describe("history and tokens", () => {
 
   test("from the first token on the running API wants one, and never again the revoked one", async () => {
     const none = await run(["token", "list"], { env });
-    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no tokens: on loopback everyone may call the API\n" });
+    expect(none).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "no tokens: on loopback every caller may use the API\n",
+    });
     const made = await run(["token", "create", "reader of n1", "--scope", "read", "--node", "n1"], { env });
     expect(made.stdout).toMatch(/^nw_[0-9a-f]{12}_[0-9a-f]{48}\n$/);
     const token = made.stdout.trim();
     const id = token.split("_")[1] as string;
-    expect(made.stderr).toBe(`token ${id} for node n1 may: read. It is shown only now; keep it secret.\n`);
+    expect(made.stderr).toBe(`token ${id} for node n1, scope read. It is shown only now; keep it secret.\n`);
 
     const without = await run(["history", "--api", api.url]);
     expect(without).toMatchObject({ code: 4, stdout: "" });
@@ -276,12 +280,12 @@ describe("history and tokens", () => {
       stderr: expect.stringMatching(/^nodewise: 1 token is active/),
     });
     expect((await revoke(named)).code).toBe(0);
-    expect(await open()).toMatchObject({ code: 2, stderr: expect.stringContaining("say --to-everyone") });
+    expect(await open()).toMatchObject({ code: 2, stderr: expect.stringContaining("give --to-everyone") });
     expect((await run(["token", "list"], { env })).stderr).toMatch(/^no token is active: /);
     expect(await open("--to-everyone")).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(/^4 revoked tokens are/),
     });
-    expect((await run(["token", "list"], { env })).stderr).toMatch(/^no tokens: on loopback everyone/);
+    expect((await run(["token", "list"], { env })).stderr).toMatch(/^no tokens: on loopback every caller/);
   });
 });

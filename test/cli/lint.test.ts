@@ -87,7 +87,7 @@ describe("lint of files", () => {
   });
 
   test.each([
-    [["lint"], /nothing to look over: give files, `nodewise lint kubelet.yaml`/],
+    [["lint"], /nothing to check: give files, `nodewise lint kubelet.yaml`/],
     [["lint", "--config", "no-such-file"], /no-such-file/],
     [["lint", "--config", "-", "--node", "-"], /standard input can be read once/],
     [["lint", "--config", "-", "--node-name", "n1"], /name it with --data-dir, --database or --api/],
@@ -331,8 +331,8 @@ describe("lint of files that are named as arguments", () => {
       expect(Array.from(junit, ([, ...at]) => at)).toEqual(lines.map((line) => [file, String(line)]));
       const { code, stdout, stderr } = await run(["lint", file]);
       expect([code, stdout.match(/^\S+several\.yaml:\d+$/gm)]).toEqual([5, expect.objectContaining({ length: 2 })]);
-      expect(stderr).toMatch(/looked over by itself; .* a kubelet reads the first document alone\n/);
-      expect(stderr).toMatch(/several\.yaml:\d+: is an object of kind `C\w+`, which lint passes over\n/);
+      expect(stderr).toMatch(/checked by itself; a kubelet reads only the first document of a file\n/);
+      expect(stderr).toMatch(/several\.yaml:\d+: is an object of kind `C\w+`, which lint skips\n/);
     },
   );
   test("several documents without a configuration are a fault, and so are several for what takes one", async () => {

@@ -23,7 +23,10 @@ const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ["cannot be used with option '-c, --container", ["logs", "web", "-c", "app", "--all-containers"]],
   ["missing required argument 'command'", ["exec", "web"]],
   ["unknown option '-l'", ["exec", "web", "ls", "-l"]],
-  ["--timeout: the runtime has none for a command with -i or -t", ["exec", "-i", "web", "--timeout", "9", "--", "cat"]],
+  [
+    "--timeout: the runtime has no timeout for a command with -i or -t",
+    ["exec", "-i", "web", "--timeout", "9", "--", "cat"],
+  ],
   ["--runtime-endpoint: runtime endpoint `tcp://h:1`", ["exec", "web", "--runtime-endpoint", "tcp://h:1", "--", "ls"]],
 ];
 test("what cannot be meant is bad usage, and says what could be", { timeout: 180_000 }, async () => {

@@ -121,7 +121,7 @@ warm-up    memory    0 B of 0 (handed on)
 engine     memory    8 GiB of 0
 logs       memory    1 GiB of 0
 
-HELD BY      CONTAINER  RESOURCE   SIZE  NUMA
+POD          CONTAINER  RESOURCE   SIZE  NUMA
 prod/trader  warm-up    memory      0 B  0
 prod/trader  engine     memory    8 GiB  0
 prod/trader  logs       memory    1 GiB  0`);
@@ -191,12 +191,12 @@ NUMA  FREE CPUS  WHOLE CORES  SPLIT  LARGEST BLOCK  FREE MEMORY  LARGEST GUARANT
     const topology = (await decide("topology")).stdout;
     expect(topology.match(/ not known {2}not known$/gm)).toHaveLength(3);
     expect(topology).toMatch(
-      /^not known: memoryBytes of each of machine\.numaNodes, which lscpu does not tell \(give the machine that `nodewise snapshot` prints there, /m,
+      /^not known: memoryBytes of each of machine\.numaNodes, which lscpu does not report \(give the machine that `nodewise snapshot` prints there, /m,
     );
     const memory = await decide("memory");
     expect(memory).toMatchObject({ code: 0, stderr: "" });
     expect(linesOf(memory.stdout)[1]).toMatch(
-      /memoryManagerPolicy None \(the machine has no memoryBytes of its numaNodes, which lscpu does not tell: give /,
+      /memoryManagerPolicy None \(the machine has no memoryBytes of its numaNodes, which lscpu does not report: give /,
     );
     expect((await decide("cpus")).stdout).not.toContain("memoryManagerPolicy");
     const refused = await decide("memory", "--policy", "Static");
@@ -245,19 +245,19 @@ describe.concurrent("decide devices", () => {
 assumed: requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 1, memory 1Gi, vendor.com/gpu 1) and ask.pod.spec.containers[0] (cpu 4, example.com/resource 1, memory 8Gi, vendor.com/gpu 2); ${NO_VERSION}
 admitted: ml/train
 
-RESOURCE              PLUGIN        CAPACITY  ALLOCATABLE  HELD  STATUS SAYS
+RESOURCE              PLUGIN        CAPACITY  ALLOCATABLE  HELD  NODE STATUS
 example.com/fuse      unregistered         0            0     2            2  ██
 example.com/resource  registered           2            2     2               ██
 vendor.com/gpu        registered           4            3     2               ██·×
 vendor.com/nic        stopped              1            0     0               ×
 █ held   · free   × not healthy
 
-CONTAINER  GETS OF               REUSED  ALIGNED  DEVICES
+CONTAINER  RESOURCE              REUSED  ALIGNED  DEVICES
 prepare    vendor.com/gpu                gpu-0
 train      example.com/resource                   Dev-2
 train      vendor.com/gpu        gpu-0   gpu-1
 
-HELD BY      CONTAINER  RESOURCE              DEVICES                                                                            WITH THEM
+POD          CONTAINER  RESOURCE              DEVICES                                                                            ALSO GIVEN
 default/dp1  c          example.com/resource  Dev-1                                                                              1 mount
 default/fu1  c          example.com/fuse      88147f87fc92e69580ba38051f238b947269e059 a68db766f638034740111848aafee2d2dcd6b642  1 device node
 ml/train     prepare    vendor.com/gpu        gpu-0                                                                              (its plugin has not answered)
@@ -275,9 +275,9 @@ train     example.com/resource  no preference
           memory                0 | 1
           merged                0                             admitted
 
-PLUGIN TO ASK   SIZE  AVAILABLE
+PLUGIN CALLED   SIZE  AVAILABLE
 vendor.com/gpu     1  gpu-0 gpu-1
-the natural order of ids stands in; give the answers with --device-plugins ([].preferred)
+the natural order of ids is used instead; give the answers with --device-plugins ([].preferred)
 not known: assignments.cpu_manager_state (give --cpu-manager-state)
 not known: assignments.memory_manager_state (give --memory-manager-state)
 `);
@@ -298,7 +298,7 @@ not known: assignments.memory_manager_state (give --memory-manager-state)
     const ran = await run(["decide", "devices", "--machine", "xeon-2s", ...args, "--pod", manifest("training.yaml")]);
     expect(ran.stdout).toMatch(/^prepare +vendor\.com\/gpu +gpu-3$/m);
     expect(ran.stdout).toMatch(/^train +vendor\.com\/gpu +gpu-3 +gpu-1$/m);
-    expect(ran.stdout).not.toContain("PLUGIN TO ASK");
+    expect(ran.stdout).not.toContain("PLUGIN CALLED");
   });
 
   test("a checkpoint that is cut off is not taken, and nothing of it reaches the terminal raw", async () => {

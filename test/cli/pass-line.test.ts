@@ -34,8 +34,8 @@ const lineOf = (...causes: readonly DriftCause[]): string => {
 };
 
 test("a pass counts the files whose value was right, or ours, and is another now", () => {
-  expect(lineOf("never_written")).toBe("; 1 file with another value than wanted");
-  expect(lineOf("other_writer", "never_written")).toBe("; 2 files with another value than wanted");
+  expect(lineOf("never_written")).toBe("; 1 file with a wrong value");
+  expect(lineOf("other_writer", "never_written")).toBe("; 2 files with a wrong value");
 });
 
 test("not what is set for the first time, nor what the decision has outdated", () => {
@@ -45,7 +45,7 @@ test("not what is set for the first time, nor what the decision has outdated", (
 test("a rounding is told as one, and beside what is wrong", () => {
   expect(lineOf("page_rounding")).toBe("; 1 file rounded by the kernel or the runtime");
   expect(lineOf("systemd_rounding", "other_writer", "weight_formula")).toBe(
-    "; 1 file with another value than wanted; 2 files rounded by the kernel or the runtime",
+    "; 1 file with a wrong value; 2 files rounded by the kernel or the runtime",
   );
 });
 

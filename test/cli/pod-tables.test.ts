@@ -41,9 +41,9 @@ describe("the first line of an admission", () => {
 describe("a preemption on a large node", () => {
   test("tells the first choices and the nearest candidates, and how many there are beside", () => {
     const text = shown("preemption", full, WANTED, Number.POSITIVE_INFINITY);
-    expect(text).toContain("ADMITTED  default/crit: 20 pods ended for it\n");
+    expect(text).toContain("ADMITTED  default/crit: 20 pods preempted for it\n");
     expect(text.match(/^20 {2}default\/p\d+ +Burstable/m)).not.toBeNull();
-    expect(text.match(/ ended {2}default\/p/g)).toHaveLength(4);
+    expect(text.match(/ preempted {2}default\/p/g)).toHaveLength(4);
     expect(text).toMatch(/^ +\(16 more choices\)$/m);
     expect(text).toMatch(/^ +\(295 more, up to 0\.902\)$/m);
   });
@@ -68,10 +68,10 @@ describe("what would change an admission", () => {
     ]);
     expect(
       counterfactualSentences([{ code: "no_request_helps", numbers: { ...short, atMost: 5, overhead: 250 } }]),
-    ).toEqual(["no lower request for cpu helps: the pod's overhead alone is 250m, and 5m would have to do"]);
+    ).toEqual(["no lower request for cpu helps: the pod's overhead alone is 250m, and 5m would have to be enough"]);
     const pods = { code: "no_request_helps", numbers: { ...short, resource: "pods" } } as const;
     expect(counterfactualSentences([...lower, pods])).toEqual([
-      "no lower request helps: every pod takes one place of the node's pods",
+      "no lower request helps: every pod counts as one of the node's pods",
     ]);
   });
   test("says what else refuses, and that a search was cut short", () => {
@@ -84,8 +84,8 @@ describe("what would change an admission", () => {
         { code: "lower_request_spares_all", numbers },
       ]),
     ).toEqual([
-      "2 pods would do: a/b and c/d (400m cpu for the 300m needed); the kubelet takes 3: a/b, c/d and e/f (900m cpu); perhaps even fewer would do",
-      "with at most 100m cpu (200m less) requested it would fit; 2 other reasons would be judged anew: try that request",
+      "2 pods would be enough: a/b and c/d (400m cpu for the 300m needed); the kubelet preempts 3: a/b, c/d and e/f (900m cpu); perhaps even fewer would be enough",
+      "with at most 100m cpu (200m less) requested it would fit; 2 other reasons would be checked again: ask again with that request",
     ]);
   });
 });

@@ -64,8 +64,8 @@ test("that another kubelet uses the runtime is the first of all faults", () => {
 
 test("a pod that nobody was asked about yet says that it waits for it", () => {
   const pod = podRow("web", { state: "pending", phase: "Pending", startedAt: null });
-  expect(listed(pod)).toMatch(/\n {2}waits to be asked about: /);
-  expect(podText(pod, nodeStatus({ pods: [pod] }), WIDE)).toMatch(/\nwaits to be asked about: /);
+  expect(listed(pod)).toMatch(/\n {2}waits for admission: /);
+  expect(podText(pod, nodeStatus({ pods: [pod] }), WIDE)).toMatch(/\nwaits for admission: /);
 });
 
 test("a refusal is told once of its pod: with how often, and not again as its status and its event", () => {

@@ -104,7 +104,7 @@ describe("nodewise pods", () => {
     expect(message).toMatch(/\nsetup +init +terminated \(Completed, exit 0\) +yes +7 /);
     expect(message).toMatch(/\n\(pod\) +\/kubepods\/poduid-web +cpu\.shares +1024 +2 +drift\n/);
     expect(message).toMatch(/\n +memory\.limit_in_bytes +268435456 +268435456\n/);
-    expect(message).toMatch(/\n +pids\.max +100 +– +not there\n/);
+    expect(message).toMatch(/\n +pids\.max +100 +– +missing\n/);
     expect(message).toMatch(/\n +cpu\.weight +17 +4 +the runtime's formula\n/);
     expect(message).toMatch(/Started +shop\/web +app +Started it/);
     expect(message).not.toContain("BackOff");

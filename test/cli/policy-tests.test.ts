@@ -67,7 +67,7 @@ describe("nodewise test", () => {
     expect(ran.code).toBe(2);
     expect(ran.stdout).toContain("too large");
     expect(ran.stderr).toMatch(/broken\.yaml:\d+:\d+: is not YAML or JSON/);
-    expect(ran.stderr).toContain("expects: is no member that a case has: did you mean `expect`?");
+    expect(ran.stderr).toContain("expects: is no field of a case: did you mean `expect`?");
     expect(ran.stderr).toContain("did you mean `admission`?");
     // not told as missing as well
     expect(ran.stderr).not.toContain("expect: is missing");
@@ -101,7 +101,7 @@ describe("nodewise test", () => {
     expect(ran.stdout).toMatch(/\n1 passed, 1 failed, 2 faults in case files\n$/);
     expect(ran.stderr.trimEnd().split("\n")).toEqual([
       expect.stringMatching(/cases\[0\]\.given\.snapshoot: is no option .*did you mean `snapshot`/),
-      expect.stringMatching(/cases\[2\]\.expects: is no member that a case has/),
+      expect.stringMatching(/cases\[2\]\.expects: is no field of a case/),
     ]);
     const junit = await run(["test", of, "-o", "junit"]);
     expect(Array.from(junit.stdout.matchAll(/<testcase [^>]*name="(\w+)"/g), ([, name]) => name)).toEqual([
@@ -121,7 +121,7 @@ describe("nodewise test", () => {
       folderWith({ "node.yaml": NODE, "a.yaml": good, "notes.yaml": "a: 1\n" }),
     ]);
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^nodewise: \S*notes\.yaml: no case is there, and no case is given it: passed over\n$/);
+    expect(stderr).toMatch(/^nodewise: \S*notes\.yaml: contains no case, and no case uses it: skipped\n$/);
   });
 
   test("a file of a folder that is no YAML is a fault with its place, whatever it was to hold, unless a case is given it", async () => {
@@ -245,7 +245,7 @@ cases:
     expect((await run(["test", join(folder, "nowhere")])).stderr).toMatch(
       /nowhere: no such file or folder: check the path/,
     );
-    expect((await run(["test", folderWith({ "node.yaml": NODE })])).stderr).toMatch(/no case is there/);
+    expect((await run(["test", folderWith({ "node.yaml": NODE })])).stderr).toMatch(/there is no case/);
   });
 
   test.each([
@@ -261,8 +261,8 @@ cases:
       "given: {quite-other: 1}",
       "is no option of `nodewise decide admission`: `nodewise decide admission --help` lists them",
     ],
-    ["given: {context: prod}", "given.context: has no place in a case"],
-    ["nam: y", "case.yaml:4:6: nam: is no member that a case has: did you mean `name`?"],
+    ["given: {context: prod}", "given.context: is not allowed in a case"],
+    ["nam: y", "case.yaml:4:6: nam: is no field of a case: did you mean `name`?"],
     ["given: {observed-at: now}", 'given["observed-at"]: write now beside given'],
     [
       "kubelet: [1.36, 1.37]\nexpect: {reasons: [resorce_short]}",
@@ -299,7 +299,7 @@ cases:
     const { stderr } = await run(["test", folderWith({ "case.yaml": text })]);
     const lines = stderr.trimEnd().split("\n");
     for (const message of [
-      "nam: is no member that a case has: did you mean `name`?",
+      "nam: is no field of a case: did you mean `name`?",
       "expect.verdict: must be one of",
       "given.nod: is no option of `nodewise decide admission`: did you mean `node`?",
       "expect.reasons[0]: is no code of a reason of admission: did you mean `resource_short`?",

@@ -14,7 +14,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 import { run, runProcess, start } from "./run.ts";
 
 test.each([
-  [["--database", "postgres://u:secret@127.0.0.1/db"], /can see a password among the arguments: leave it out/],
+  [["--database", "postgres://u:secret@127.0.0.1/db"], /can see a password in the arguments: leave it out/],
   [["--database", "mysql://u@h/db"], /^nodewise: --database: its scheme is `mysql`/],
   [["--database", "postgres://u@a,b/db"], /it names several hosts: give one address/],
   [["--database", "postgres://u@h:99999/db"], /it is no URL: .*a port is at most 65535/],

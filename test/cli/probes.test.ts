@@ -69,7 +69,7 @@ a cell is 1s
   test("outcomes that nobody gave are told as assumed", async () => {
     const { stdout } = await run(["decide", "probes", "--pod", PROBED, "--liveness", "ok"]);
     expect(stdout.split("\n")[1]).toBe(
-      `assumed: ${NO_VERSION}; each attempt of startup and readiness succeeds; --outcomes, or --startup and --readiness, take others`,
+      `assumed: ${NO_VERSION}; each attempt of startup and readiness succeeds; --outcomes, or --startup and --readiness, set others`,
     );
     const none = await run(["decide", "probes", "--pod", PROBED, "-o", "json"]);
     expect(JSON.parse(none.stdout).assumed).toEqual({
@@ -115,7 +115,7 @@ a cell is 1s
     expect(kubelet.stdout).toContain("[quirk_error_discarded times=");
     const strict = await run([...args, "--strict"]);
     expect(strict.code).toBe(1);
-    expect(strict.stdout).toContain("strict: the documented behaviour in the place of the kubelet's quirks");
+    expect(strict.stdout).toContain("strict: the documented behaviour in place of the kubelet's quirks");
   });
 
   test("faults name the file with its line, or the option", async () => {

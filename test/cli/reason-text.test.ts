@@ -189,10 +189,10 @@ describe("a reason", () => {
       "f: the nearest of 1 Burstable pod to what is still to be freed (cpu 150m, memory 1 MiB, pods 1): distance 0.333",
       "f: the node has the taint a:NoExecute, which the pod does not tolerate",
       "f: the node has the taint a=b:NoExecute, which the pod does not tolerate",
-      "f: as near and as large: a/b, c/d and e/f; a kubelet takes any of them, here the last listed goes",
-      "f: 1 pod ended in vain: app-armor refuses it after that",
+      "f: equally near and equally large: a/b, c/d and e/f; a kubelet may preempt any of them, this answer names the last one listed",
+      "f: 1 pod preempted in vain: app-armor refuses it after that",
       "f: 1s left of its grace period of 1m30s",
-      "f: the stats are those of the last pass: it drives no eviction now",
+      "f: the stats are those of the last pass: they cause no eviction now",
       "f: a threshold of it is met; True until 8650000000000000 at least",
     ]);
   });

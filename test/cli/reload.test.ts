@@ -65,12 +65,12 @@ test("SIGHUP takes over what may change at once, names what waits, and keeps the
     const message = await said(/settings read again: .*\n/);
     expect(message).toContain(`manifests ${dir}/a.yaml -> ${dir}/b.yaml`);
     expect(message).toContain("intervalSeconds 3600 -> 1800");
-    expect(message).toContain("; waits for a restart: cgroupRoot /nodewise -> /other");
+    expect(message).toContain("; takes effect after a restart: cgroupRoot /nodewise -> /other");
     // at once, not in an hour
     await said(/"namespace":"default","name":"b-n1"/);
 
     hangUp();
-    await said(/waits for a restart: cgroupRoot/);
+    await said(/takes effect after a restart: cgroupRoot/);
     child.kill("SIGTERM");
     expect((await end).code).toBe(0);
   } finally {

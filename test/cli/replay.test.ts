@@ -149,7 +149,7 @@ describe("nodewise replay", () => {
     const listed = await run(["history", "--data-dir", newer]);
     expect(listed.code, listed.stderr).toBe(0);
     expect(listed.stdout).toMatch(/ foo /);
-    for (const [i, why] of ["is of a kind that this version does not know", "has not the form"].entries()) {
+    for (const [i, why] of ["is of a kind that this version does not know", "does not have the form"].entries()) {
       const shown = await run(["history", "show", id(i), "--data-dir", newer]);
       expect(shown.code, shown.stderr).toBe(0);
       expect(shown.stdout).toContain(`what is recorded ${why}`);
@@ -203,7 +203,7 @@ describe("nodewise replay", () => {
     const same = ["--kind", "cgroups", "--node", "n3"];
     const whole = await replay(...same, "--config", config);
     expect(whole.code).toBe(3);
-    expect(whole.stderr).toMatch(/^nodewise: --config takes the place of the whole recorded kubeletConfiguration: /);
+    expect(whole.stderr).toMatch(/^nodewise: --config replaces the whole recorded kubeletConfiguration: /);
     expect(whole.stderr.split("\n")[1]).toMatch(
       /^nodewise: .*misspelt\.yaml:2:\d+: .*unknown field "kubeReservedd" \(kubeReserved\?\): left out/,
     );
@@ -220,7 +220,7 @@ describe("nodewise replay", () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["--config", bad], /bad\.yaml:2:10: kubeletConfiguration\.maxPods: /],
       [["--patch", bad], /bad\.yaml:2:10: kubeletConfiguration\.maxPods: /],
-      [["--patch", file("pod.yaml", "kind: Pod\napiVersion: v1\n")], /pod\.yaml: is .*--patch takes fields/],
+      [["--patch", file("pod.yaml", "kind: Pod\napiVersion: v1\n")], /pod\.yaml: is .*--patch needs fields/],
       [["--config", join(scratch, "none.yaml")], /none\.yaml/],
       [["--node", "n33"], /--node n33: the history has no such node: did you mean n[123]/],
       [["--since", "2999-01-02T00:00:00Z"], /--since 2999-01-02T00:00:00Z: is later than --until/],
@@ -255,7 +255,7 @@ test("interrupted, it says what was counted, and goes on with the token that it 
   const ran = await ended(child);
   await close();
   expect(ran.code, ran.stderr).toBe(130);
-  const token = /decisions are counted, .*; go on with .*--page-token ([\w-]+)\n$/.exec(ran.stderr)?.[1] ?? "";
+  const token = /decisions are counted, .*; continue with .*--page-token ([\w-]+)\n$/.exec(ran.stderr)?.[1] ?? "";
   const first = linesOf(ran.stdout);
   expect(first.at(-1)).toMatchObject({
     summary: { nextPageToken: token, counts: { replayed: 4, differs: 4, gone: 1996 } },

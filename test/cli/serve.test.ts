@@ -159,7 +159,7 @@ describe("nodewise up", () => {
     const child = spawn("npm", ["start", "--", ...args], { cwd: ROOT, env, stdio: "pipe", detached: true });
     const end = ended(child);
     const text = await printed(child, /Ctrl-C/);
-    expect(text).toMatch(/^Node n1, as test\/data\/real-node\/snapshot\.json has it\n\nn1 · allocatable · kubelet-/m);
+    expect(text).toMatch(/^Node n1, from test\/data\/real-node\/snapshot\.json\n\nn1 · allocatable · kubelet-/m);
     expect(text).toMatch(/^This machine\n\nhere · allocatable · kubelet-/m);
     expect(text).toMatch(/^memory +[\d.]+ GiB .*%$/m);
     expect(text).toMatch(/─ default\/web-here +\d+ /);

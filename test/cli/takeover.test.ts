@@ -23,8 +23,8 @@ test.each([
   [["--stop", "--dry-run"], 2, "option '--stop' cannot be used with option '--dry-run'"],
   [[], 2, "which pods are to run here? Give the actuator's --settings, or --manifests, or --pods-url"],
   [["--manifests", "DIR", "--cgroup-root", "nodewise"], 2, "--cgroup-root: must be a path of its own"],
-  [["--manifests", "DIR/none"], 2, "the pods that are to run here cannot be read, so none is known"],
-  [["--manifests", "DIR", "default/db"], 2, "no pod `default/db` is to run here, but default/web-n1"],
+  [["--manifests", "DIR/none"], 2, "the pods that are to run here cannot be read"],
+  [["--manifests", "DIR", "default/db"], 2, "no pod `default/db` is to run here; there are default/web-n1"],
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock"], 3, "ListPodSandbox: connect ENOENT DIR/no.sock"],
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock", "--stop"], 3, "is the endpoint right?"],
 ] as const)("takeover %j ends with %i and says what to do: %s", { timeout: 180_000 }, async (args, code, text) => {
@@ -77,7 +77,7 @@ test("--stop waits for a daemon that starts the pods afterwards", { timeout: 120
   const refused = await stop();
   expect(refused).toMatchObject({ code: 3, stdout: "" });
   expect(refused.stderr).toMatch(
-    /no Nodewise daemon runs pods here \(cgroup root \/nodewise-.*start it first .*or say --without-daemon/,
+    /no Nodewise daemon runs pods here \(cgroup root \/nodewise-.*start it first .*or give --without-daemon/,
   );
   expect(runtime.sandboxes.get("s1")?.state).toBe("SANDBOX_READY");
 

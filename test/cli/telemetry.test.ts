@@ -130,7 +130,7 @@ describe("nodewise api --decision-log", () => {
     ],
     [
       ["--decision-log", "https://me:hunter2@logs.example/"],
-      "every user of this machine can see a password among the arguments",
+      "every user of this machine can see a password in the arguments",
     ],
     [
       ["--decision-log", "https://logs.example/", "--decision-log-token-file", "/gone"],
@@ -195,7 +195,7 @@ describe("nodewise api --otlp", () => {
   });
 
   test.each([
-    [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf is spoken here"],
+    [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf is supported here"],
     [{ OTEL_TRACES_SAMPLER: "some" }, "OTEL_TRACES_SAMPLER: expected one of always_on"],
     [{ OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG: expected a number from 0 to 1"],
   ])("%j is refused", async (env, message) => {

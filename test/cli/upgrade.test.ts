@@ -87,14 +87,14 @@ describe("nodewise upgrade of files", () => {
   test("bad usage is told with what to give", async () => {
     const reportOf = async (...args: string[]) => (await upgrade(...args)).stderr;
     expect(await reportOf("--config", "x")).toContain("required option '--to <version>'");
-    expect(await reportOf("--to", "1.37")).toContain("nothing to look at: give --config FILE");
+    expect(await reportOf("--to", "1.37")).toContain("nothing to check: give --config FILE");
     expect(await reportOf("--to", "1.99", "--config", "x")).toContain(
       "--to: kubelet 1.99 is not known here: the versions are 1.34,",
     );
     const config = written("kubelet.yaml", "maxPods: 100\n");
     expect(await reportOf("--to", "1.37", "--config", config)).toContain("--from is needed");
     const snapshot = realNode("snapshot.json");
-    expect(await reportOf("--to", "1.37", "--snapshot", snapshot, "--node", "n1")).toContain("--node takes");
+    expect(await reportOf("--to", "1.37", "--snapshot", snapshot, "--node", "n1")).toContain("--node uses");
     expect(await reportOf("--to", "1.37", "--since", "soon")).toContain("--since: `soon` is neither a time");
   });
 
@@ -215,7 +215,7 @@ describe("nodewise upgrade of a history", () => {
     const { code, stdout, stderr } = await upgrade("--to", "1.37", "--data-dir", dataDir, ...since);
     expect([code, stderr]).toEqual([1, ""]);
     expect(stdout).toMatch(/^n1: kubelet 1\.36 -> 1\.37: it would start/);
-    expect(stdout).toContain("\nthe same of 1 other node, but for what is on them: n2\n");
+    expect(stdout).toContain("\nthe same for 1 other node, apart from their pods: n2\n");
     expect(stdout).toContain("\nn3: kubelet 1.37 -> 1.37: nothing is otherwise\n");
     expect(stdout).toContain("History: 2 of 6 recorded decisions would be others; 2 were decided as 1.37 already\n");
     expect(stdout).toMatch(/^cgroups +3 +2 +0 +0$/m);

@@ -84,7 +84,7 @@ describe.concurrent("a machine of the library", () => {
       "nodewise: --policy: devices has no policy of its own; cpus, memory, topology have\n",
     );
     expect(await fails("allocatable", "--scope", "pod")).toBe(
-      "nodewise: --scope: allocatable asks no topology manager; cpus, memory, topology, devices, admission do\n",
+      "nodewise: --scope: allocatable uses no topology manager; cpus, memory, topology, devices, admission do\n",
     );
     expect(await fails("cpus", "--scope", "node")).toMatch(/^nodewise: option '--scope <scope>' argument 'node' is/);
   });
@@ -202,9 +202,9 @@ spec:
     [
       "a list",
       realNode("pods.json"),
-      /pods\.json: is an object of kind `List`, and --pod takes a file with one v1\.Pod/,
+      /pods\.json: is an object of kind `List`, and --pod needs a file with one v1\.Pod/,
     ],
-    ["a node", realNode("node.json"), /node\.json: is an object of kind `Node`, and --pod takes /],
+    ["a node", realNode("node.json"), /node\.json: is an object of kind `Node`, and --pod needs /],
     ["two pods", manifest("two-pods.yaml"), /two-pods\.yaml: holds 2 documents: give a file with one$/],
     ["a missing file", "/nowhere/pod.yaml", /\/nowhere\/pod\.yaml: no such file: check the path$/],
     ["a name of no pod", "default/a_b.json", /default\/a_b\.json: no such file: check the path$/],

@@ -131,7 +131,7 @@ describe("why on a live cluster", () => {
     const { stdout, stderr } = await why(cluster, "default/burst-lim", "-f", stat);
     expect(stderr).toBe("");
     expect(stdout).toContain(
-      "THROTTLED  container c was stopped at its limit of 300m CPU in 400 of 1000 periods (40 %)",
+      "THROTTLED  container c was throttled at its limit of 300m CPU in 400 of 1000 periods (40 %)",
     );
     expect(await why(cluster, "default/burst-lim", "--data-dir", ".")).toMatchObject({
       code: 2,
@@ -142,14 +142,14 @@ describe("why on a live cluster", () => {
     const cluster = await shop();
     const own = await why(cluster);
     expect(own.code).toBe(0);
-    expect(own.stdout).toMatch(/^nothing wrong was found with 10 pods; not all was looked at of 6\n/);
+    expect(own.stdout).toMatch(/^no problem was found with 10 pods; 6 could not be checked completely\n/);
     expect((await why(cluster, "--context", "test")).stdout).toMatch(
       /- stats: throttling was not looked at for 6 pods .*\n {2}nodewise why --context test --kubeconfig \S+ default\/burst-lim\n$/,
     );
     const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
     expect((await run(["why"], plugin)).stdout).toMatch(/\n {2}kubectl nodewise why default\/burst-lim\n$/);
     const all = await why(cluster, "-A");
-    expect(all.stdout).toMatch(/^STORY .*\nREFUSED {2}shop\/web {2}n1 /);
+    expect(all.stdout).toMatch(/^FINDING .*\nREFUSED {2}shop\/web {2}n1 /);
     expect(all.code).toBe(1);
   });
   test("tells what it may not read, and makes a story of the rest", async () => {
@@ -210,7 +210,7 @@ describe("why on a live cluster", () => {
         code: 1,
         stdout: expect.stringMatching(/^shop\/web/),
       });
-    expect((await why(cluster, "pods", "-n", "shop")).stdout).toMatch(/^STORY .*\nREFUSED {2}shop\/web /);
+    expect((await why(cluster, "pods", "-n", "shop")).stdout).toMatch(/^FINDING .*\nREFUSED {2}shop\/web /);
     expect(await why(cluster, "wep", "-A")).toMatchObject({
       ...{ code: 2, stdout: "" },
       stderr: "nodewise: no namespace of context test has a pod wep: is web meant?\n",
@@ -224,10 +224,13 @@ describe("why on a live cluster", () => {
     cluster.api.delete("pods", "test/web");
     expect((await why(cluster, "web", "-A")).stdout).toMatch(/^shop\/web · /);
     for (const [words, message] of [
-      [["web", "api"], "web api: ask for one pod, or give none for all that have a story"],
+      [["web", "api"], "web api: ask for one pod, or give none for all that have findings"],
       [["pod/web", "pod/api"], "pod/web pod/api: ask for one pod"],
-      [["svc/web"], "svc/web: stories are of pods: `kubectl get pods -l SELECTOR` lists those behind a service"],
-      [["node", "n1"], "node/n1: stories are of pods: "],
+      [
+        ["svc/web"],
+        "svc/web: `nodewise why` explains pods: `kubectl get pods -l SELECTOR` lists those behind a service",
+      ],
+      [["node", "n1"], "node/n1: `nodewise why` explains pods: "],
       [["deploy/"], "`deploy/` is no pod's name: give it as deploy/NAME"],
       [["a/b/c"], "`a/b/c` is no pod's name: give it as NAME or NAMESPACE/NAME"],
       [[""], "`` is no pod's name: "],
@@ -257,11 +260,11 @@ describe("why on a live cluster", () => {
     for (const words of [["deploy/web"], ["deployment.apps", "web"], ["rs/web-7d9f"]]) {
       const { code, stdout, stderr } = await why(cluster, ...words, "-n", "shop");
       expect([code, stdout]).toEqual([1, expect.stringMatching(/^shop\/web-7d9f-b · .*\nREFUSED/)]);
-      expect(stderr).toMatch(/^nodewise: \w+ web\S* has 2 pods, of which shop\/web-7d9f-b stands worst\n$/);
+      expect(stderr).toMatch(/^nodewise: \w+ web\S* has 2 pods, of which shop\/web-7d9f-b has the worst finding\n$/);
     }
     expect((await why(cluster, "cj/tidy", "-A")).stdout).toMatch(/^shop\/tidy-29000000-x · /);
     expect(await why(cluster, "sts/api", "-n", "shop")).toMatchObject({
-      ...{ code: 0, stdout: "nothing is wrong with 1 pod\n", stderr: "" },
+      ...{ code: 0, stdout: "no problem with 1 pod\n", stderr: "" },
     });
     expect(await why(cluster, "deploy/wep", "-n", "shop")).toMatchObject({
       ...{ code: 2, stdout: "" },
@@ -272,7 +275,7 @@ describe("why on a live cluster", () => {
     writeFileSync(file, JSON.stringify({ kind: "Pod", ...refused, metadata }));
     expect((await run(["why", "rs/web-7d9f", "-A", "-f", file])).stdout).toMatch(/^shop\/web-1 · /);
     expect(await run(["why", "deploy/web", "--data-dir", cluster.folder])).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining("a history does not keep of which Deployment a pod is") },
+      ...{ code: 2, stderr: expect.stringContaining("a history does not record the Deployment of a pod") },
     });
   });
   test("up follows the cluster of a user alone, and tells of one that there is not", async () => {
@@ -295,7 +298,9 @@ describe("why on a live cluster", () => {
     const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
     const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
     const ran = await run(["why", "burst-lim", "-f", "-"], { ...plugin, input: stat });
-    expect(ran.stdout).toContain("THROTTLED  container c was stopped at its limit of 300m CPU in 400 of 1000 periods");
+    expect(ran.stdout).toContain(
+      "THROTTLED  container c was throttled at its limit of 300m CPU in 400 of 1000 periods",
+    );
   });
   test("is what kubectl's plugin reads, unless files are given", async () => {
     const cluster = await shop();

@@ -44,7 +44,7 @@ describe("a story in a terminal", () => {
     expect(code).toBe(1);
     expect(stdout).toContain("EVICTED  the node was short of memory\n");
     expect(stdout).toContain(" · agrees with the kubelet\n");
-    expect(stdout).toMatch(/WHO IS NEXT .*\n1 {2}default\/m-bu-over-low/);
+    expect(stdout).toMatch(/EVICTED NEXT .*\n1 {2}default\/m-bu-over-low/);
   });
   test("as JSON and YAML is the same story, in the form of the API", async () => {
     const pods = file("list.json", json(full.documents[0]));
@@ -59,7 +59,7 @@ describe("a story in a terminal", () => {
     expect(healthy.code).toBe(0);
     expect(healthy.stdout).toContain("HEALTHY  1 container of 1 ready\n");
     const none = await why(["-f", ...files]);
-    expect([none.code, none.stdout]).toEqual([0, "nothing is wrong with 11 pods\n"]);
+    expect([none.code, none.stdout]).toEqual([0, "no problem with 11 pods\n"]);
     const all = await why([], json(evicted.documents[0]));
     expect(all.stdout.split("\n")[1]).toMatch(/^EVICTED {2}default\/m-bu-over/);
     const list = storyListForm.parse(JSON.parse((await why(["-o", "json"], json(evicted.documents))).stdout));
@@ -89,11 +89,11 @@ describe("a story in a terminal", () => {
     const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
     const { stdout } = await why(["burst-lim", "-f", realNode("pods.json"), realNode("node.json"), "-"], stat);
     expect(stdout).toContain(
-      "container c was stopped at its limit of 300m CPU in 400 of 1000 periods (40 %), for 12s in all; it used 320m of them on average",
+      "container c was throttled at its limit of 300m CPU in 400 of 1000 periods (40 %), for 12s in all; it used 320m of them on average",
     );
     expect(stdout).toContain("container c: 30000 us of CPU in each 100000 us, memory limit 128 MiB");
     expect(stdout).toContain(
-      "with a limit of 600m CPU for container c the average period in which it was stopped would have had what it waited for; peaks need more",
+      "with a limit of 600m CPU for container c the average throttled period would have been long enough; peaks need more",
     );
   });
 });
@@ -119,7 +119,7 @@ describe("bad input", () => {
     [
       "files beside an API, and no node",
       ["x", "-f", "pods.json", "--api", "http://127.0.0.1:1"],
-      "nodewise: beside files an API tells of one node: name it with --node",
+      "nodewise: with files, an API adds one node: name it with --node",
     ],
     ["standard input twice", ["x", "-f", "-", "-"], "nodewise: standard input can be read once"],
     ["no history", ["x", "--data-dir", "nowhere"], "nodewise: there is no history at nowhere/history.db"],

@@ -113,7 +113,7 @@ export function collectionsAskedBadly(of: Of): void {
     expect(decision).toMatchObject({ remove: [] });
   });
 
-  test("a file system of size 0 is the kubelet's event, and nothing goes", async () => {
+  test("a file system of size 0 is the kubelet's event, and nothing is removed", async () => {
     const base = diskSnapshot(fresh("node"), 0, [localImage("a")]);
     const stats = { node: { runtime: { imageFs: { capacityBytes: 0, availableBytes: 0 } } } };
     const body = { snapshot: { ...base, stats } };

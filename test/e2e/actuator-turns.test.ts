@@ -136,7 +136,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
       expect((await once()).code).toBe(0);
       const failed = await once("--fail-on-drift");
       expect(failed.code).toBe(1);
-      expect(failed.stdout).toMatch(/other_writer[\s\S]*; 1 file with another value than wanted\n$/);
+      expect(failed.stdout).toMatch(/other_writer[\s\S]*; 1 file with a wrong value\n$/);
     });
   });
 });

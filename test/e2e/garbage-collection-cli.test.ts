@@ -75,7 +75,7 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
       "84 % of 96 MiB used, high threshold 80 %: 5.1 MiB wanted, down to the low one of 78 %\n" +
         "████████████████████████████████████████████████╎▒▒│▒▒··········\n",
     );
-    const [goes = "", stays = ""] = preview.stdout.split(/^ +STAYS .*\n/m);
+    const [goes = "", stays = ""] = preview.stdout.split(/^ +KEPT .*\n/m);
     expect(goes.match(/nodewise\.test\/\S+/g)).toEqual(expected);
     expect(goes.match(/for space$/gm)).toHaveLength(3);
     const reasons = stays
@@ -84,8 +84,8 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
       .map((line) => line.trim().split(/ {2,}/));
     const reported = reasons.map((cells) => [cells.find((cell) => cell.startsWith("nodewise")), cells.at(-1)]);
     expect(reported.slice(0, 2)).toEqual([
-      [tag("plain-3"), "what goes before it is enough"],
-      [tag("used"), "what goes before it is enough"],
+      [tag("plain-3"), "the images removed before it free enough"],
+      [tag("used"), "the images removed before it free enough"],
     ]);
     // rows without an order stand as the runtime lists them, which is by chance
     expect(reported.slice(2).sort()).toEqual([

@@ -84,16 +84,16 @@ test("an eviction shows the ranking of what is short, and folds those of what is
     const [shown = "", folded = ""] = text.split('<details id="idle-rankings">');
     return [shown, folded.split("</details>")[0] ?? ""];
   };
-  const tables = (text: string) => text.match(/FIRST TO GO FOR [A-Z-]+/g);
+  const tables = (text: string) => text.match(/EVICTION ORDER FOR [A-Z-]+/g);
   const [disk, others] = await of({ "memory.available": "100Mi", "nodefs.available": "90%", "pid.available": "1%" });
-  expect(tables(disk)).toEqual(["FIRST TO GO FOR EPHEMERAL-STORAGE"]);
-  expect(others).toContain("<summary>Who would go first for what is not short: memory, pids</summary>");
-  expect(tables(others)).toEqual(["FIRST TO GO FOR MEMORY", "FIRST TO GO FOR PIDS"]);
+  expect(tables(disk)).toEqual(["EVICTION ORDER FOR EPHEMERAL-STORAGE"]);
+  expect(others).toContain("<summary>Who would be evicted first for what is not short: memory, pids</summary>");
+  expect(tables(others)).toEqual(["EVICTION ORDER FOR MEMORY", "EVICTION ORDER FOR PIDS"]);
   // without pressure the ranking for memory is shown first
   const [calm, rest] = await of({ "memory.available": "100Mi", "pid.available": "1%" });
-  expect([tables(calm), tables(rest)]).toEqual([["FIRST TO GO FOR MEMORY"], ["FIRST TO GO FOR PIDS"]]);
+  expect([tables(calm), tables(rest)]).toEqual([["EVICTION ORDER FOR MEMORY"], ["EVICTION ORDER FOR PIDS"]]);
   const [alone, none] = await of({ "memory.available": "100Mi" });
-  expect([tables(alone), none]).toEqual([["FIRST TO GO FOR MEMORY"], ""]);
+  expect([tables(alone), none]).toEqual([["EVICTION ORDER FOR MEMORY"], ""]);
   expect(alone).not.toContain("--explain");
 });
 

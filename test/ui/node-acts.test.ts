@@ -95,7 +95,7 @@ describe("what was decided about a signal is marked in its plot", () => {
     expect(readable(section)).not.toContain("a pod is evicted");
   });
 
-  test("space that is freed where no pod goes, and pods that make room for a critical one", async () => {
+  test("space that is freed where no pod is evicted, and pods that make room for a critical one", async () => {
     const { decide, show } = subject();
     const full = passAt(1, 2000);
     const disk = { availableBytes: 5e9, capacityBytes: 270e9, inodes: 1e7, inodesFree: 9e6, time: full.observedAt };

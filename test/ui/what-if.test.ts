@@ -162,7 +162,7 @@ test("a pod that has other requests: what the kubelet makes of them, beside the 
   const page = await ask("default/burst-lim cpu=300m, memory=64Mi");
   expect(plain(resultIn(page))).toContain("pod default/burst-lim is to have other resources");
   const card = cardOf(page, "resize");
-  expect(card).toContain("no pod waits for other resources");
+  expect(card).toContain("no pod waits for a resize");
   expect(card).toContain("Deferred default/burst-lim: it waits until the node has room");
   expect(card).toContain("Node didn't have enough resource: cpu, requested: 300, used: 1700, capacity: 1800");
   // only the pod changes: allocatable is decided as without the resize

@@ -646,7 +646,7 @@ describe("a resize", () => {
     );
     expect(shown(answer)).toContain(`
 WHAT WOULD CHANGE IT
-- with cpuManagerPolicy: none in the kubelet's configuration, or the feature gate InPlacePodVerticalScalingExclusiveCPUs, the kubelet would look at it
+- with cpuManagerPolicy: none in the kubelet's configuration, or the feature gate InPlacePodVerticalScalingExclusiveCPUs, the kubelet would consider it
 - a new pod of this size would be admitted
 `);
   });
@@ -667,7 +667,7 @@ WHAT WOULD CHANGE IT
       { code: "resize_at_most", numbers: { resource: "cpu", requested: 6000, atMost: 4000, less: 2000 } },
       { code: "resize_leave", numbers: { pods: "shop/db" } },
     ]);
-    expect(shown(answer)).toContain("- the end of shop/db would make room; the kubelet ends nobody for it\n");
+    expect(shown(answer)).toContain("- without shop/db there would be room; the kubelet ends no pod for a resize\n");
     expect(shown(answer)).toContain(
       `refused, on these documents · kubelet-1.36+11 · agrees with the kubelet\n  Deferred: ${message}\n`,
     );
@@ -946,7 +946,7 @@ describe("a node that is below a threshold, and whose status does not tell that 
       decisions: [{ kind: "eviction" }],
     });
     expect(storyText(reportOf(LATER), { paint: plainPaint, columns: 120 })).toContain(
-      "the next look of its node's kubelet finds MemoryPressure, which its status does not tell yet",
+      "the next pass of its node's kubelet will find MemoryPressure, which the node's status does not show yet",
     );
   });
   it("is well where the stats are not below it, or are from long before", () => {

@@ -60,7 +60,7 @@ describe("a pod of which numbers alone tell", () => {
     const list = stories([pod({ containers: limited }), node(), using(490_000_000)]);
     expect(list.stories).toMatchObject([{ code: "throttled", container: "app", reason: "" }]);
     expect(storyListText(list, { columns: Infinity, paint: plainPaint })).toMatch(
-      /^THROTTLED .* {2}container app uses 490m of its limit of 500m CPU: it is most likely stopped now and then$/m,
+      /^THROTTLED .* {2}container app uses 490m of its limit of 500m CPU: it is most likely throttled now and then$/m,
     );
   });
 });
@@ -159,14 +159,14 @@ describe("a list", () => {
     expect(list).toMatchObject({ stories: [], pods: 2, calm: 1, unknown: 1 });
     expect(list.missing).toMatchObject([{ piece: "stats", command: "nodewise why shop/web" }]);
     expect(shown([pod({ containers: limited }), free, node()])).toBe(
-      `nothing wrong was found with 2 pods; not all was looked at of 1
+      `no problem was found with 2 pods; 1 could not be checked completely
 
 NOT KNOWN
 - stats: throttling was not looked at for 1 pod with a CPU limit: it takes each kubelet's /stats/summary, or a cpu.stat; ask for one pod
   nodewise why shop/web
 `,
     );
-    expect(shown([pod({ containers: limited }), free, node(), using(1)])).toBe("nothing is wrong with 2 pods\n");
+    expect(shown([pod({ containers: limited }), free, node(), using(1)])).toBe("no problem with 2 pods\n");
   });
   it("does not count a pod as well of which nothing is told", () => {
     const silent = pod({ status: { phase: "Failed", containerStatuses: [] } });
@@ -175,7 +175,7 @@ NOT KNOWN
     });
     expect(stories([silent, evicted])).toMatchObject({ pods: 2, calm: 0, unknown: 1 });
     expect(shown([silent, evicted])).toContain(
-      "\n1 of 2 pods; nothing is wrong with 0; not all was looked at of 1\n\nNOT KNOWN\n- events: nothing tells what is so of 1 pod; ask for one to see what does\n",
+      "\n1 of 2 pods; no problem with 0; 1 could not be checked completely\n\nNOT KNOWN\n- events: nothing tells what is so of 1 pod; ask for one to see what does\n",
     );
   });
 });

@@ -192,10 +192,10 @@ export const problemLine = ({ from, message }: Problem): string => `${from}: ${m
 export function recoveryLine({ outcome, steps }: Recovery): string {
   const count = (status: string): number => steps.filter((s) => s.status === status).length;
   const kept = steps.filter((s) => s.status === "kept").map(({ message }) => message);
-  const counts = `${count("put_back")} steps put back, ${count("untouched")} were never done, ${kept.length} left alone`;
+  const counts = `${count("put_back")} steps put back, ${count("untouched")} were never done, ${kept.length} left unchanged`;
   const shown = kept.slice(0, MAX_KEPT).map((message) => `; ${message}`);
   const more = kept.length > MAX_KEPT ? `; and ${kept.length - MAX_KEPT} more` : "";
-  return `a plan was cut short (${outcome.replace("_", " ")}): ${counts}${shown.join("")}${more}`;
+  return `a plan was interrupted (${outcome.replace("_", " ")}): ${counts}${shown.join("")}${more}`;
 }
 const MAX_KEPT = 5;
 
@@ -203,7 +203,7 @@ const MAX_KEPT = 5;
 function reloadText({ taken, left }: Reloaded): string {
   const parts = [
     ...(taken.length === 0 ? [] : [`settings read again: ${changes(taken)}`]),
-    ...(left.length === 0 ? [] : [`waits for a restart: ${changes(left)}`]),
+    ...(left.length === 0 ? [] : [`takes effect after a restart: ${changes(left)}`]),
   ];
   return parts.length === 0 ? "settings read again: nothing is different" : parts.join("; ");
 }

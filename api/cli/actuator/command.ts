@@ -10,7 +10,7 @@ function runtimeOptions(command: Command): Command {
     .addOption(
       new Option(
         "--garbage-collection <what>",
-        "dead containers and images: observe tells what would go, enforce removes it (default: off)",
+        "dead containers and images: observe reports what would be removed, enforce removes it (default: off)",
       ).choices(["off", "observe", "enforce"]),
     )
     .addOption(
@@ -20,19 +20,19 @@ function runtimeOptions(command: Command): Command {
       ]),
     )
     .addOption(
-      new Option("--manifest-pods <how>", "static: critical, as a kubelet takes them (the default)").choices([
+      new Option("--manifest-pods <how>", "static: critical, as a kubelet treats them (the default)").choices([
         "static",
         "ordinary",
       ]),
     )
     .option("--pods-directory <dir>", "volumes of pods (default: /var/lib/nodewise/pods)")
-    .addOption(new Option("--sync-seconds <n>", "from look to look at pods (default: 1)").argParser(seconds))
-    .addOption(new Option("--eviction-period-seconds <n>", "from look to look at pressure").argParser(seconds))
+    .addOption(new Option("--sync-seconds <n>", "between two checks of the pods (default: 1)").argParser(seconds))
+    .addOption(new Option("--eviction-period-seconds <n>", "between two checks for pressure").argParser(seconds))
     .addOption(new Option("--retry-seconds <n>", "until a refused pod is tried again anyway").argParser(seconds))
     .addOption(
       new Option(
         "--device-plugins <what>",
-        "serve: take device plugins as a kubelet does, with --pods enforce (default: off)",
+        "serve: let device plugins register as a kubelet does, with --pods enforce (default: off)",
       ).choices(["off", "serve"]),
     )
     .addOption(
@@ -41,15 +41,15 @@ function runtimeOptions(command: Command): Command {
         "serve: prepare the ResourceClaims of pods, with --pods enforce (default: off)",
       ).choices(["off", "serve"]),
     )
-    .option("--device-plugins-directory <dir>", "their kubelet.sock (default: /var/lib/kubelet/device-plugins)")
-    .option("--plugins-registry-directory <dir>", "or where theirs are (default: /var/lib/kubelet/plugins_registry)")
-    .option("--pod-resources-directory <dir>", "who has which device (default: /var/lib/kubelet/pod-resources)")
-    .addOption(new Option("--device-wait-seconds <n>", "a pod waits for its plugin (default: 300)").argParser(seconds))
-    .option("--strict-probes", "probes do what is documented where the kubelet does something else")
+    .option("--device-plugins-directory <dir>", "of their kubelet.sock (default: /var/lib/kubelet/device-plugins)")
+    .option("--plugins-registry-directory <dir>", "of plugins' sockets (default: /var/lib/kubelet/plugins_registry)")
+    .option("--pod-resources-directory <dir>", "of the podresources API (default: /var/lib/kubelet/pod-resources)")
+    .addOption(new Option("--device-wait-seconds <n>", "a pod's wait for its plugin (default: 300)").argParser(seconds))
+    .option("--strict-probes", "probes behave as documented where the kubelet differs")
     .addOption(
       new Option(
         "--probe-spread <how>",
-        "even: over each period; kubelet: by chance after the start, later all of a pod at once (default: even)",
+        "even: spread over each period; kubelet: at random after the start, later all of a pod at once (default: even)",
       ).choices(["even", "kubelet"]),
     )
     .addOption(new Option("--max-exec-probes <n>", "exec probes at the same time (default: 64)").argParser(Number))
@@ -62,10 +62,10 @@ function runtimeOptions(command: Command): Command {
     .option("--drain", "at the end, stop the pods too, those of the lowest priority first")
     .option("--status-listen <address>", "status and metrics: HOST:PORT, or off (with --pods: 127.0.0.1:10260)")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
-    .addOption(new Option("--runtime-timeout-seconds <n>", "of one call to it").argParser(seconds))
+    .addOption(new Option("--runtime-timeout-seconds <n>", "timeout of one call to it").argParser(seconds))
     .option("--pod-logs-directory <dir>", "default: /var/log/pods")
     .option("--container-logs-directory <dir>", "default: /var/log/containers")
-    .addOption(new Option("--container-gc-period-seconds <n>", "from collection to collection").argParser(seconds))
+    .addOption(new Option("--container-gc-period-seconds <n>", "between two collections").argParser(seconds))
     .addOption(new Option("--image-gc-period-seconds <n>", "likewise").argParser(seconds))
     .option("--minimum-container-ttl-duration <duration>", "the kubelet's flag of that name")
     .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
@@ -81,25 +81,25 @@ export function addActuator(program: Command, cli: Cli): void {
     )
     .option(
       "--settings <file>",
-      "settings as YAML or JSON, under the names below in camelCase; flags win; SIGHUP has it read again",
+      "settings as YAML or JSON, under the names below in camelCase; flags win; SIGHUP rereads it",
     )
     .addOption(new Option("--mode <mode>", "observe writes nothing (the default)").choices(["observe", "enforce"]))
-    .option("--once", "one pass over cgroups and garbage, then end; pods are run by a daemon alone")
+    .option("--once", "one pass over cgroups and garbage, then exit; only a daemon runs pods")
     .option("--dry-run", "one pass that writes and removes nothing; prints old and new of every file")
     .option(
       "--fail-on-drift",
-      "with one pass: end with 1 when a file holds a value that is neither wanted nor our own earlier one nor a rounding (-o json: `drift`, with the cause of each)",
+      "with one pass: exit with 1 if a file holds a value that is neither wanted nor an earlier one of ours nor a rounding (-o json: `drift`, with the cause of each)",
     )
-    .option("--api <url>", "the policy API; absent: every decision is made here")
-    .option("--api-token-file <file>", "holds the token for it")
+    .option("--api <url>", "the policy API; absent: every decision is made locally")
+    .option("--api-token-file <file>", "file with the token for it")
     .addOption(new Option("--api-timeout-seconds <n>", "how long to wait for an answer").argParser(seconds))
     .option("--manifests <dir>", "static pods: a directory or a file")
-    .option("--pods-url <url>", "or a URL that answers a v1.PodList")
-    .option("--pods-token-file <file>", "holds the token for it")
-    .option("--pods-ca-file <file>", "holds its certificate authority")
-    .option("--standalone-kubelet", "that kubelet has no API server: its static pods are all pods of the node")
+    .option("--pods-url <url>", "or a URL that returns a v1.PodList")
+    .option("--pods-token-file <file>", "file with the token for it")
+    .option("--pods-ca-file <file>", "file with its certificate authority")
+    .option("--standalone-kubelet", "that kubelet has no API server: its static pods are the only pods of the node")
     .option("--kubelet-configuration <file>", "absent: the kubelet's defaults")
-    .option("--kubelet-version <version>", "as which kubelet it decides, such as 1.36 (default: the newest)")
+    .option("--kubelet-version <version>", "the kubelet version to decide as, such as 1.36 (default: the newest)")
     .option("--kubelet-dir <dir>", "where a kubelet keeps its state files; only read")
     .option("--node-name <name>", "default: the host's name")
     .option(
@@ -108,11 +108,11 @@ export function addActuator(program: Command, cli: Cli): void {
     )
     .option("--cgroup-mount <dir>", "where the hierarchies are mounted")
     .option("--state-dir <dir>", "journal and outbox (default: $XDG_STATE_HOME/nodewise/actuator)")
-    .addOption(new Option("--interval-seconds <n>", "from pass to pass").argParser(seconds))
+    .addOption(new Option("--interval-seconds <n>", "between two passes").argParser(seconds))
     .addOption(
-      new Option("--containers <how>", "create: also make containers' cgroups").choices(["existing", "create"]),
+      new Option("--containers <how>", "create: also create containers' cgroups").choices(["existing", "create"]),
     )
-    .option("--no-remove-orphans", "leave cgroups of pods that are gone");
+    .option("--no-remove-orphans", "keep cgroups of pods that are gone");
   runtimeOptions(command)
     .addOption(outputOption(["table", "json"]))
     .addOption(logFormatOption())

@@ -19,7 +19,7 @@ export function passLine(report: PassReport): string {
   const parts = [
     `${count(cgroups.cgroups.length, "cgroup")} decided${by}`,
     ...(applied === null ? [] : stepCounts(applied.results)),
-    ...filesThat(drift.filter(isForeign).length, "with another value than wanted"),
+    ...filesThat(drift.filter(isForeign).length, "with a wrong value"),
     ...filesThat(drift.filter(harmlessCause).length, "rounded by the kernel or the runtime"),
     ...(skipped.length === 0 ? [] : [`${skipped.length} left out`]),
   ];

@@ -45,7 +45,7 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
   if (!request.ok) return request;
   if (files.length > 0) {
     const other = (["node", "since", "until", "limit", "api"] as const).find((name) => given[name] !== undefined);
-    if (other !== undefined) return fault(EXIT.badInput, `--${other} is of the history: give it without files`);
+    if (other !== undefined) return fault(EXIT.badInput, `--${other} belongs to the history: give it without files`);
     const measured = await readMeasured(files, given.kubelet);
     if (!measured.ok) return measured;
     warnAll(cli.terminal, measured.value.notices);
@@ -57,7 +57,7 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
   if (node === undefined)
     return fault(
       EXIT.badInput,
-      "give --node NAME of the history, or files of what the kubelet's /stats/summary answered",
+      "give --node NAME of the history, or files with answers of the kubelet's /stats/summary",
     );
   if (api !== undefined) {
     const advice = await adviceOfApi(api, node, given, request.value, cli);
@@ -135,8 +135,7 @@ function print(advice: ReservesAdvice, { output }: AdviseFlags, { terminal }: Cl
       refusals.map(({ message }) => `the kubelet would not start with it: ${message}`),
     );
   } else printData(terminal, advice, output);
-  if (measurements.count === 0)
-    return fault(EXIT.cannotRun, "nothing was measured: no snapshot has statistics of its node");
+  if (measurements.count === 0) return fault(EXIT.cannotRun, "nothing was measured: no snapshot has stats of its node");
   return ok(findings.some(({ severity }) => severity === "refuses-start") ? EXIT.refusesStart : EXIT.ok);
 }
 
@@ -153,7 +152,7 @@ function adviceText(advice: ReservesAdvice, screen: Screen): string {
     allocatable.length === 0 ? "" : effectTable(allocatable, screen),
     sentenceList(
       paint,
-      "WHAT `nodewise lint` SAYS OF IT",
+      "FINDINGS OF `nodewise lint`",
       findings.map(({ severity, field, message, advice: advised }) => {
         const color: Color = severity === "warning" ? "yellow" : severity === "note" ? "cyan" : "red";
         return `${paint(color, severity)} ${printable(`${field}: ${message}; ${advised}`)}`;
@@ -161,7 +160,7 @@ function adviceText(advice: ReservesAdvice, screen: Screen): string {
     ),
     sentenceList(
       paint,
-      "WHAT TO KNOW",
+      "NOTES",
       notes.map(({ message, advice: advised }) => printable(advised === null ? message : `${message}; ${advised}`)),
     ),
   );
@@ -230,8 +229,8 @@ function effectTable(allocatable: ReservesAdvice["allocatable"], { paint, column
     [
       { title: "ALLOCATABLE" },
       { title: "NOW", align: "right" },
-      { title: "WITH IT", align: "right" },
-      { title: "PODS GET", align: "right" },
+      { title: "WITH ADVICE", align: "right" },
+      { title: "PODS GAIN", align: "right" },
     ],
     rows,
     columns,

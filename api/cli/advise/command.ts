@@ -19,24 +19,29 @@ export function addAdvise(program: Command, cli: Cli): void {
       .command("reserves")
       .summary("kubeReserved and systemReserved from measured use")
       .description(
-        "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, from files, or once of a live cluster. Tells what the change would free or cost, and what is not known.",
+        "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, from files, or once of a live cluster. Reports what the change would free or cost, and what is not known.",
       )
       .argument(
         "[files...]",
-        "what the kubelet's /stats/summary answered, at several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is recognised by its content",
+        "answers of the kubelet's /stats/summary, from several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is recognised by its content",
       )
       .option("--node <name>", "a node of the history, or of a live cluster")
-      .option("--since <time>", "measured since then: RFC 3339, or a duration back from now such as 24h (default: 7d)")
+      .option(
+        "--since <time>",
+        "measured since this time: RFC 3339, or a duration back from now such as 24h (default: 7d)",
+      )
       .option("--until <time>", "likewise (default: now)")
-      .option("--percentile <number>", "the measurement that so many percent do not exceed (default: 99)")
-      .option("--margin <percent>", "what is added to it (default: 10)")
+      .option("--percentile <number>", "the percentile of the measurements to use (default: 99)")
+      .option("--margin <percent>", "percent to add to it (default: 10)")
       .option(
         "--limit <n>",
-        "measurements that are read of the history, evenly over the time (default: 2016, and with --api 300)",
+        "measurements to read from the history, spread evenly over the time (default: 2016, and with --api 300)",
       ),
   );
   withAskedApi(withClusterOptions(command))
-    .addOption(kubeletOption("files: as which kubelet to decide where the node tells no version (default: the newest)"))
+    .addOption(
+      kubeletOption("files: the kubelet version to decide as where the node reports none (default: the newest)"),
+    )
     .addOption(outputOption(["table", "json", "yaml", "patch"]))
     .action((files: readonly string[], given: AdviseFlags) =>
       finish(cli, async () => (await import("./advise.ts")).adviseOnReserves(files, given, cli)),

@@ -59,7 +59,7 @@ export async function readMeasured(
       if (!isForm(form))
         return fault(
           EXIT.badInput,
-          `${source.file}: is ${formText(source.value)}, and advise reserves takes what /stats/summary answers, NodeSnapshots, a v1.Node, a KubeletConfiguration and a machine`,
+          `${source.file}: is ${formText(source.value)}, and advise reserves accepts answers of /stats/summary, NodeSnapshots, a v1.Node, a KubeletConfiguration and a machine`,
         );
       measuredFiles.push({ form, source });
     }

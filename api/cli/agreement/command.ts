@@ -17,7 +17,7 @@ export function addAgreement(program: Command, cli: Cli): void {
       .command("agreement")
       .summary("how often decisions agree with what kubelets really did")
       .description(
-        "What kubelets really did (admissions, evictions, preemptions, conditions, resizes, restarts by probes, images that went), compared with what would have been decided on the last snapshot before it: counted by kind, and each that differs with both sides. `nodewise collect` reports what kubelets do.",
+        "What kubelets really did (admissions, evictions, preemptions, conditions, resizes, restarts by probes, removed images), compared with what would have been decided on the last snapshot before it: counted by kind, and each difference with both sides. `nodewise collect` reports what kubelets do.",
       )
       .addOption(new Option("--since <time>", "RFC 3339, or a duration back from now such as 24h").default("7d"))
       .option("--until <time>", "likewise")

@@ -36,7 +36,7 @@ const withTelemetryOptions = (command: Command): Command =>
     .addOption(
       new Option(
         "--decision-log-token-file <file>",
-        "holds the bearer token for the URL; read for each request (or set NODEWISE_DECISION_LOG_TOKEN)",
+        "file with the bearer token for the URL; read for each request (or set NODEWISE_DECISION_LOG_TOKEN)",
       ).env("NODEWISE_DECISION_LOG_TOKEN_FILE"),
     )
     .addOption(
@@ -48,19 +48,19 @@ const withTelemetryOptions = (command: Command): Command =>
     .addOption(
       new Option(
         "--decision-log-erase <pointer...>",
-        "leave out of each event what a JSON Pointer names: /input, /input/snapshot, /result/reasons",
+        "leave out of each event what these JSON Pointers name: /input, /input/snapshot, /result/reasons",
       ).argParser(pointers),
     )
     .addOption(
       new Option(
         "--decision-log-max-bytes <n>",
-        "bytes of the events of one POST, before gzip; a larger event goes alone (default: 1 MiB)",
+        "bytes of the events of one POST, before gzip; a larger event is sent alone (default: 1 MiB)",
       ).argParser(wholeNumber(1024)),
     )
     .addOption(
       new Option(
         "--otlp <url>",
-        "send traces and metrics to an OpenTelemetry collector, over HTTP, such as http://127.0.0.1:4318 (or set OTEL_EXPORTER_OTLP_ENDPOINT; other OTEL_* variables hold too)",
+        "send traces and metrics to an OpenTelemetry collector, over HTTP, such as http://127.0.0.1:4318 (or set OTEL_EXPORTER_OTLP_ENDPOINT; other OTEL_* variables count too)",
       ),
     );
 

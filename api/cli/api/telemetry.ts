@@ -39,7 +39,10 @@ function decisionLogOf(given: TelemetryFlags, cli: Cli): Result<Pick<ServeOption
     );
     return lonely === undefined || lonely === "decisionLogTokenFile"
       ? ok({})
-      : fault(EXIT.badInput, "options of the decision log are given without --decision-log, which says where it goes");
+      : fault(
+          EXIT.badInput,
+          "options of the decision log are given without --decision-log, which names its destination",
+        );
   }
   const to = targetOf(target, given, cli);
   if (!to.ok) return to;
@@ -65,7 +68,7 @@ function targetOf(
   if (url.username !== "" || url.password !== "")
     return fault(
       EXIT.badInput,
-      "--decision-log: every user of this machine can see a password among the arguments: leave it out, and give --decision-log-token-file or set NODEWISE_DECISION_LOG_TOKEN",
+      "--decision-log: every user of this machine can see a password in the arguments: leave it out, and give --decision-log-token-file or set NODEWISE_DECISION_LOG_TOKEN",
     );
   const inEnvironment = env["NODEWISE_DECISION_LOG_TOKEN"] || null;
   const token = (): string | null =>
@@ -120,7 +123,7 @@ function otlpOf({ otlp }: TelemetryFlags, { env }: Cli): Result<Pick<ServeOption
     "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
   ])
     if ((set(name) ?? PROTOCOL) !== PROTOCOL)
-      return fault(EXIT.badInput, `${name}: only ${PROTOCOL} is spoken here, which collectors take on port 4318`);
+      return fault(EXIT.badInput, `${name}: only ${PROTOCOL} is supported here, which collectors accept on port 4318`);
   const isExported = (signal: "TRACES" | "METRICS", own: string | undefined): boolean =>
     set(`OTEL_${signal}_EXPORTER`) !== "none" && [otlp, endpoints[0], own].some((one) => one !== undefined);
   const named = set("OTEL_TRACES_SAMPLER") ?? "parentbased_always_on";

@@ -95,8 +95,8 @@ export async function follow(
       line.clear();
       if (log === null) return warnRights(missing, terminal);
       const { rights, yaml } = missingRights(missing, terminal) ?? {};
-      if (yaml === "") log.warn({ rights }, "a right is missing: the YAML that was printed before gives it");
-      else log.warn({ rights, rbac: yaml }, "a right is missing: an administrator gives it by this YAML");
+      if (yaml === "") log.warn({ rights }, "a right is missing: the YAML printed above grants it");
+      else log.warn({ rights, rbac: yaml }, "a right is missing: an administrator can grant it with this YAML");
     },
   });
   const status = await openStatus(statusListen, collector);

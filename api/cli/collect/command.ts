@@ -9,16 +9,16 @@ export function addCollect(program: Command, cli: Cli): void {
     program
       .command("collect")
       .description(
-        "Follow a cluster: send snapshots of its nodes, and what its kubelets do, to an API. Without --api it serves one itself, as `nodewise api` does.",
+        "Follow a cluster: send snapshots of its nodes, and what its kubelets do, to an API. Without --api it starts an API itself, as `nodewise api` does.",
       ),
   )
-    .option("--api <url>", "the API that gets everything")
+    .option("--api <url>", "the API to send everything to")
     .option(
       "--token-file <file>",
-      "holds the token for it, of scope decide (or set NODEWISE_TOKEN); read for each request",
+      "file with the token for it, of scope decide (or set NODEWISE_TOKEN); read for each request",
     )
     .addOption(
-      new Option("--interval-seconds <n>", "each node is read once in this time, and soon after its pods changed")
+      new Option("--interval-seconds <n>", "each node is read once in this interval, and soon after its pods changed")
         .argParser(wholeNumber(5, 86_400))
         .default(60),
     )

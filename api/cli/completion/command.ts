@@ -9,7 +9,7 @@ const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
 export function addCompletion(program: Command, cli: Cli): void {
   const command = program
     .command("completion")
-    .description("Print what a shell needs to complete commands, options and their values.")
+    .description("Print a script with which a shell completes commands, options and their values.")
     .addArgument(new Argument("<shell>", "whose").choices(SHELLS))
     .action((shell: Shell) =>
       finish(cli, async () => {

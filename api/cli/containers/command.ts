@@ -14,25 +14,25 @@ Exit codes:
 export function addLogs(program: Command, cli: Cli): void {
   const command = program
     .command("logs")
-    .summary("what a container wrote: its log, with what it was rotated into")
+    .summary("the logs of a container, rotated ones included")
     .description(
-      "Print what a container wrote to standard output and standard error, each to the stream of that name, over all logs that its log was rotated into. It reads the files of this node and asks the runtime where they are, so it needs root.",
+      "Print what a container wrote to standard output and standard error, each to the same stream, rotated logs included. It reads the files of this node and asks the runtime for their paths, so it needs root.",
     )
-    .argument("<pod>", "as `nodewise pods` names it: NAMESPACE/NAME, or NAME");
+    .argument("<pod>", "as `nodewise pods` shows it: NAMESPACE/NAME, or NAME");
   withContainer(command)
     .addOption(new Option("--all-containers", "of every container of the pod").conflicts("container"))
-    .option("-f, --follow", "and what comes: over rotations and restarts, until the pod has ended")
+    .option("-f, --follow", "and follow it: across rotations and restarts, until the pod has ended")
     .option("-p, --previous", "of the instance before this one")
     .addOption(new Option("--tail <lines>", "only the last lines; -1: all").argParser(wholeFrom(-1)).default(-1))
     .addOption(
-      new Option("--since <duration>", "only what was written so long ago at most: 5s, 2m, 3h")
+      new Option("--since <duration>", "only what was written within this time: 5s, 2m, 3h")
         .argParser(sinceMs)
         .conflicts("sinceTime"),
     )
-    .addOption(new Option("--since-time <time>", "or from a time of RFC 3339 on").argParser(sinceNanos))
+    .addOption(new Option("--since-time <time>", "or since this RFC 3339 time").argParser(sinceNanos))
     .option("--timestamps", "the time before each line")
     .option("--prefix", "the names of pod and container before each line")
-    .addOption(new Option("--limit-bytes <bytes>", "no more than so many, of each container").argParser(wholeFrom(1)))
+    .addOption(new Option("--limit-bytes <bytes>", "at most so many bytes, of each container").argParser(wholeFrom(1)))
     .action((pod: string, given: LogsFlags) =>
       finish(cli, async () => (await import("./logs.ts")).logs(pod, given, cli)),
     );
@@ -60,15 +60,15 @@ export function addExec(program: Command, cli: Cli): void {
     .command("exec")
     .summary("run a command in a container")
     .description(
-      "Run a command in a container that runs. Without -i and -t its output is shown when it has ended, 16 MB of it at most; with them as it comes.",
+      "Run a command in a running container. Without -i and -t its output is shown when it has ended, 16 MB of it at most; with them as it is written.",
     )
-    .argument("<pod>", "as `nodewise pods` names it: NAMESPACE/NAME, or NAME")
+    .argument("<pod>", "as `nodewise pods` shows it: NAMESPACE/NAME, or NAME")
     .argument("<command...>", "behind `--`: the program with its arguments; no shell reads them");
   withContainer(command)
-    .option("-i, --stdin", "pass standard input on, to its end")
+    .option("-i, --stdin", "pass standard input to the command")
     .option("-t, --tty", "with a terminal of its own")
     .addOption(
-      new Option("--timeout <seconds>", "the command is killed after so long; 0: never. Not with -i or -t")
+      new Option("--timeout <seconds>", "the command is killed after this time; 0: never. Not with -i or -t")
         .argParser(wholeFrom(0))
         .default(0),
     )
@@ -89,7 +89,7 @@ const withContainer = (command: Command): Command =>
   sourceOptions(command)
     .option("-n, --namespace <name>", "the pod's namespace")
     .option("-c, --container <name>", "which container, where the pod has several")
-    .option("--runtime-endpoint <socket>", "CRI v1 (default: that of --settings, else as the daemon's status tells it)")
+    .option("--runtime-endpoint <socket>", "CRI v1 (default: that of --settings, else that of the daemon's status)")
     .option("--settings <file>", "the daemon's settings, for its runtimeEndpoint");
 
 const wholeFrom =

@@ -18,7 +18,10 @@ const NOT_FOUND = 127;
 export async function exec(wanted: string, words: readonly string[], given: ExecFlags, cli: Cli): Promise<Outcome> {
   const { stdin = false, tty = false, timeout } = given;
   if ((stdin || tty) && timeout > 0)
-    return fault(EXIT.badInput, "--timeout: the runtime has none for a command with -i or -t: leave one of them out");
+    return fault(
+      EXIT.badInput,
+      "--timeout: the runtime has no timeout for a command with -i or -t: leave one of them out",
+    );
   // kubectl's message and behaviour; without -i it ignores -t silently
   const hasTerminal = tty && process.stdin.isTTY;
   if (tty && !hasTerminal)
@@ -47,7 +50,7 @@ async function runningContainer(
   const { namespace } = pod.value;
   return fault(
     EXIT.failed,
-    `container ${printable(name.value)} of pod ${nameOf(pod.value)} does not run (it is ${newest?.state ?? "gone"}): \`nodewise pods ${printable(namespace)}/${printable(pod.value.name)}\` says why, \`nodewise logs\` what it wrote`,
+    `container ${printable(name.value)} of pod ${nameOf(pod.value)} does not run (it is ${newest?.state ?? "gone"}): \`nodewise pods ${printable(namespace)}/${printable(pod.value.name)}\` shows why, \`nodewise logs\` what it wrote`,
   );
 }
 
@@ -102,7 +105,7 @@ function notRun(error: RuntimeFault, timeout: number): Outcome {
   if (code === "RESOURCE_EXHAUSTED" && message.includes("larger than max"))
     return fault(
       EXIT.failed,
-      `the command ran, and wrote more than the runtime passes on when it has ended (16 MB with containerd), so neither its output nor its exit code is known: with -i output of any length comes as it is written (-i < /dev/null: without input), or let the command write to a file in the container`,
+      `the command ran, and wrote more than the runtime passes on when it has ended (16 MB with containerd), so neither its output nor its exit code is known: with -i output of any length is shown as it is written (-i < /dev/null: without input), or let the command write to a file in the container`,
     );
   return /OCI runtime exec failed|failed to start exec/.test(message)
     ? notStarted(message)

@@ -47,7 +47,7 @@ async function endpointOf(given: ContainerFlags, cli: Cli): Promise<Result<strin
   if (!seen.ok && (stateDir !== undefined || statusUrl !== DEFAULT_STATUS_URL)) return seen;
   const reported = seen.ok ? seen.value.status.runtimeEndpoint : undefined;
   if (reported !== undefined) return ofRoot(reported);
-  const why = seen.ok ? "the daemon is an older one, which does not tell its runtime" : "no daemon answers";
+  const why = seen.ok ? "the daemon is an older one, which does not report its runtime" : "no daemon answers";
   cli.terminal.warn(
     `nodewise: ${why}: asking the runtime at ${DEFAULT_ENDPOINT} (name another with --runtime-endpoint, or with the daemon's --settings)`,
   );
@@ -62,7 +62,7 @@ function ofRoot(endpoint: string): Result<string, Fault> {
   if (owner === undefined || owner === 0 || owner === process.geteuid?.()) return ok(endpoint);
   return fault(
     EXIT.failed,
-    `the daemon's status tells the runtime at ${printable(endpoint)}, whose socket belongs to user ${owner}: if that is right, name it with --runtime-endpoint`,
+    `the daemon's status names the runtime at ${printable(endpoint)}, whose socket belongs to user ${owner}: if that is right, name it with --runtime-endpoint`,
   );
 }
 

@@ -90,7 +90,7 @@ class ContainerLogs {
     const status = await ask(this.#connection, "ContainerStatus", { containerId: container.id });
     if (!status.ok) return status;
     const path = status.value.status?.logPath ?? "";
-    if (path === "") return fault(EXIT.failed, `the runtime tells no log of container \`${printable(this.#name)}\``);
+    if (path === "") return fault(EXIT.failed, `the runtime reports no log of container \`${printable(this.#name)}\``);
     const reader = new LogReader(path, filter, this.#lines);
     try {
       await reader.readAll();
@@ -147,7 +147,7 @@ class ContainerLogs {
 function whyUnread(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === undefined) throw error;
-  if (code === "ENOENT") return "it is not there, and may have been removed";
+  if (code === "ENOENT") return "it does not exist, and may have been removed";
   return code === "ELOOP" ? "it is a link, which is not followed" : message;
 }
 

@@ -41,9 +41,9 @@ const EXAMPLES = [
 export function addDecide(program: Command, cli: Cli): void {
   const command = program
     .command("decide")
-    .summary("decide from files, without API and history")
+    .summary("decide from files, without an API and a history")
     .description(
-      "Decide from files (JSON or YAML, `-` for standard input) or on a live cluster, without API and history. Each kind has options of its own: `nodewise decide KIND --help`.",
+      "Decide from files (JSON or YAML, `-` for standard input) or on a live cluster, without an API and a history. Each kind has options of its own: `nodewise decide KIND --help`.",
     )
     .usage("KIND [options]")
     .commandsGroup("Kinds:");
@@ -73,7 +73,7 @@ function addKind(decide: Command, kind: Kind, cli: Cli): void {
     const [file] = command.args;
     if (file !== undefined)
       command.error(
-        `error: '${file}' is no option of '${kind}': give a node's snapshot by --snapshot ${shellWord(file)}`,
+        `error: '${file}' is no option of '${kind}': give a node's snapshot with --snapshot ${shellWord(file)}`,
         {
           code: "commander.excessArguments",
         },

@@ -169,7 +169,7 @@ export function comparisonText(
       ? paint("dim", `and ${many(all.length - MAX_ROWS, "more place")}: -o json has them all\n`)
       : "";
   const end = isSame(compared)
-    ? outcome(paint, "green", "SAME", `${wordOf(kind, after)}: nothing would be decided otherwise`)
+    ? outcome(paint, "green", "SAME", `${wordOf(kind, after)}: no decision would change`)
     : outcome(paint, "yellow", "DIFFERS", differsText(kind, compared));
   return [
     title,
@@ -192,7 +192,7 @@ function differsText(kind: Kind, { before, after, differences: all }: Comparison
   const [from, to] = [wordOf(kind, before), wordOf(kind, after)];
   const count = all.length > MAX_DIFFERENCES ? `more than ${MAX_DIFFERENCES} places` : many(all.length, "place");
   const where = all.length === 0 ? "" : `, and ${count} of the answer`;
-  return from === to ? `${to} as now, and in ${count} of the answer otherwise` : `${from} -> ${to}${where}`;
+  return from === to ? `${to} as now, but different in ${count} of the answer` : `${from} -> ${to}${where}`;
 }
 
 function verdictCell(kind: Kind, answer: Answer): { readonly text: string; readonly color: Color } {
@@ -225,7 +225,7 @@ const findingsText = (findings: readonly LintFinding[], paint: Terminal["paint"]
     ? ""
     : `\n${sentenceList(
         paint,
-        "WHAT `nodewise lint` SAYS OF THE CHANGE",
+        "WHAT `nodewise lint` FINDS IN THE CHANGE",
         findings.map(
           ({ severity, field, message, advice }) =>
             `${paint(TONE[severity], severity)} ${printable(`${field}: ${message}; ${advice}`)}`,

@@ -51,7 +51,7 @@ function otherMachine(file: string, { node, machine }: Snapshot): readonly strin
   const [capacity, cpus] = [node?.status?.capacity?.["cpu"], machine?.cpus?.length];
   if (capacity === undefined || cpus === undefined || milliValue(capacity.amount) === cpus * 1000) return [];
   return [
-    `--machine ${file} has ${cpus} CPUs, and node ${node?.metadata.name} ${capacity.text} (status.capacity): is it that of another?`,
+    `--machine ${file} has ${cpus} CPUs, and node ${node?.metadata.name} ${capacity.text} (status.capacity): is it the machine of another node?`,
   ];
 }
 
@@ -134,7 +134,8 @@ function otherKubelet(kubelet: string | undefined, own: ChosenProfile): Result<C
   return known.ok ? known : fault(EXIT.badInput, `--kubelet: ${known.error.message}`);
 }
 
-const NOT_KARPENTER = "-o karpenter: describes what a node has and can give; only allocatable decides that";
+const NOT_KARPENTER =
+  "-o karpenter describes the capacity of a node and its allocatable; only the kind allocatable decides that";
 
 interface WhatIfFlags extends WhatIf {
   readonly chosen: ChosenProfile;
@@ -226,7 +227,7 @@ const unreadPods = (kind: Kind, snapshot: Snapshot): Refusal | undefined =>
 
 function replacedText(dropped: readonly string[]): string {
   const are = dropped.length === 1 ? "is the kubelet's default" : "are the kubelet's defaults";
-  return `--config takes the place of the snapshot's whole kubeletConfiguration: ${listed(firstOf(dropped))} ${are} now; --set and --patch change single fields`;
+  return `--config replaces the snapshot's whole kubeletConfiguration: ${listed(firstOf(dropped))} ${are} now; --set and --patch change single fields`;
 }
 
 function refused(
@@ -308,7 +309,7 @@ function assumedKubelet(note: ProfileNote): Assumption | undefined {
 function assumedStaticPods(made: readonly MadeStatic[]): Assumption | undefined {
   if (made.length === 0) return undefined;
   const named = firstOf(made.map(({ written, name }) => `${written} as ${name}`));
-  const text = `manifests in --pods are static pods, which are critical: ${listed(named)}; pods with a uid are taken as they are`;
+  const text = `manifests in --pods are static pods, which are critical: ${listed(named)}; pods with a uid are used as they are`;
   return { text, data: { staticPods: made.map(({ index, name }) => ({ path: `snapshot.pods[${index}]`, name })) } };
 }
 
@@ -325,7 +326,7 @@ function assumedOutcomesOf(
   const open = PROBE_TYPES.filter((type) => run.has(type) && outcomes[type] === undefined);
   if (open.length === 0) return undefined;
   const options = listed(open.map((type) => `--${type}`));
-  const text = `each attempt of ${listed(open)} succeeds; --outcomes, or ${options}, take others`;
+  const text = `each attempt of ${listed(open)} succeeds; --outcomes, or ${options}, set others`;
   return { text, data: { outcomes: Object.fromEntries(open.map((type) => [type, ["ok"]])) } };
 }
 

@@ -47,7 +47,7 @@ export async function decideFleet(flags: FleetFlags, cli: Cli): Promise<Outcome>
   const nodes = all.value.filter(({ outcome }) => !outcome.ok || outcome.value.decision.resizes.length > 0);
   const whose = ["the cluster", "the node"][all.value.length] ?? `${all.value.length} nodes`;
   if (nodes.length === 0 && asked.value.change !== null)
-    return fault(EXIT.badInput, `no pod of ${whose} has such labels: ${flags.selector ?? ""}`);
+    return fault(EXIT.badInput, `no pod of ${whose} has these labels: ${flags.selector ?? ""}`);
   const left = leftAlone(nodes, flags);
   if (left !== null) return left;
   const { terminal } = cli;
@@ -97,7 +97,7 @@ interface FleetAsk {
 async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
   const { selector, namespace, pod, ask, to, container } = flags;
   if (pod !== undefined)
-    return fault(EXIT.badInput, "--pod is one pod: --selector, --nodes and --snapshots go without it");
+    return fault(EXIT.badInput, "--pod is one pod: leave it out with --selector, --nodes and --snapshots");
   if (ask !== undefined && (to ?? container) !== undefined)
     return fault(EXIT.badInput, "--ask holds the change too: leave --to and --container out");
   const change = ask === undefined ? changeOf(to, container) : await changeIn(ask);
@@ -105,7 +105,7 @@ async function askOf(flags: FleetFlags): Promise<Result<FleetAsk, Fault>> {
   const decoded = decodeAsk("resize", change.value === null ? null : { ...change.value, pods: [] });
   if (!decoded.ok) return fault(EXIT.badInput, ...decoded.error.map((issue) => issueLine(issue, ask)));
   if (selector === undefined && change.value !== null)
-    return fault(EXIT.badInput, "which pods are to have other resources? name their labels: --selector app=web");
+    return fault(EXIT.badInput, "which pods are to be resized? name their labels: --selector app=web");
   const wanted = parseLabelSelector(selector ?? "");
   if (!wanted.ok) return fault(EXIT.badInput, `--selector ${wanted.error}`);
   const isMeant = (one: Fields): boolean => {
@@ -121,7 +121,7 @@ const issueLine = ({ path, message }: InputIssue, file: string | undefined): str
   `${file === undefined ? path.replace(/^ask\.(?:to\.)?/, (field) => (field === "ask." ? "--" : "--to ")) : `${file}: ${path}`}: ${message}`;
 
 function changeOf(to: string | undefined, container: string | undefined): Result<Fields | null, Fault> {
-  if (to === undefined) return container === undefined ? ok(null) : fault(EXIT.badInput, "--container goes with --to");
+  if (to === undefined) return container === undefined ? ok(null) : fault(EXIT.badInput, "--container needs --to");
   const amounts = amountsOf(to);
   return map(amounts, (wanted) => ({ to: wanted, ...(container !== undefined && { container }) }));
 }
@@ -167,7 +167,7 @@ async function ofFiles(
 async function ofCluster(asked: FleetAsk, flags: FleetFlags, cli: Cli): Promise<Result<readonly NodeAnswer[], Fault>> {
   const { kubelet, nodes } = flags;
   if (!asksCluster(flags, cli, { namesObject: true, hasFiles: false }))
-    return fault(EXIT.badInput, "of which nodes? --context NAME is a live cluster, --snapshots are files");
+    return fault(EXIT.badInput, "on which nodes? --context NAME is a live cluster, --snapshots are files");
   const answered = async (node: string, live: Result<ClusterNode, ClusterFault>): Promise<NodeAnswer> => {
     if (!live.ok) return unread(node, clusterFaultText(live.error));
     const { snapshot } = live.value;

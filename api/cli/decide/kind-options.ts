@@ -37,8 +37,8 @@ function nodeOptions(kind: Kind): readonly KindOption[] {
     [readsNode(kind), new Option("--snapshot <file>", "a whole NodeSnapshot; the others replace parts of it")],
     ...PARTS.map(({ option, what }) => [parts.includes(option), new Option(`--${option} <file>`, what)] as const),
     [ofImages || takes(kind, "node-capacity"), new Option("--capacity <amount>", capacity)],
-    [ofImages, new Option("--available <size>", "what is left of the image file system")],
-    [isTimed, new Option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")],
+    [ofImages, new Option("--available <size>", "what is available on the image file system")],
+    [isTimed, new Option("--observed-at <time>", "the time of the snapshot, such as 2026-01-31T12:00:00Z")],
     [
       parts.includes("config"),
       new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]),
@@ -56,7 +56,7 @@ function askOptions(kind: Kind): readonly KindOption[] {
     [ask.pod !== "none", new Option("--pod <file>", POD[ask.pod])],
     [
       ask.schema !== null,
-      new Option("--ask <file>", "the whole ask as the API takes it, in the place of the other options of this group"),
+      new Option("--ask <file>", "the whole ask as the API accepts it, instead of the other options of this group"),
     ],
     [
       facts !== null,
@@ -67,13 +67,13 @@ function askOptions(kind: Kind): readonly KindOption[] {
     ],
     [
       asksFor(kind, "operation"),
-      new Option("--operation <operation>", "what for (default: garbage-collect)").choices(GC_OPERATIONS),
+      new Option("--operation <operation>", "which operation (default: garbage-collect)").choices(GC_OPERATIONS),
     ],
     [
       asksFor(kind, "to"),
       new Option(
         "--to <amounts>",
-        "the requests that its container is to have, such as cpu=2,memory=1Gi; limits keep their ratio",
+        "the new requests of its container, such as cpu=2,memory=1Gi; limits keep their ratio",
       ).argParser((amounts: string, before?: string) => (before === undefined ? amounts : `${before},${amounts}`)),
     ],
     [asksFor(kind, "container"), new Option("--container <name>", "only this one of the pod")],
@@ -91,7 +91,7 @@ function whatIfOptions(kind: Kind): readonly KindOption[] {
       isConfigured,
       new Option(
         "--patch <file>",
-        "fields to change of the configuration (a JSON merge patch, as JSON or YAML); null takes one away",
+        "fields of the configuration to change (a JSON merge patch, as JSON or YAML); null removes a field",
       ),
     ],
     [policy !== null, new Option("--policy <policy>", ofPolicy)],
@@ -99,7 +99,7 @@ function whatIfOptions(kind: Kind): readonly KindOption[] {
     [
       true,
       kubeletOption(
-        "as which kubelet to answer where the node tells no version (default: the newest); with --set or --patch: another than the node's own",
+        "the kubelet version to answer as where the node reports none (default: the newest); with --set or --patch it may differ from the node's own",
       ),
     ],
   ];
@@ -109,28 +109,29 @@ const answerOptions = (kind: Kind): readonly KindOption[] => [
   [true, outputOption(["table", "json", "yaml", ...(takes(kind, "karpenter") ? ["karpenter"] : [])])],
   [
     true,
-    new Option("--explain <detail>", "why each value is what it is (default: off in tables, else reasons)").choices(
-      EXPLAIN,
-    ),
+    new Option("--explain <detail>", "explain each value (default: off in tables, else reasons)").choices(EXPLAIN),
   ],
 ];
 
 const POD = {
   none: "the pod that is asked about",
   object:
-    "the pod that is asked about: a file with one Pod, NAMESPACE/NAME of one of the snapshot, or one of the cluster, whose node is taken then",
+    "the pod that is asked about: a file with one Pod, NAMESPACE/NAME of one of the snapshot, or one of the cluster, whose node is used then",
   name: "the pod that is asked about: NAMESPACE/NAME of one of the snapshot",
 } as const;
 
 const probesOptions = (): readonly Option[] => [
-  new Option("--outcomes <list>", "what attempts are answered, such as ok,ok,fail*3, or @FILE; the last repeats"),
-  new Option("--startup <list>", "the same of startup probes alone"),
-  new Option("--liveness <list>", "of liveness probes alone"),
-  new Option("--readiness <list>", "of readiness probes alone"),
+  new Option("--outcomes <list>", "the results of attempts, such as ok,ok,fail*3, or @FILE; the last repeats"),
+  new Option("--startup <list>", "the same for startup probes only"),
+  new Option("--liveness <list>", "for liveness probes only"),
+  new Option("--readiness <list>", "for readiness probes only"),
   new Option("--seconds <number>", "how long the dry run is (default: 120)"),
-  new Option("--strict", "the documented behaviour in the place of the kubelet's quirks"),
+  new Option("--strict", "the documented behaviour instead of the kubelet's quirks"),
   new Option("--stop-seconds <number>", "how long a container takes to end (default: 0)"),
   new Option("--no-back-off", "restart at once, without CrashLoopBackOff"),
   new Option("--kubelet-restart <seconds>", "when the kubelet itself restarts"),
-  new Option("--jitter <share>", "of its period that each probe waits after that restart, 0 to 1 (default: 0)"),
+  new Option(
+    "--jitter <share>",
+    "the part of its period that each probe waits after that restart, 0 to 1 (default: 0)",
+  ),
 ];

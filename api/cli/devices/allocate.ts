@@ -112,7 +112,7 @@ class PluginWaiter {
     return this.signal.aborted;
   }
   stopped(): Result<never, Fault> {
-    return fault(EXIT.failed, "stopped: the pod was given no device");
+    return fault(EXIT.failed, "stopped: no device was allocated to the pod");
   }
 
   /** Waits for a change since `version`, at most half a second. */
@@ -166,7 +166,7 @@ export async function allocate(given: AllocateFlags, { terminal, env }: Cli): Pr
 function formerOf({ pod }: AskedPod, { pods }: DevicePaths): string | null {
   const name = `${pod.namespace}/${pod.name}`;
   if (pods.ofDaemon.has(pod.uid))
-    return `${name} is run by the daemon of this state directory, which gives it its devices itself when it runs`;
+    return `${name} is run by the daemon of this state directory, which allocates its devices itself`;
   const other = [...pods.byHand.values()].find(
     (one) => one.namespace === pod.namespace && one.name === pod.name && one.uid !== pod.uid,
   );
@@ -192,7 +192,7 @@ async function openHost(
   });
   if (opened.ok) return opened;
   const advice =
-    "--device-plugins-directory names another; where a kubelet or a daemon runs the pods, it gives the devices";
+    "--device-plugins-directory names another; where a kubelet or a daemon runs the pods, it allocates the devices";
   return fault(EXIT.cannotRun, opened.error, advice);
 }
 const reportTo =
@@ -236,13 +236,13 @@ async function allocateWith(
 /** The runtime is not queried here, so pods with devices from a kubelet may or may not still run. */
 function warnOfKubelets({ resources }: AskedPod, pluginsDirectory: string, terminal: Terminal): void {
   const given = kubeletsDevices(pluginsDirectory);
-  if (!given.ok) terminal.warn(`nodewise: what a kubelet's pods hold is not known: ${given.error}`);
+  if (!given.ok) terminal.warn(`nodewise: the devices of a kubelet's pods are not known: ${given.error}`);
   const held = given.ok ? given.value.filter(({ resourceName }) => resources.includes(resourceName)) : [];
   if (held.length === 0) return;
   const pods = [...new Set(held.map(({ podUid }) => podUid))];
   const named = [...new Set(held.map(({ resourceName }) => resourceName))].join(", ");
   terminal.warn(
-    `nodewise: a kubelet gave devices of ${named} to pods ${pods.join(", ")} (${join(pluginsDirectory, DEVICE_CHECKPOINT)}): where these still run, the same may be given twice; end them first`,
+    `nodewise: a kubelet gave devices of ${named} to pods ${pods.join(", ")} (${join(pluginsDirectory, DEVICE_CHECKPOINT)}): where these still run, the same device may be allocated twice; end them first`,
   );
 }
 

@@ -21,9 +21,9 @@ Exit codes:
 export function addDevices(program: Command, cli: Cli): void {
   const command = program
     .command("devices")
-    .summary("the node's devices: their plugins, who has which; give some to a pod")
+    .summary("the node's devices: their plugins and their containers; allocate some to a pod")
     .description(
-      "Show the resources of device plugins as the node's daemon sees them, and which container holds what.",
+      "Show the resources of device plugins as the node's daemon sees them, and which container has which device.",
     );
   sourceOptions(command)
     .addOption(watchOption())
@@ -47,7 +47,7 @@ export function addDevices(program: Command, cli: Cli): void {
 function addHistory(devices: Command, cli: Cli): void {
   const command = devices
     .command("history")
-    .description("List what happened to a node's devices, newest first: plugins, changes of health, who got what.")
+    .description("List what happened to a node's devices, newest first: plugins, changes of health, allocations.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .option("--resource <name>", "of this resource only")
     .addOption(limitOption())
@@ -65,23 +65,30 @@ function addHistory(devices: Command, cli: Cli): void {
 /** Adds the options for the state directory that a daemon with pods would use. */
 const placeOptions = (command: Command): Command =>
   command
-    .option("--state-dir <dir>", "who has what (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
+    .option(
+      "--state-dir <dir>",
+      "where allocations are kept (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
+    )
     .option("--cgroup-root <path>", "of the daemon that must not run meanwhile (default: /nodewise)");
 
 function addAllocate(devices: Command, cli: Cli): void {
   const command = devices
     .command("allocate")
-    .summary("give a pod its devices, with no daemon and no container runtime")
+    .summary("allocate devices to a pod, without a daemon and a container runtime")
     .description(
-      "Wait for the device plugins that a pod needs, decide which devices it gets, call Allocate (and PreStartContainer), and print what its containers are to be started with. The same pod again gets the same.",
+      "Wait for the device plugins that a pod needs, decide which devices it gets, call Allocate (and PreStartContainer), and print what its containers have to be started with. The same pod gets the same devices again.",
     )
     .requiredOption("--pod <file>", "a manifest, or a v1.Pod as kubectl prints it; - for standard input")
-    .addOption(new Option("--wait <seconds>", "for plugins to register").argParser(wholeNumber(0, 3600)).default(60))
+    .addOption(
+      new Option("--wait <seconds>", "how long to wait for plugins to register")
+        .argParser(wholeNumber(0, 3600))
+        .default(60),
+    )
     .option("--device-plugins-directory <dir>", "of kubelet.sock (default: /var/lib/kubelet/device-plugins)")
     .option("--plugins-registry-directory <dir>", "of plugins' sockets (default: /var/lib/kubelet/plugins_registry)")
     .option("--kubelet-config <file>", "its KubeletConfiguration: the topology manager's policy")
-    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided here")
-    .option("--api-token-file <file>", "holds the token for it")
+    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided locally")
+    .option("--api-token-file <file>", "file with the token for it")
     .option("--node-name <name>", "default: the host's name");
   placeOptions(command)
     .addOption(outputOption())
@@ -96,16 +103,16 @@ function addAllocate(devices: Command, cli: Cli): void {
 const ALLOCATE_CODES = `
 Exit codes:
   0  the pod has its devices
-  1  refused: too few, a plugin that does not come, or one that does not give them
+  1  refused: too few devices, a plugin that does not register, or one that does not allocate them
   2  bad usage or bad input
-  3  a daemon, a kubelet or another such command gives devices here
-  4  a file or the API failed, or it was stopped; what it has been given stays until it is freed`;
+  3  a daemon, a kubelet or another such command allocates devices here
+  4  a file or the API failed, or it was stopped; devices that were allocated stay so until they are freed`;
 
 function addFree(devices: Command, cli: Cli): void {
   const command = devices
     .command("free")
-    .summary("take back what `allocate` gave a pod")
-    .description("Take the devices of a pod back that `nodewise devices allocate` gave to it.")
+    .summary("free the devices that `allocate` gave to a pod")
+    .description("Free the devices of a pod that `nodewise devices allocate` gave to it.")
     .argument("<pod>", "NAMESPACE/NAME, or a uid");
   placeOptions(command)
     .addOption(outputOption())

@@ -12,7 +12,7 @@ import { type Outcome, printData, printText, type Terminal } from "../terminal.t
 import type { DevicesFlags } from "./container-devices.ts";
 
 const NONE_TAKEN =
-  "This daemon takes no device plugins: with `devicePlugins: serve` in its settings it does, for the pods that it runs.\n";
+  "This daemon serves no device plugins: with `devicePlugins: serve` in its settings it does, for the pods that it runs.\n";
 
 /** Prints the node's devices, and the pods that have them. */
 export async function devices(given: DevicesFlags, cli: Cli): Promise<Outcome> {
@@ -80,7 +80,7 @@ function notesOf({ pending, allocated, capacity, plugin }: DeviceRow): readonly 
   const unlisted = plugin === "registered" ? allocated - capacity : 0;
   return [
     ...(pending === 0 ? [] : [`${many(pending, "container")} without the plugin's answer yet`]),
-    ...(unlisted > 0 ? [`more are held than the plugin lists: ${unlisted} at least are gone`] : []),
+    ...(unlisted > 0 ? [`more devices are allocated than the plugin lists: at least ${unlisted} are gone`] : []),
   ];
 }
 
@@ -90,7 +90,7 @@ function holdersTable(rows: readonly DeviceRow[], { columns: width, paint }: Ter
     .sort((a, b) => byText(keyOf(a.holder), keyOf(b.holder)));
   if (held.length === 0) return "";
   const columns = [
-    { title: "HELD BY", shrinkTo: 16 },
+    { title: "POD", shrinkTo: 16 },
     { title: "CONTAINER", shrinkTo: 10 },
     { title: "RESOURCE", shrinkTo: 14 },
     { title: "DEVICES", shrinkTo: 8 },

@@ -73,10 +73,10 @@ function uidOf({ pods }: DevicePaths, wanted: string, entries: readonly PodDevic
   if (pods.ofDaemon.has(uid))
     return fault(
       EXIT.badInput,
-      `${wanted} is run by the daemon of this state directory: end it there, and its devices are free`,
+      `${wanted} is run by the daemon of this state directory: end it there, and its devices are freed`,
     );
   if (known.length > 0 || entries.some(({ podUid }) => podUid === uid)) return ok(uid);
   const names = [...pods.byHand.values()].map(({ namespace, name }) => `${namespace}/${name}`);
-  const there = names.length === 0 ? "none was given any by hand" : `these were: ${names.join(", ")}`;
+  const there = names.length === 0 ? "no pod was given any by hand" : `these were: ${names.join(", ")}`;
   return fault(EXIT.failed, printable(`no pod \`${wanted}\` holds devices here; ${there}`));
 }

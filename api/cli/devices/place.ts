@@ -98,7 +98,7 @@ function readByHand(file: string): Result<readonly KnownPod[], string> {
   }
 }
 const MEND =
-  "devices of pods that it names would be given away: mend it, or remove it if none of them is there any more";
+  "devices of pods that it names would be allocated to others: repair it, or remove it if none of these pods exists any more";
 
 /** Reads the daemon's pods that have not ended and so may hold devices. */
 function readRecords(directory: string): Result<KnownPods["ofDaemon"], string> {
@@ -108,7 +108,7 @@ function readRecords(directory: string): Result<KnownPods["ofDaemon"], string> {
   if (!records.ok) return records;
   const [problem] = problems;
   if (problem !== undefined)
-    return err(`${problem}, and the devices of its pod would be given away: mend or remove it`);
+    return err(`${problem}, and the devices of its pod would be allocated to others: repair or remove it`);
   const living = [...records.value.entries()].filter(([, { state }]) => state === "active" || state === "terminating");
   return ok(new Map(living.map(([uid, { pod }]) => [uid, pod])));
 }
@@ -187,4 +187,4 @@ export async function openPlace(given: Partial<AllocateFlags>, env: Cli["env"]):
   return fault(EXIT.cannotRun, ofState.ok ? pods.error : `state directory ${stateDir}: ${pods.error}`);
 }
 const BUSY =
-  "or let that daemon run the pod (its manifests or podsUrl): it gives devices itself; for another place there are --cgroup-root and --state-dir";
+  "or let that daemon run the pod (its manifests or podsUrl): it allocates devices itself; for another place use --cgroup-root and --state-dir";

@@ -6,8 +6,8 @@ import type { GcFlags } from "./options.ts";
 
 const EXIT_CODES = `
 Exit codes:
-  0  all that was to go is gone, or nothing was to go; with --preview: the kubelet would manage
-  1  not everything went, or less came free than was wanted (with --preview: would)
+  0  all that was to be removed is removed, or there was nothing; with --preview: the kubelet would succeed
+  1  not everything was removed, or less was freed than wanted (with --preview: would be)
   2  bad usage or bad input
   3  another process collects from this runtime, or it cannot be used
   4  the runtime, the pods or a file failed in the middle`;
@@ -16,12 +16,15 @@ Exit codes:
 export function addGc(program: Command, cli: Cli): void {
   const command = program
     .command("gc")
-    .summary("what may be thrown away: preview it, or collect once")
+    .summary("dead containers and unused images: preview their removal, or collect once")
     .description(
-      "Collect dead containers with their sandboxes and logs, or images, once and as the kubelet would. Each removal is looked at once more right before it; the first surprise ends the pass.",
+      "Collect dead containers with their sandboxes and logs, or images, once and as the kubelet would. Each removal is checked once more right before it; the first surprise ends the pass.",
     )
     .addArgument(new Argument("<what>", "what to collect").choices(["images", "containers"]))
-    .option("--preview", "list and decide, remove nothing: what would go in which order, and why the rest stays")
+    .option(
+      "--preview",
+      "list and decide, remove nothing: what would be removed in which order, and why the rest stays",
+    )
     .option("--dry-run", "the same as --preview")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
     .option("--kubelet-config <file>", "its KubeletConfiguration: thresholds and ages (absent: the kubelet's defaults)")
@@ -36,14 +39,14 @@ export function addGc(program: Command, cli: Cli): void {
     )
     .option(
       "--seen <duration>",
-      "with --preview: take images that nobody remembers as first seen so long ago, such as 1h",
+      "with --preview: images without a remembered time count as first seen so long ago, such as 1h",
     )
     .option(
       "--state-dir <dir>",
-      "what is remembered of images (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
+      "where the times of images are remembered (default:  the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
     )
-    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided here")
-    .option("--api-token-file <file>", "holds the token for it")
+    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided locally")
+    .option("--api-token-file <file>", "file with the token for it")
     .option("--node-name <name>", "default: the host's name")
     .option("--pod-logs-directory <dir>", "default: /var/log/pods")
     .option("--container-logs-directory <dir>", "default: /var/log/containers")
@@ -51,7 +54,7 @@ export function addGc(program: Command, cli: Cli): void {
     .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
     .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number))
     .addOption(outputOption())
-    .addOption(new Option("--explain <detail>", "why each stays or goes, with numbers").choices(EXPLAIN))
+    .addOption(new Option("--explain <detail>", "why each is kept or removed, with numbers").choices(EXPLAIN))
     .action((what: "images" | "containers", given: GcFlags) =>
       finish(cli, async () => (await import("./gc.ts")).gc(what, given, cli)),
     );

@@ -21,7 +21,7 @@ const COLLECTIONS: Readonly<Record<"images" | "containers", { readonly kind: GcK
 /** `nodewise gc`: shows what would be removed, or runs one pass. */
 export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli): Promise<Outcome> {
   if (given.seen !== undefined && (!isPreview(given) || what !== "images"))
-    return fault(EXIT.badInput, "--seen: only assumed for `gc images --preview`: a pass goes by what is remembered");
+    return fault(EXIT.badInput, "--seen: only for `gc images --preview`: a pass uses the remembered times");
   if (given.pods === "-" && !isPreview(given))
     return fault(EXIT.badInput, "--pods: a pass reads the pods more than once: give a file");
   const config = configOf(given, cli.env);

@@ -56,7 +56,7 @@ function collectionLine({ at, kind, operation, dryRun, answer, removals }: Colle
 
 /** One line about a pass that a crash interrupted. */
 export const settledLine = ({ kind, done, left }: ClosedPass): string =>
-  `${kind}: a pass was cut short: ${many(done.length, "end")} reported now, ${left.length} still there and not tried again yet`;
+  `${kind}: a pass was interrupted: ${many(done.length, "end")} reported now, ${left.length} still there and not tried again yet`;
 
 /** One pass with all checks; prints each removal as it happens. A signal ends it after the current removal. */
 export async function pass({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {

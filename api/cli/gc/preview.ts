@@ -41,7 +41,7 @@ export async function preview({ kind, lacksPods, given, config, world, terminal 
 }
 
 export const NO_PODS =
-  "no pods are given, so no container counts as one of a pod that is gone: give all of this node with --pods FILE";
+  "no pods are given, so no container counts as one of a pod that is gone: give all pods of this node with --pods FILE";
 
 interface RememberedFacts {
   readonly facts?: unknown;
@@ -56,10 +56,10 @@ function rememberedOf(
     const images = lists["images"] as Parameters<typeof assumeSeen>[1];
     const assumed = assumeSeen(facts as ImageGcFacts | undefined, images, Date.parse(at), seen);
     if (!assumed.ok) return fault(EXIT.badInput, assumed.error);
-    return ok({ facts: assumed.value, assumed: `images that nobody remembers were first seen ${seen} ago` });
+    return ok({ facts: assumed.value, assumed: `images without a remembered time were first seen ${seen} ago` });
   }
   if (facts === undefined) {
-    const advice = "--seen 1h takes them all as first seen an hour ago";
+    const advice = "with --seen 1h they all count as first seen an hour ago";
     terminal.warn(`nodewise: nothing is remembered in ${stateDir}: every image counts as first seen now (${advice})`);
   }
   return ok(facts === undefined ? {} : { facts });
@@ -80,7 +80,7 @@ export function assumeSeen(
   const parsed = parseDuration(seen);
   if (!parsed.ok) return err(`--seen: ${parsed.error}`);
   const thenMs = nowMs - Math.round(parsed.value.millis);
-  if (thenMs > nowMs || thenMs < 0) return err(`--seen: \`${seen}\` is not how long ago something was`);
+  if (thenMs > nowMs || thenMs < 0) return err(`--seen: \`${seen}\` is not a duration`);
   const known = new Set((remembered?.records ?? []).map(([id, , , handler]) => `${id},${handler ?? ""}`));
   const assumed = images.flatMap(({ id, spec }): ImageGcFacts["records"] => {
     const handler = spec?.runtimeHandler ?? "";

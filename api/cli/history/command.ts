@@ -32,7 +32,7 @@ export function addHistory(program: Command, cli: Cli): void {
     .addOption(
       new Option(
         "--verdict <verdict>",
-        "with this verdict only; admitted: pods that came in, by --kind or else admission",
+        "with this verdict only; admitted: admitted pods, by --kind or else admission",
       ).choices([...VERDICTS, ADMITTED]),
     )
     .addOption(reasonOption("OutOfcpu or memory.available"))
@@ -65,9 +65,9 @@ function addMoving(history: Command, cli: Cli): void {
   const out = withHistory(
     history
       .command("export")
-      .argument("[file]", "made anew, compressed where it ends in .gz; without it standard output")
+      .argument("[file]", "created, compressed if it ends in .gz; without it standard output")
       .description(
-        "Write the history as lines of JSON, for another store. Ended or cut off, the same command goes on with its file.",
+        "Write the history as lines of JSON, for another store. If it was interrupted, the same command continues the file.",
       ),
   )
     .option("--node <name>", "of this node only")
@@ -77,7 +77,7 @@ function addMoving(history: Command, cli: Cli): void {
       new Option("--tokens", "with the API's tokens: their names, rights and hashes, not the secrets").conflicts("api"),
     )
     .option("--api <url>", "the history of this API instead, such as one on Workers; without its tokens")
-    .option("--token-file <file>", "holds the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
+    .option("--token-file <file>", "file with the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
     .action((file: string | undefined, given: ExportFlags) =>
       finish(cli, async () => (await import("./export.ts")).exportHistory(file, given, cli)),
     );
@@ -92,11 +92,11 @@ function addMoving(history: Command, cli: Cli): void {
       .command("import")
       .argument("[file]", "what `history export` wrote, compressed or not; - or nothing: standard input")
       .description(
-        "Read such lines into a history, or with --api into a running API. Run again, it passes over what is there.",
+        "Read such lines into a history, or with --api into a running API. Run again, it skips what is there.",
       ),
   )
     .option("--api <url>", "into the history of this API instead, such as one on Workers")
-    .option("--token-file <file>", "holds the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
+    .option("--token-file <file>", "file with the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
     .action((file: string | undefined, given: ImportFlags) =>
       finish(cli, async () => (await import("./import.ts")).importHistory(file, given, cli)),
     );
@@ -112,26 +112,24 @@ function addRetention(history: Command, cli: Cli): void {
     history
       .command("prune")
       .description(
-        "Remove now what is older than --keep-days or beyond --keep-decisions, and nodes that were not heard of for so long.",
+        "Remove now what is older than --keep-days or beyond --keep-decisions, and nodes that have reported nothing for so long.",
       ),
   )
     .addOption(
-      new Option("--keep-days <n>", "age at which history goes: say what the API was given (its default is 30)")
+      new Option("--keep-days <n>", "days after which history is removed: use the API's value (its default is 30)")
         .argParser(wholeNumber(1, 36_500))
         .makeOptionMandatory(),
     )
     .addOption(
       new Option("--keep-decisions <n>", "decisions kept of each node (default: all)").argParser(wholeNumber(1)),
     )
-    .option("--confirm", "the clock is right: remove by age even if it has leapt since the last sweep")
+    .option("--confirm", "the clock is right: remove by age even if the clock has jumped since the last sweep")
     .action((given: PruneFlags) => finish(cli, async () => (await import("./prune.ts")).prune(given, cli)));
   examples(prune, "nodewise history prune --keep-days 30", "nodewise history prune --keep-days 30 --confirm");
   const compact = withHistory(
     history
       .command("compact")
-      .description(
-        "Write the history's file anew, without what is free in it. Stop the API first: it cannot write meanwhile.",
-      ),
+      .description("Rewrite the history's file without its free space. Stop the API first: it cannot write meanwhile."),
   ).action((given: { dataDir?: string }) => finish(cli, async () => (await import("./prune.ts")).compact(given, cli)));
   examples(compact, "nodewise history compact --data-dir /var/lib/nodewise");
 }
@@ -140,7 +138,7 @@ function addBackup(history: Command, cli: Cli): void {
   const backup = withHistory(
     history
       .command("backup")
-      .argument("<file>", "the copy, which must not be there yet")
+      .argument("<file>", "the copy, which must not exist yet")
       .description("Copy the history into one file and check it. The API may go on reading and writing meanwhile."),
   ).action((file: string, given: BackupFlags) =>
     finish(cli, async () => (await import("./backup.ts")).backup(file, given, cli)),
@@ -149,10 +147,10 @@ function addBackup(history: Command, cli: Cli): void {
   const restore = withHistory(
     history
       .command("restore")
-      .argument("<file>", "a file that `history backup` made; it stays as it is")
-      .description("Put a copy in the place of the history. Stop the API first."),
+      .argument("<file>", "a file that `history backup` made; it stays unchanged")
+      .description("Replace the history by a copy. Stop the API first."),
   )
-    .option("--replace", "a history that is there is kept beside it, under another name")
+    .option("--replace", "replace an existing history, which is kept beside it under another name")
     .action((file: string, given: RestoreFlags) =>
       finish(cli, async () => (await import("./backup.ts")).restore(file, given, cli)),
     );
@@ -167,7 +165,7 @@ function addShow(history: Command, cli: Cli): void {
       .description("Show one recorded decision: the answer, why, and what was done about it."),
   )
     .addOption(
-      new Option("--explain <how>", "reasons in words, or with codes and numbers")
+      new Option("--explain <how>", "reasons as sentences, or with codes and numbers")
         .choices(["reasons", "full"])
         .default("reasons"),
     )
@@ -186,11 +184,13 @@ function addRemovals(history: Command, cli: Cli): void {
   const command = withHistoryOrApi(
     history
       .command("removals")
-      .description("List what was removed of a node, newest first; or what removing its images brought and cost."),
+      .description(
+        "List what was removed from a node, newest first; or how much removing its images freed and how often they were pulled again.",
+      ),
   )
     .requiredOption("--node <name>", "of this node")
     .addOption(
-      new Option("--summary", "how much it was, and how often an image was pulled again").conflicts([
+      new Option("--summary", "how much was freed, and how often an image was pulled again").conflicts([
         "image",
         "search",
         "end",
@@ -198,7 +198,7 @@ function addRemovals(history: Command, cli: Cli): void {
     )
     .addOption(new Option("--image <name>", "images with this in a name or an id").conflicts("search"))
     .option("--search <text>", "anything with this in an id, a name, NAMESPACE/POD or a container's name")
-    .addOption(new Option("--end <end>", "that ended like this only").choices(REMOVAL_ENDS))
+    .addOption(new Option("--end <end>", "with this result only").choices(REMOVAL_ENDS))
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
     .addOption(limitOption())

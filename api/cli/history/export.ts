@@ -160,7 +160,7 @@ function exportedPartOf(file: string, asked: readonly unknown[]): Result<Exporte
   if (kept.asked !== null && JSON.stringify(kept.asked) === JSON.stringify(asked)) return ok(kept);
   return fault(
     EXIT.badInput,
-    `${part} is of an export with other options: give the same ones and it goes on, or remove ${part} and ${place}`,
+    `${part} is of an export with other options: give the same options and it continues, or remove ${part} and ${place}`,
   );
 }
 
@@ -183,7 +183,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
         if (release === null)
           return fault(
             EXIT.failed,
-            `${file}: another export writes to it: let that one end, or name another file (${file}.lock names its process)`,
+            `${file}: another export writes to it: wait until it has ended, or name another file (${file}.lock names its process)`,
           );
         // the previous process may have finished it meanwhile
         if (existsSync(file)) return isThere(file);
@@ -193,7 +193,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
     } catch (error) {
       const { code, syscall } = error as NodeJS.ErrnoException;
       if (code === undefined || syscall === undefined || file === undefined) throw error;
-      const advice = "make room or name another file; the same command goes on with the export";
+      const advice = "make room or name another file; the same command continues the export";
       return fault(EXIT.failed, `${file} cannot be written (${code}): ${advice}`);
     } finally {
       release?.();
@@ -234,7 +234,7 @@ async function write(source: ExportSource, sink: Sink, from: ExportProgress, cli
     if (!step.ok) {
       line.clear();
       await flush();
-      return err({ ...step.error, lines: [...step.error.lines, "the same command goes on with the export"] });
+      return err({ ...step.error, lines: [...step.error.lines, "the same command continues the export"] });
     }
     leftOut.push(...step.value.leftOut);
     for (const row of step.value.rows) text += `${JSON.stringify(row)}\n`;
@@ -249,7 +249,7 @@ async function write(source: ExportSource, sink: Sink, from: ExportProgress, cli
     line.show((columns) => barLine(progress, figures, columns));
     if (!isStopped()) continue;
     line.clear();
-    return fault(EXIT.interrupted, "the export was ended: the same command goes on with it");
+    return fault(EXIT.interrupted, "the export was interrupted: the same command continues it");
   }
   line.clear();
   for (const one of leftOut) cli.terminal.warn(`nodewise: left out: ${one}`);

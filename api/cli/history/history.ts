@@ -48,7 +48,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
     if (!decisions.ok) return decisions;
     printDecisions(decisions.value, output, cli);
     const instead = decisions.value.length === 0 ? await agreementInstead(given, filter.value, hasOutcomes) : null;
-    if (instead !== null) cli.terminal.warn(`kubelets did so: ${instead}`, true);
+    if (instead !== null) cli.terminal.warn(`kubelets did that: ${instead}`, true);
     return ok(EXIT.ok);
   };
   if (api === undefined) {

@@ -60,7 +60,7 @@ export async function importHistory(file: string | undefined, given: ImportFlags
   if (api !== undefined && (database ?? dataDir) !== undefined)
     return fault(
       EXIT.badInput,
-      `--api and ${dataDir === undefined ? "--database" : "--data-dir"} name two places to import into: give one of them`,
+      `--api and ${dataDir === undefined ? "--database" : "--data-dir"} name two places to import into: give only one`,
     );
   // before a history is created: an invalid file leaves nothing behind
   const begun = await beginningOf(source.value);
@@ -198,7 +198,7 @@ class Import {
       if (read.value.type === "end" && read.value.rows !== number - 2)
         return this.#ended(
           line,
-          `line ${number}: the export wrote ${read.value.rows} rows, and ${number - 2} came`,
+          `line ${number}: the export wrote ${read.value.rows} rows, and ${number - 2} arrived`,
           EXPORT_ANEW,
         );
       line.show((columns) =>
@@ -206,7 +206,7 @@ class Import {
       );
       if (!isStopped()) continue;
       line.clear();
-      return fault(EXIT.interrupted, "the import was ended: run it again, and it passes over what is there");
+      return fault(EXIT.interrupted, "the import was interrupted: run it again, and it skips what is there");
     }
     if (broken !== null || !isWhole)
       return this.#ended(line, `${name} ends within line ${broken?.number ?? last + 1}`, EXPORT_AGAIN);
@@ -241,7 +241,7 @@ class Import {
     if (!imported.ok) {
       const [message = "", ...more] = imported.error.lines;
       const at = `lines ${this.#first} to ${this.#first + this.#rows.length - 1}: ${message}`;
-      return err({ ...imported.error, lines: [`${at}; what stands before them is imported`, ...more] });
+      return err({ ...imported.error, lines: [`${at}; what is before them is imported`, ...more] });
     }
     for (const which of ["added", "known"] as const)
       for (const [type, count] of Object.entries(imported.value[which]))
@@ -258,7 +258,7 @@ class Import {
     const flushed = await this.#flush();
     line.clear();
     if (!flushed.ok) return flushed;
-    return fault(EXIT.failed, `${what}; what stands before it is imported; ${advice}`);
+    return fault(EXIT.failed, `${what}; what is before it is imported; ${advice}`);
   }
 
   #warn({ oldestAt }: MovedHeader): void {
@@ -286,14 +286,14 @@ class Import {
     this.#cli.terminal.write(`${printable(`imported: ${[...counts, `nodes ${nodes}`].join(", ")}${read}`)}\n`);
     if (this.#tokens > 0)
       this.#cli.terminal.warn(
-        `nodewise: tokens do not go over HTTP: make them anew where the API runs (${this.#tokens} were left out)`,
+        `nodewise: tokens are not sent over HTTP: create them again where the API runs (${this.#tokens} were left out)`,
       );
   }
 }
 
 const countOf = (counts: MovedCounts | Record<string, number>, type: keyof MovedCounts): number => counts[type] ?? 0;
 const CUT = "the file ends within it, or is damaged";
-const CORRECT = "correct or remove that line, or export anew, and import again: what is there is passed over";
-const EXPORT_ANEW = "lines are missing, or stand twice: export anew, and import again: what is there is passed over";
+const CORRECT = "correct or remove that line, or export again, and import again: what is there is skipped";
+const EXPORT_ANEW = "lines are missing, or there twice: export again, and import again: what is there is skipped";
 const EXPORT_AGAIN =
-  "run the export to its end (the same command goes on with it), then import again: what is there is passed over";
+  "run the export to its end (the same command continues it), then import again: what is there is passed over";

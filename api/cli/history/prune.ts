@@ -36,13 +36,13 @@ export async function prune(given: PruneFlags, cli: Cli): Promise<Outcome> {
     if (!pruned.ok) return storeFault(pruned);
     const { held, nodes, freedBytes } = pruned.value;
     const rows = Object.entries(rowsOf(pruned.value)).map(([table, count]) => `${table} ${count}`);
-    cli.terminal.write(`removed: ${rows.join(", ")}; gave back ${humanBytes(freedBytes)}\n`);
+    cli.terminal.write(`removed: ${rows.join(", ")}; freed ${humanBytes(freedBytes)}\n`);
     const silentDays = Math.max(maxAgeMs, NODE_GRACE_MS) / DAY_MS;
-    for (const node of nodes) cli.terminal.write(`removed, not heard of for ${silentDays} days: ${printable(node)}\n`);
+    for (const node of nodes) cli.terminal.write(`removed, no report for ${silentDays} days: ${printable(node)}\n`);
     if (held === null) return ok(EXIT.ok);
     cli.terminal.warn(
-      `nodewise: nothing removed by age: this clock says ${rfc3339(nowMs)}, and is compared with ${rfc3339(held.sinceMs)}; ` +
-        `${held.decisions} of ${held.of} decisions would go; set the clock right, or say --confirm if it is`,
+      `nodewise: nothing removed by age: this clock is at ${rfc3339(nowMs)}, and is compared with ${rfc3339(held.sinceMs)}; ` +
+        `${held.decisions} of ${held.of} decisions would be removed; correct the clock, or give --confirm if it is right`,
     );
     return ok(EXIT.negative);
   });

@@ -90,7 +90,7 @@ function drawnOrStored(
     if (isKind(kind)) return draw(kind);
   } catch (error) {
     // the user gets the same details as a log
-    why = `has not the form that this version writes (${error instanceof Error ? error.message : error})`;
+    why = `does not have the form that this version writes (${error instanceof Error ? error.message : error})`;
   }
   const title = [node, kind, verdict].map(printable).join(" · ");
   const note = terminal.paint("yellow", `what is recorded ${printable(why)}; as it is stored:`);

@@ -76,11 +76,11 @@ function imageFsOf({ capacity, available }: CapacityOptions): Result<GivenCapaci
   if (capacity?.includes("=") === true)
     return fault(
       EXIT.badInput,
-      `--capacity ${capacity}: image-gc takes the size of the image file system; ${NODE_FORM} is what allocatable takes`,
+      `--capacity ${capacity}: image-gc needs the size of the image file system; ${NODE_FORM} is for allocatable`,
     );
   if (capacity === undefined || available === undefined) {
     const [given, other] = capacity === undefined ? ["--available", "--capacity"] : ["--capacity", "--available"];
-    return fault(EXIT.badInput, `${given} says half of it: give ${other} too (df -B1 prints both)`);
+    return fault(EXIT.badInput, `${given} is only half of it: give ${other} too (df -B1 prints both)`);
   }
   const capacityBytes = bytesOf("--capacity", capacity);
   if (!capacityBytes.ok) return capacityBytes;

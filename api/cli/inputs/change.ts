@@ -68,7 +68,7 @@ async function readConfigurations(flags: ChangeFlags, profile: Profile): Promise
 }
 
 const REPLACED =
-  "--config takes the place of the whole recorded kubeletConfiguration: what it leaves out is the kubelet's default now; --patch and --set change the fields that they have alone";
+  "--config replaces the whole recorded kubeletConfiguration: what it leaves out has the kubelet's default now; --patch and --set change only the fields that they name";
 
 async function readConfiguration(path: string, profile: Profile): Promise<Result<GivenChange, Fault>> {
   const part = await readPart("config", path);
@@ -96,7 +96,7 @@ export async function readPatches(
     if (!joined.ok)
       return fault(
         EXIT.badInput,
-        `--set ${text}: what comes before it takes ${joined.error} away, or puts no object there`,
+        `--set ${text}: an earlier option removes ${joined.error}, or sets it to something that is no object`,
       );
     all = joined.value;
   }
@@ -104,7 +104,7 @@ export async function readPatches(
   const unread = Object.keys(all ?? {}).filter((name) => known.includes(name) && !READ.has(name));
   if (unread.length === 0) return ok({ ...read.value, patch: all });
   const [are, change] = unread.length === 1 ? ["is", "changes"] : ["are", "change"];
-  const line = `${listed(unread)} ${are} read by no decision, and ${change} nothing here; \`nodewise lint\` looks at all fields`;
+  const line = `${listed(unread)} ${are} read by no decision, and ${change} nothing here; \`nodewise lint\` checks all fields`;
   return ok({ patch: all, notices: [...read.value.notices, line] });
 }
 /** The fields that decisions read. */
@@ -125,7 +125,7 @@ async function readPatch(path: string, { fieldNames }: Profile): Promise<Result<
   const source = read.value;
   if (!isConfiguration(source.value)) {
     const wanted = "fields of a KubeletConfiguration, such as `kubeReserved: {cpu: 500m}`";
-    return fault(EXIT.badInput, `${source.file}: is ${formText(source.value)}, and --patch takes ${wanted}`);
+    return fault(EXIT.badInput, `${source.file}: is ${formText(source.value)}, and --patch needs ${wanted}`);
   }
   const patch = unwrapped(source.value) as Fields;
   const base = configurationPath(source.value);

@@ -106,7 +106,7 @@ const BETWEEN = "\n---\n";
 export function warnRights(missing: Parameters<typeof missingRights>[0], terminal: Terminal): void {
   const { rights, yaml } = missingRights(missing, terminal) ?? {};
   if (rights === undefined) return;
-  const how = yaml === "" ? "the YAML above gives it" : "an administrator gives it with `kubectl apply -f -` and:";
+  const how = yaml === "" ? "the YAML above grants it" : "an administrator can grant it with `kubectl apply -f -` and:";
   const lines = [`nodewise: the ${rights} is missing: ${how}`, ...(yaml ? yaml.split("\n") : [])];
   for (const line of lines) terminal.warn(line);
 }
@@ -180,8 +180,8 @@ async function nodeName(
   const next = first === undefined ? "it has none" : `they are ${namesText(names.value)}`;
   const message =
     pod === undefined
-      ? `--node NAME says which of the nodes of context ${cluster.context}`
-      : `pod ${pod} is bound to no node: --node NAME says on which of the nodes of context ${cluster.context}`;
+      ? `--node NAME chooses one of the nodes of context ${cluster.context}`
+      : `pod ${pod} is bound to no node: --node NAME chooses one of the nodes of context ${cluster.context}`;
   return clusterFault("not-found", message, next);
 }
 

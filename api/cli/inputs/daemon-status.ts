@@ -55,7 +55,8 @@ async function ask(base: URL, env: Cli["env"]): Promise<Result<StatusRead, Fault
   try {
     const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
     const text = await answerText(response);
-    if (text === null) return fault(EXIT.failed, `${url.href} answered more than a status: is this a nodewise daemon?`);
+    if (text === null)
+      return fault(EXIT.failed, `${url.href} answered with more than a status: is this a nodewise daemon?`);
     if (!response.ok) return fault(EXIT.failed, `${url.href} answered ${response.status}${detailIn(text)}`);
     const status = decodeStatus(text);
     if (status.ok) return ok({ status: status.value, file: null });
@@ -205,7 +206,7 @@ export function printHistory<Entry>(
   const entries = read.value;
   if (output !== "table") printData(terminal, { stateDir, entries }, output);
   else if (entries.length === 0)
-    printText(terminal, terminal.paint("dim", `nothing of ${of} happened in ${stateDir}\n`));
+    printText(terminal, terminal.paint("dim", `nothing of ${of} is recorded in ${stateDir}\n`));
   else printText(terminal, draw(entries, terminal));
   return ok(EXIT.ok);
 }

@@ -60,8 +60,7 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
   const decoded = decodeSnapshot(snapshot);
   if (!decoded.ok) return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
   const ofAnother = podsOfAnother(decoded.value);
-  if (ofAnother !== undefined)
-    return fault(EXIT.badInput, `${ofAnother.message}; or say with --node-name whose they are`);
+  if (ofAnother !== undefined) return fault(EXIT.badInput, `${ofAnother.message}; or name their node with --node-name`);
   const ofOthers = podsOfOthers(decoded.value);
   const unread = [...machine.missing, ...missing, ...unreadOfRuntime].map(
     ({ path, why }) => `not known of this machine: ${path}: ${why}`,
@@ -76,9 +75,9 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
 }
 
 const NO_PODS =
-  "the snapshot has no pods, and decisions that need them refuse: --pods FILE or --manifests DIR gives them";
+  "the snapshot has no pods, and decisions that need them are refused: give them with --pods FILE or --manifests DIR";
 const NO_CONFIGURATION =
-  "the snapshot has no kubeletConfiguration, and decisions take the kubelet's defaults: --config FILE gives it";
+  "the snapshot has no kubeletConfiguration, and decisions use the kubelet's defaults: give it with --config FILE";
 
 /** The client of the runtime is loaded only if one is named. */
 async function readRuntimeOf(

@@ -35,7 +35,7 @@ export async function withHistory(
 export const missingHistory = (file: string): Result<never, Fault> =>
   fault(
     EXIT.failed,
-    `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
+    `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` prints where its own is), or start \`nodewise api\``,
   );
 
 export const storeFault = <T>(result: Result<T, StoreFailure> & { readonly ok: false }): Result<never, Fault> =>

@@ -44,7 +44,7 @@ export async function readPods(
   const others: string[] = [];
   const places = documents.value.map((source) => {
     const { pods: own, others: rest } = podPlaces(source.value);
-    if (rest.length > 0) others.push(`${source.file}: ${countedKinds(rest)} left out: --pods takes pods`);
+    if (rest.length > 0) others.push(`${source.file}: ${countedKinds(rest)} left out: --pods accepts pods`);
     return own;
   });
   const count = places.flat().length;
@@ -82,7 +82,7 @@ export async function readPods(
 }
 
 const NO_PODS =
-  "is what `crictl pods` prints, and --pods takes v1.Pods (kubectl get pods -A -o json): give it with --sandboxes";
+  "is what `crictl pods` prints, and --pods needs v1.Pods (kubectl get pods -A -o json): give it with --sandboxes";
 const SELECT = "give those of one node (kubectl get pods -A --field-selector spec.nodeName=NAME -o json)";
 
 const pageText = (field: string): string =>

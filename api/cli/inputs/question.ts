@@ -66,8 +66,7 @@ function probesFields(
   const [first] = Object.keys(fields);
   if (first === undefined) return ok(undefined);
   if (asksFor(kind, first)) return ok(fields);
-  if (first === "to")
-    return fault(EXIT.badInput, `--to: ${kind} gives no pod other resources: leave it out; resize does`);
+  if (first === "to") return fault(EXIT.badInput, `--to: ${kind} resizes no pod: leave it out; resize does`);
   return fault(
     EXIT.badInput,
     `${optionAt(`ask.${first}`, options) ?? first}: ${kind} runs no probes: leave it out; probes does`,
@@ -122,19 +121,19 @@ async function readAsk(
     return fault(EXIT.badInput, `--pod: ${kind} asks about no single pod: leave it out; ${others} take it`);
   }
   if (typeof pod === "object" && specOf(kind).ask.pod !== "name") return refused(ask(pod), named);
-  if (typeof pod === "object") return fault(EXIT.badInput, `--pod: ${kind} takes a pod that is bound to the node`);
+  if (typeof pod === "object") return fault(EXIT.badInput, `--pod: ${kind} needs a pod that is bound to the node`);
   if (isPodName(pod)) {
     return refused(ask(pod), (path, message) => `${optionAt(path, probes) ?? `--pod ${pod}`}: ${message}`);
   }
   if (specOf(kind).ask.pod === "name") {
-    return fault(EXIT.badInput, `--pod ${pod}: ${kind} takes NAMESPACE/NAME of a pod of the snapshot`);
+    return fault(EXIT.badInput, `--pod ${pod}: ${kind} needs NAMESPACE/NAME of a pod of the snapshot`);
   }
   const source = await readDocument(pod);
   if (!source.ok) return source;
   const { value, file } = source.value;
   if (isOther(value)) {
     const wanted = "a file with one v1.Pod, or NAMESPACE/NAME of a pod of the snapshot";
-    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --pod takes ${wanted}`);
+    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --pod needs ${wanted}`);
   }
   onFile(source.value);
   const origins = [{ at: ["ask", "pod"], source: source.value, base: [] }];
@@ -285,8 +284,8 @@ async function readWholeAsk(kind: Kind, path: string, options: ProbesOptions): P
   if (!source.ok) return source;
   const { value, file } = source.value;
   if (!isObject(value) || "kind" in value) {
-    const wanted = 'what the API takes as `ask`, such as {"pod": {...}}';
-    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --ask takes ${wanted}`);
+    const wanted = 'what the API accepts as `ask`, such as {"pod": {...}}';
+    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --ask needs ${wanted}`);
   }
   const { facts, ...rest } = value;
   const remembers = REMEMBERING.has(kind);
@@ -309,7 +308,7 @@ async function readFacts(kind: Kind, path: string, node: string | null): Promise
   if (of !== kind || !isObject(facts) || facts["atMs"] === undefined) {
     const found = of === kind ? formText(value) : `an answer of ${String(of)}`;
     const wanted = `an earlier answer of ${kind}, or its \`next\``;
-    return fault(EXIT.badInput, `${file}: is ${found}, and --facts takes ${wanted}`);
+    return fault(EXIT.badInput, `${file}: is ${found}, and --facts needs ${wanted}`);
   }
   const whose = isAnswer ? value["node"] : undefined;
   if (typeof whose === "string" && node !== null && whose !== node)

@@ -126,7 +126,7 @@ function singleNode(value: unknown): Result<{ value: unknown; base: Path }, stri
   const [only = 0] = nodes;
   if (nodes.length === 1) return ok({ value: items[only] as unknown, base: ["items", only] });
   const isPods = items.length > 0 && items.every((item) => hasForm(item, "v1.Pod"));
-  if (isPods) return err(`holds ${items.length} pods, and --node takes one node: give it with --pods`);
+  if (isPods) return err(`holds ${items.length} pods, and --node needs one node: give it with --pods`);
   return err(`holds ${nodes.length} nodes: give one (kubectl get node NAME -o json)`);
 }
 
@@ -170,7 +170,7 @@ function documentsOf({ text, file }: InputText): Result<readonly InputDocument[]
   const hasPlaces = text.length <= MAX_YAML_CHARACTERS;
   if (!hasPlaces) {
     const why = jsonFault(text);
-    const limit = `YAML may have ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB, and this is no JSON, which may have more`;
+    const limit = `YAML may have at most ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB, and this is not JSON, which may have more`;
     if (why !== undefined) return fault(EXIT.badInput, `${file}: ${limit} (${why}): give JSON, or split it`);
   }
   const { documents, problems } = parseDocuments(text, file);

@@ -119,7 +119,7 @@ function replacedCapacity(node: unknown, given: ResourceTexts): readonly string[
   const names = had.filter((name) => !Object.hasOwn(given, name));
   if (names.length === 0) return [];
   return [
-    `--capacity takes the place of the node's whole capacity: ${listed(names)} ${names.length === 1 ? "does" : "do"} not count; name what is to stay`,
+    `--capacity replaces the node's whole capacity: ${listed(names)} ${names.length === 1 ? "does" : "do"} not count; name what is to remain`,
   ];
 }
 
@@ -135,7 +135,7 @@ async function readBase(path: string | undefined, origins: Origin[]): Promise<Re
   const { value, file } = source.value;
   if (!hasForm(value, "snapshot")) {
     const advice = otherOption(value) || ": `nodewise snapshot` makes one";
-    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --snapshot takes a NodeSnapshot${advice}`);
+    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --snapshot needs a NodeSnapshot${advice}`);
   }
   origins.push({ at: [], source: source.value, base: [] });
   return ok(value as Fields);

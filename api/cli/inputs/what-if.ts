@@ -44,7 +44,7 @@ export function asNewPod(
   if (pod === undefined) return { ask, assumed: [] };
   const { status: _, ...created } = pod;
   const { nodeName: __, ...spec } = created.spec;
-  const text = `${namespacedPodName(pod)} is bound to ${boundTo}: asked about as a new pod that comes to ${snapshot.node?.metadata.name}`;
+  const text = `${namespacedPodName(pod)} is bound to ${boundTo}: checked as a new pod on ${snapshot.node?.metadata.name}`;
   return { ask: { ...ask, pod: { ...created, spec } } as AskOf[Kind], assumed: [{ text, data: { pod: { boundTo } } }] };
 }
 
@@ -114,7 +114,7 @@ function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configu
   if (scope !== undefined) {
     if (traitsOf(kind).managers === "none") {
       const others = KINDS.filter((one) => traitsOf(one).managers !== "none").join(", ");
-      return fault(EXIT.badInput, `--scope: ${kind} asks no topology manager; ${others} do`);
+      return fault(EXIT.badInput, `--scope: ${kind} uses no topology manager; ${others} do`);
     }
     changes["topologyManagerScope"] = scope;
   }
@@ -147,4 +147,4 @@ function assumptionText(configuration: Configuration, kept: string, lacksMemory:
   return `${said.join(", ")}; --config takes another`;
 }
 const WITHOUT_MEMORY =
-  "memoryManagerPolicy None (the machine has no memoryBytes of its numaNodes, which lscpu does not tell: give what `nodewise snapshot` prints there as machine, or cAdvisor's MachineInfo)";
+  "memoryManagerPolicy None (the machine has no memoryBytes of its numaNodes, which lscpu does not report: give what `nodewise snapshot` prints there as machine, or cAdvisor's MachineInfo)";

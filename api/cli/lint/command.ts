@@ -7,13 +7,13 @@ import type { LintFlags } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
 
 const TOUCHED = `
-TOUCHED, with a history: the recorded decisions whose own configuration has the same finding (code and field). Of a finding with a patch, those that would have been others with the patch; of one without, those whose answer names it, such as a start error, or that would have been others without the field. Looked at are the newest 1,000 whose snapshot is still stored, as many as there is time for.
+TOUCHED, with a history: the recorded decisions whose own configuration has the same finding (code and field). Of a finding with a patch, those that the patch would have changed; of one without, those whose answer names it, such as a start error, or that would be different without the field. Checked are the newest 1,000 whose snapshot is still stored, as many as there is time for.
 `;
 const EXIT_CODES = `
 Exit codes:
   0  nothing found, or notes only
   1  warnings or errors (with --fail-on error: errors)
-  2  bad usage or bad input, such as a file that is not there or cannot be read; other files are looked over all the same
+  2  bad usage or bad input, such as a file that does not exist or cannot be read; other files are checked all the same
   4  the API, the cluster or the history failed
   5  the kubelet does not start with this configuration`;
 
@@ -21,7 +21,7 @@ Exit codes:
 export const argsOption = (): Option =>
   new Option(
     "--kubelet-args <file>",
-    "what has the kubelet's command line in it, `-` for standard input: `ps -o args`, `systemctl cat kubelet`, kubeadm-flags.env; its flags count before --config",
+    "a file with the kubelet's command line, `-` for standard input: `ps -o args`, `systemctl cat kubelet`, kubeadm-flags.env; its flags override --config",
   );
 
 export const configDirOption = (): Option =>
@@ -33,11 +33,11 @@ export const configDirOption = (): Option =>
 export function addLint(program: Command, cli: Cli): void {
   const command = program
     .command("lint")
-    .summary("what is wrong with a KubeletConfiguration")
+    .summary("find mistakes in a KubeletConfiguration")
     .description(
-      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words, its flags included; defaults that are lost because a field was set; settings that conflict, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding says how many recorded decisions it touched.",
+      "Check a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, with its own messages, its flags included; defaults that are lost because a field was set; settings that conflict, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are checked too; with a history, each finding says how many recorded decisions it touched.",
     )
-    .argument("[files...]", "KubeletConfigurations, each looked over by itself; the same as --config of one")
+    .argument("[files...]", "KubeletConfigurations, each checked by itself; one is the same as --config")
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .addOption(configDirOption())
     .addOption(argsOption())
@@ -45,7 +45,7 @@ export function addLint(program: Command, cli: Cli): void {
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
   withAskedApi(
     withClusterOptions(command)
-      .addOption(kubeletOption("for which kubelet, where the node tells no version (default: the newest)"))
+      .addOption(kubeletOption("for which kubelet version, where the node reports none (default: the newest)"))
       .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
       .addOption(
         new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"),
@@ -56,7 +56,7 @@ export function addLint(program: Command, cli: Cli): void {
     .addOption(outputOption(["table", "json", "yaml", "sarif", "junit", "github"]))
     .option("--json", "the same as -o json")
     .addOption(
-      new Option("--fail-on <severity>", "the least severity that ends with 1")
+      new Option("--fail-on <severity>", "the lowest severity that makes the exit code 1")
         .choices(["error", "warning"])
         .default("warning"),
     )

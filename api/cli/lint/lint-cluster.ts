@@ -27,7 +27,7 @@ export async function lintCluster({ paths = [], ...asked }: LintFlags, cli: Cli)
   const given = config === undefined ? asked : { ...asked, config };
   const { node, snapshot, nodeName, dataDir, api, ...rest } = withoutEnv(given, cli);
   if (nodeName !== undefined || dataDir !== undefined || api !== undefined) {
-    return fault(EXIT.badInput, "--node-name, --data-dir and --api are of a history: give them without a cluster");
+    return fault(EXIT.badInput, "--node-name, --data-dir and --api belong to a history: give them without a cluster");
   }
   if (snapshot !== undefined) return fault(EXIT.badInput, "--snapshot is a whole node: give it without a cluster");
   if (node === undefined) return lintAll(given, rest, cli);

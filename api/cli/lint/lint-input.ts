@@ -198,7 +198,7 @@ interface FoundFiles extends Pick<LintNode, "warnings"> {
 }
 const NO_FILE: FoundFiles = { files: [null], warnings: [] };
 const ONE_BY_ONE =
-  "each of its KubeletConfigurations is looked over by itself; of a file of its own a kubelet reads the first document alone";
+  "each of its KubeletConfigurations is checked by itself; a kubelet reads only the first document of a file";
 
 /**
  * The configurations in a file's documents and in Lists in them. Other documents, as in a kubeadm file, are skipped. Errors: those
@@ -218,9 +218,7 @@ async function readConfigurations(path: string, configDir: string | undefined): 
   const passedOver = parts.flatMap(({ document, base, part }) =>
     part.ok
       ? []
-      : [
-          `${placeIn(document, base) ?? document.file}: is ${formText(valueAt(document, base))}, which lint passes over`,
-        ],
+      : [`${placeIn(document, base) ?? document.file}: is ${formText(valueAt(document, base))}, which lint skips`],
   );
   const [first] = parts;
   if (files.length > 0) {

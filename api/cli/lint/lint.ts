@@ -92,7 +92,7 @@ function countsText(findings: readonly TouchedFinding[]): string {
   const looked =
     tried === undefined || tried === null
       ? ""
-      : `; touched: recorded decisions whose own configuration has the finding too, and that the patch would have changed, or without one that it did something to, of the newest ${tried.of}`;
+      : `; touched: recorded decisions whose own configuration has the finding too, and that the patch would have changed (without a patch: that the field affected), of the newest ${tried.of}`;
   return counts.filter((count) => count !== "").join(", ") + looked;
 }
 
@@ -146,9 +146,7 @@ const unreadable = (file: string, { lines }: Fault, kubelet: string | undefined)
     const finding = { code: "unreadable", severity: "error", field: "", message: text, kubelet: false } as const;
     return {
       profile: chooseProfileFor(undefined, kubelet).note,
-      findings: [
-        { ...finding, advice: "nothing of the file is looked over until it can be read", fix: null, touched: null },
-      ],
+      findings: [{ ...finding, advice: "the file is not checked until it can be read", fix: null, touched: null }],
       name: file,
       placeOf: () => place ?? file,
     };
@@ -173,15 +171,15 @@ async function lintOne(node: LintNode, given: LintFlags, cli: Cli, take: ReportF
   const { nodeName, api, dataDir, database } = given;
   const { file, commandLine, snapshot, warnings } = node;
   if (nodeName !== undefined && snapshot !== undefined) {
-    return fault(EXIT.badInput, "--node-name takes the node's latest snapshot: give it without files of a node");
+    return fault(EXIT.badInput, "--node-name uses the node's latest snapshot: give it without files of a node");
   }
   if (nodeName !== undefined && api === undefined && (dataDir ?? database) === undefined) {
-    return fault(EXIT.badInput, "--node-name is of a history: name it with --data-dir, --database or --api");
+    return fault(EXIT.badInput, "--node-name belongs to a history: name it with --data-dir, --database or --api");
   }
   if (file === null && commandLine === null && snapshot === undefined && nodeName === undefined) {
     return fault(
       EXIT.badInput,
-      "nothing to look over: give files, `nodewise lint kubelet.yaml`, `-` for standard input, or --kubelet-args FILE",
+      "nothing to check: give files, `nodewise lint kubelet.yaml`, `-` for standard input, or --kubelet-args FILE",
     );
   }
   warnAll(cli.terminal, warnings);

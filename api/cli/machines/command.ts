@@ -5,9 +5,9 @@ import type { Form } from "../terminal.ts";
 export function addMachines(program: Command, cli: Cli): void {
   const command = program
     .command("machines")
-    .summary("list the machines that a what-if can be asked for by name")
+    .summary("list the machines that a what-if can name")
     .description(
-      "The machines that `decide --machine NAME` knows; of one its picture, or its data to change and give back.",
+      "List the machines that `decide --machine NAME` knows; with a name, show that machine, or print its data to change and use.",
     )
     .argument("[name]", "one of them")
     .addOption(outputOption())

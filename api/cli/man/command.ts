@@ -6,7 +6,7 @@ export function addMan(program: Command, cli: Cli): void {
   const command = program
     .command("man")
     .description("Print the man page of a command, in roff; or write those of all commands into a directory.")
-    .argument("[command...]", "such as decide eviction; none: the program's own page")
+    .argument("[command...]", "such as decide eviction; without it: the program's own page")
     .option("--dir <dir>", "write a page for each command there, such as /usr/local/share/man/man1")
     .action((path: readonly string[], given: ManFlags) =>
       finish(cli, async () => (await import("./man.ts")).man(path, given, program, cli)),

@@ -39,7 +39,7 @@ export async function man(
     whole === undefined ? didYouMean(wanted, names, "`nodewise --help` lists them") : `did you mean \`${whole}\`?`;
   return fault(EXIT.badInput, `there is no command \`${wanted}\`; ${meant}`);
 }
-const ONE_OR_ALL = "--dir takes the pages of all commands: leave the command out";
+const ONE_OR_ALL = "--dir writes the pages of all commands: leave the command out";
 
 function writeAll(tree: readonly TreeCommand[], dir: string, terminal: Cli["terminal"]): Outcome {
   try {

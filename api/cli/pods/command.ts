@@ -14,9 +14,9 @@ export function addPods(program: Command, cli: Cli): void {
     .command("pods")
     .summary("what the node's daemon runs: pods, refused manifests, events")
     .description(
-      "Show the pods of a node as its daemon sees them; of one pod everything: containers, why it waits, cgroup values wanted and actual, events.",
+      "Show the pods of a node as its daemon sees them; with a name, all details of that pod: containers, why it waits, cgroup values wanted and actual, events.",
     )
-    .argument("[pod]", "only this one, whole: NAMESPACE/NAME, or NAME");
+    .argument("[pod]", "only this pod, in detail: NAMESPACE/NAME, or NAME");
   withSource(command)
     .option("--events", "the last events below")
     .addOption(outputOption())
@@ -39,9 +39,9 @@ export function addTop(program: Command, cli: Cli): void {
   const command = program
     .command("top")
     .summary("what pods use: CPU, memory, throttling, pressure")
-    .description("Show what each pod of a node uses, of what it asked for and may have, as its daemon measured it.");
+    .description("Show what each pod of a node uses of its requests and limits, as the node's daemon measured it.");
   withSource(command)
-    .addOption(new Option("--sort <by>", "most first, or by name").choices(SORTS).default("cpu"))
+    .addOption(new Option("--sort <by>", "by use, highest first, or by name").choices(SORTS).default("cpu"))
     .addOption(outputOption())
     .action((given: TopFlags) => finish(cli, async () => (await import("./top.ts")).top(given, cli)));
   examples(command, "nodewise top", "nodewise top --watch 5 --sort memory", "nodewise top -n shop -o json");

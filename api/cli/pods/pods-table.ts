@@ -29,8 +29,7 @@ export function noteOf(
   );
 }
 
-const NOT_ASKED =
-  "waits to be asked about: it is its turn after pods before it, or when the node's problems (`!` above) allow it";
+const NOT_ASKED = "waits for admission: after the pods before it, or when the node's problems (`!` above) allow it";
 
 /** A pod that waits for something was not refused. */
 function refusalNote({ reason, message, tries }: NonNullable<PodRow["refusal"]>, since: string): string {

@@ -164,7 +164,7 @@ const HARMLESS: Readonly<Record<HarmlessCause, string>> = {
 const driftCell = ({ wanted, actual, harmless }: FileRow): Cell | string => {
   if (actual === wanted) return "";
   if (harmless !== undefined) return { text: HARMLESS[harmless], color: "dim" };
-  return actual === null ? { text: "not there", color: "yellow" } : { text: "drift", color: "red" };
+  return actual === null ? { text: "missing", color: "yellow" } : { text: "drift", color: "red" };
 };
 
 const MAX_SUGGESTED = 3;

@@ -23,11 +23,11 @@ export function addProbes(program: Command, cli: Cli): void {
     .command("probes")
     .summary("startup, liveness and readiness of the node's containers")
     .description(
-      "Show the probes of a node as its daemon sees them: what stands, since when, and what they last said.",
+      "Show the probes of a node as its daemon sees them: the current result, since when, and the last message.",
     );
   sourceOptions(command)
     .option("-n, --namespace <name>", "pods of this namespace only")
-    .option("--failing", "those that are not well only")
+    .option("--failing", "only probes without success")
     .addOption(watchOption())
     .addOption(outputOption())
     .action((given: ProbesFlags) => finish(cli, async () => (await import("./probes.ts")).probes(given, cli)));
@@ -49,7 +49,7 @@ export function addProbes(program: Command, cli: Cli): void {
 function addHistory(probes: Command, cli: Cli): void {
   const command = probes
     .command("history")
-    .description("List what became of a node's probes, newest first: changes of results, failures, held kills.")
+    .description("List what happened to a node's probes, newest first: changes of results, failures, held restarts.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .option("--pod <pod>", "of this pod only: NAMESPACE/NAME")
     .addOption(limitOption())
@@ -63,13 +63,13 @@ function addHistory(probes: Command, cli: Cli): void {
 function addOutcomes(probes: Command, cli: Cli): void {
   const command = probes
     .command("outcomes")
-    .summary("what a container's attempts ended with, for a dry run")
+    .summary("the results of a container's probe attempts, for a dry run")
     .description(
-      "Print what the attempts of a container's probes ended with, out of the history, as `nodewise decide probes --outcomes @FILE` takes it. How long the last run has lasted is not written yet: it is one outcome, which repeats.",
+      "Print the results of a container's probe attempts from the history, in the form that `nodewise decide probes --outcomes @FILE` reads. The length of the last run is not recorded yet: it is one outcome, which repeats.",
     )
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .requiredOption("--pod <pod>", "NAMESPACE/NAME")
-    .option("--container <name>", "of a pod with more than one that is probed")
+    .option("--container <name>", "which container, if several of the pod are probed")
     .action((given: ProbeOutcomesFlags) =>
       finish(cli, async () => (await import("./outcomes.ts")).probeOutcomes(given, cli)),
     );
@@ -83,14 +83,14 @@ function addOutcomes(probes: Command, cli: Cli): void {
 function addPlan(probes: Command, cli: Cli): void {
   const command = probes
     .command("plan")
-    .summary("what probes do to a node: rate, crowds, execs at the same time")
+    .summary("the load of probes on a node: rate, bursts, execs at the same time")
     .description(
       "Show how many attempts a second the probes of manifests make, or those of the running daemon, how many begin together at worst, and how many execs run at the same time.",
     )
     .argument("[path]", "a manifest, or a directory of them; absent: what the daemon probes");
   sourceOptions(command)
     .addOption(
-      new Option("--exec-ms <n>", "what an exec takes (default: what it took, else 100)").argParser(
+      new Option("--exec-ms <n>", "duration of an exec (default: as measured, else 100)").argParser(
         wholeNumber(1, 3_600_000),
       ),
     )

@@ -55,7 +55,7 @@ function wordsOf(entry: ProbeHistoryEntry): Words {
         entry.why,
         ...killed,
         ...held,
-        ...(released.length === 0 ? [] : [`let go: ${released.join(", ")}`]),
+        ...(released.length === 0 ? [] : [`released: ${released.join(", ")}`]),
       ];
       return [`the guard holds ${many(entry.holding, "kill")}`, "yellow", notes];
     }

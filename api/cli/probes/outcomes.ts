@@ -84,7 +84,7 @@ export async function probeOutcomes(given: ProbeOutcomesFlags, { terminal, env }
   const entries = read.value.toReversed();
   const ofPod = entries.filter((entry): entry is ContainerEntry => "pod" in entry && entry.pod === given.pod);
   const names = [...new Set(ofPod.map(({ container }) => container))].toSorted();
-  if (names.length === 0) return fault(EXIT.failed, `the history in ${stateDir} tells nothing of ${given.pod}`);
+  if (names.length === 0) return fault(EXIT.failed, `the history in ${stateDir} has nothing about ${given.pod}`);
   const name = given.container ?? names[0] ?? "";
   if (given.container === undefined && names.length > 1)
     return fault(EXIT.badInput, `--container: ${given.pod} has ${listed(names.map(printable))}: name one`);
@@ -92,7 +92,7 @@ export async function probeOutcomes(given: ProbeOutcomesFlags, { terminal, env }
     return fault(EXIT.badInput, `--container ${name}: ${given.pod} has ${listed(names.map(printable))}`);
   const outcomes = recordedOutcomes(ofPod.filter(({ container }) => container === name));
   if (Object.keys(outcomes).length === 0)
-    return fault(EXIT.failed, `the history in ${stateDir} tells of no attempt of ${given.pod}/${name}`);
+    return fault(EXIT.failed, `the history in ${stateDir} has no attempt of ${given.pod}/${name}`);
   const omitted = entries.reduce((sum, entry) => sum + (entry.kind === "omitted" ? entry.count : 0), 0);
   if (omitted > 0) terminal.warn(`${omitted} entries were too many for the history: some outcomes may be missing`);
   terminal.write(`${JSON.stringify(outcomes, null, 1)}\n`);

@@ -98,7 +98,7 @@ function planText(plan: ProbePlan, { columns, paint }: Terminal): string {
     columns,
     paint,
   );
-  const crowd = `at worst ${maxAtOnce.spread} begin within ${WINDOW_MS} ms when they are spread, ${maxAtOnce.unspread} when nobody spreads them`;
+  const crowd = `at worst ${maxAtOnce.spread} begin within ${WINDOW_MS} ms when they are spread, ${maxAtOnce.unspread} when they are not spread`;
   const execs = `execs at the same time: ${numberText(execsAtOnce.expected)} on the average, ${numberText(execsAtOnce.hanging)} if each lasts until its timeout`;
   const lines = [many(probes, "probe"), crowd, ...(perSecond.exec > 0 ? [execs] : [])];
   return `${drawn}\n${lines.map((line) => `${line}\n`).join("")}`;

@@ -62,7 +62,7 @@ export function probesText(rows: readonly ProbeRow[], at: string, { columns: wid
     paint,
   );
   const bad = rows.filter((row) => !isWell(row)).length;
-  const sum = bad === 0 ? "" : `, ${bad} not well`;
+  const sum = bad === 0 ? "" : `, ${bad} without success`;
   return `${drawn}\n${paint("dim", `${many(rows.length, "probe")}${sum}`)}\n`;
 }
 
@@ -76,12 +76,12 @@ const isInitial = ({ since, lastAt, timeoutSeconds }: ProbeRow): boolean =>
   lastAt === null || (since !== null && Date.parse(since) > Date.parse(lastAt) + timeoutSeconds * 1000);
 
 const NOW: Readonly<Record<ProbeRow["activity"], string>> = {
-  spread: "waits for its first turn",
+  spread: "waits for its first attempt",
   waiting: "",
   queued: "waits for other execs",
   probing: "asks",
   held: "the guard holds the kill",
-  done: "until a new container",
+  done: "on hold until a new container",
 };
 
 /** The non-empty lines of an output, at most three. */

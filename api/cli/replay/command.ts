@@ -6,10 +6,10 @@ import type { ReplayFlags } from "./replay.ts";
 
 const EXIT_CODES = `
 Exit codes:
-  0    every decision would have been the same
-  1    some would have been others, or are refused
+  0    every decision would be the same
+  1   some would be different, or are refused
   2    bad usage or bad input, such as a file that is not there
-  3    none would have been another, but there were none, or not all could be decided again: their snapshot is no longer stored
+  3    none would be different, but there were none, or not all could be decided again: their snapshot is no longer stored
   4    the API or the history failed, or some records cannot be read: they are named, and the others replayed
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
 
@@ -19,7 +19,7 @@ export function addReplay(program: Command, cli: Cli): void {
       .command("replay")
       .summary("decide the history again with another configuration")
       .description(
-        "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been others. Records nothing. Without either it tells what this version decides otherwise.",
+        "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been different. Records nothing. Without either it shows what this version decides differently.",
       ),
   )
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m, 24h or 7d")
@@ -28,13 +28,13 @@ export function addReplay(program: Command, cli: Cli): void {
     .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
     .option(
       "--config <file>",
-      "KubeletConfiguration, or the kubelet's /configz, in the place of the recorded one: what it leaves out has the kubelet's default",
+      "KubeletConfiguration, or the kubelet's /configz, instead of the recorded one: what it leaves out has the kubelet's default",
     )
-    .option("--patch <file>", "fields to change of the recorded configuration, or of --config; null takes one away")
+    .option("--patch <file>", "fields to change in the recorded configuration, or in --config; null removes a field")
     .addOption(setOption())
-    .addOption(kubeletOption("as a kubelet of this version decides, such as 1.37 (default: as the one recorded)"))
+    .addOption(kubeletOption("decide as a kubelet of this version, such as 1.37 (default: as recorded)"))
     .addOption(
-      new Option("--limit <n>", "list so many of the changed decisions, and of those that cannot be read")
+      new Option("--limit <n>", "list at most so many of the changed and of the unreadable decisions")
         .argParser(wholeNumber(0, 100_000))
         .default(20),
     )
@@ -43,7 +43,7 @@ export function addReplay(program: Command, cli: Cli): void {
       "--json",
       "a line of JSON for each changed or unreadable decision, one with the page token after each page, and a last one with what was counted",
     )
-    .option("--page-token <token>", "go on where an interrupted run of the same command was left")
+    .option("--page-token <token>", "continue an interrupted run of the same command")
     .action((given: ReplayFlags) => finish(cli, async () => (await import("./replay.ts")).replay(given, cli)));
   examples(
     command,

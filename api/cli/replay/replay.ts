@@ -114,7 +114,7 @@ class ReplayReport {
   }
 
   #resumeText(token: string): string {
-    return `${passedOf(this.counts)} decisions are counted, up to ${this.#last.reachedAt}; go on with the same command and --page-token ${token}`;
+    return `${passedOf(this.counts)} decisions are counted, up to ${this.#last.reachedAt}; continue with the same command and --page-token ${token}`;
   }
 
   #total(nextPageToken: string | null): void {
@@ -133,7 +133,7 @@ class ReplayReport {
     if (passedOf(tally.counts) === 0) this.#terminal.warn("no such decisions");
     else printText(this.#terminal, tallyText(tally, this.#terminal));
     if (notReplayedOf(tally.counts) > 0) printText(this.#terminal, `\n${lostText(tally.counts)}\n`);
-    if (pageToken !== undefined) this.#terminal.warn("counted from where --page-token goes on");
+    if (pageToken !== undefined) this.#terminal.warn("counted from where --page-token continues");
   }
 }
 

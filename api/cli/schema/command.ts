@@ -54,8 +54,8 @@ NAME.argChoices = [...SCHEMAS];
 export function addSchema(program: Command, cli: Cli): void {
   const command = program
     .command("schema")
-    .summary("the JSON Schema of what a command prints as JSON")
-    .description("Print the JSON Schema (2020-12) of what a command prints as JSON; without a name, list them.")
+    .summary("the JSON Schema of a command's JSON output")
+    .description("Print the JSON Schema (2020-12) of a command's JSON output; without a name, list the schemas.")
     .addArgument(NAME)
     .action((name: string | undefined) => finish(cli, () => printSchema(name, cli)));
   examples(command, "nodewise schema", "nodewise schema allocatable > allocatable.schema.json");

@@ -93,7 +93,7 @@ const COMMAND_FORMS = {
       cases: z.array(z.strictObject(testCase)),
       reasons: z.array(z.strictObject({ kind: z.enum(KINDS), cases: count, met: texts, missed: texts })),
       faults: z.array(z.strictObject({ file: text, message: text })).describe("of files whose cases cannot be read"),
-      passedOver: texts.describe("files that no case is in and that no case is given"),
+      passedOver: texts.describe("files that contain no case and that no case uses"),
     }),
   ],
   actuator: ["nodewise actuator -o json, each line", actuatorLine],
@@ -148,7 +148,7 @@ const COMMAND_FORMS = {
     "nodewise devices -o json",
     z.strictObject({
       ...ofStatus,
-      devices: z.array(deviceRow).nullable().describe("null: no device plugins are taken"),
+      devices: z.array(deviceRow).nullable().describe("null: no device plugins are served"),
     }),
   ],
   "probes-history": ["nodewise probes history -o json", historyForm],
@@ -231,14 +231,14 @@ function decideSchema(kind: string): JsonSchema {
     profile: ref("Profile"),
   };
   const assumed = {
-    assumed: { type: "object", description: "what was not given and was taken to be so; absent: nothing" },
+    assumed: { type: "object", description: "what was not given and was assumed; absent: nothing" },
   };
   const answer = {
     decision: ref(`${componentName(kind)}Decision`),
     verdict: { type: "string", enum: VERDICTS },
     reasons: listOf(ref("PlaceReasons")),
     needs: listOf(TEXT),
-    next: { description: "what --facts takes for the next pass; null: the kind remembers nothing" },
+    next: { description: "input of --facts for the next pass; null: the kind remembers nothing" },
   };
   const side: JsonSchema = {
     oneOf: [whole({ policyVersion: TEXT, ...answer }), whole({ policyVersion: TEXT, refusal: REFUSAL })],
@@ -279,7 +279,7 @@ function lintSchema(components: Components): JsonSchema {
     description: "FILE:LINE, the file alone where no line is known, or the node; absent: it has no place",
   };
   const findings = listOf({ ...finding, properties: { ...finding.properties, where } });
-  const why = orNull({ ...TEXT, description: "why the node was not looked over; null: it was" });
+  const why = orNull({ ...TEXT, description: "why the node was not checked; null: it was" });
   const node = whole({ node: TEXT, profile: orNull(ref("Profile")), findings, why });
   return { oneOf: [whole({ profile: ref("Profile"), findings }), whole({ nodes: listOf(node) })] };
 }

@@ -12,7 +12,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
   const command = program
     .command("snapshot")
     .description(
-      "Print the NodeSnapshot of this machine, or of a node of a live cluster: what every decision starts from. Reads only.",
+      "Print the NodeSnapshot of this machine, or of a node of a live cluster: the input of every decision. Changes nothing.",
     )
     .addOption(
       new Option("--pods <file>", "its pods: a PodList, one Pod, or manifests (absent: not known)").conflicts(
@@ -20,10 +20,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
       ),
     )
     .option("--manifests <dir>", "its static pods: a directory of manifests")
-    .option(
-      "--config <file>",
-      "its KubeletConfiguration (absent: not known, and decisions take the kubelet's defaults)",
-    )
+    .option("--config <file>", "its KubeletConfiguration (absent: not known, and decisions use the kubelet's defaults)")
     .option("--kubelet-dir <dir>", "where its kubelet keeps its state files (default: /var/lib/kubelet)")
     .option("--runtime-endpoint <socket>", "its container runtime (CRI v1): images, containers and their file systems")
     .option("--node-name <name>", "its name (default: the host's)")
@@ -54,11 +51,11 @@ async function print(given: SnapshotFlags, cli: Cli): Promise<Outcome> {
   const named = { namesObject: node !== undefined, hasFiles: option !== undefined };
   if (!asksCluster(given, cli, named)) {
     if (node !== undefined)
-      return fault(EXIT.badInput, "--node is of a live cluster: give --context NAME too, or --node-name");
+      return fault(EXIT.badInput, "--node belongs to a live cluster: give --context NAME too, or --node-name");
     return printMachine(ofMachine, output, terminal);
   }
   if (option !== undefined) {
-    return fault(EXIT.badInput, `--${dashed(option)} is of this machine: leave it out, or the cluster`);
+    return fault(EXIT.badInput, `--${dashed(option)} belongs to this machine: leave it out, or the cluster`);
   }
   const { readClusterNode } = await import("../inputs/cluster-node.ts");
   const read = await readClusterNode(given, { node }, cli);

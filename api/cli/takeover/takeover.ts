@@ -53,8 +53,8 @@ function planText(place: RuntimeAndNode, plan: TakeoverPlan, isDryRun: boolean, 
   const { paint } = terminal;
   const { stops, stays } = plan;
   const head = `node ${place.nodeName}, runtime ${place.runtimeEndpoint}`;
-  const what = isDryRun ? "dry run, nothing is stopped: --stop does it" : "";
-  const none = "nothing that others run here is a pod that Nodewise is to run: nothing to stop\n";
+  const what = isDryRun ? "dry run, nothing is stopped: --stop stops them" : "";
+  const none = "no other program runs a pod here that Nodewise is to run: nothing to stop\n";
   return [
     `${printable([head, what].filter((part) => part !== "").join("; "))}\n`,
     stops.length === 0
@@ -182,7 +182,7 @@ export async function takeover(names: readonly string[], given: TakeoverFlags, c
     );
   const read = podsReader(config.value, cli);
   const wanted = await read();
-  if (wanted === null) return fault(EXIT.badInput, "the pods that are to run here cannot be read, so none is known");
+  if (wanted === null) return fault(EXIT.badInput, "the pods that are to run here cannot be read");
   const unknown = names.filter((name) => ![...wanted.pods.values()].some((pod) => fullName(pod) === name));
   if (unknown.length > 0) return fault(EXIT.badInput, ...unknown.map((name) => notWanted(name, wanted)));
   const { runtimeEndpoint: endpoint, runtimeTimeoutSeconds } = config.value;
@@ -215,7 +215,7 @@ const runsStill = ({ pid, name }: KubeletProcess): string =>
 /** Warns about a kubelet whose runtime is unknown: it may be this one. */
 function suspects({ processes, listeners }: KubeletTraces): readonly string[] {
   const whatToDo =
-    "which may run pods on this runtime: stop it for good first, or say --kubelet-elsewhere where it has another";
+    "which may run pods on this runtime: stop it for good first, or give --kubelet-elsewhere if it uses another";
   const unknown = processes.filter(({ uses }) => uses === "unknown");
   return [
     ...unknown.map(
@@ -242,7 +242,7 @@ export async function refusalOf(
     ...maybe,
     ...(isAlone
       ? [
-          `no Nodewise daemon runs pods here (cgroup root ${config.cgroupRoot}), so nothing would start these after their stop: start it first (as systemctl start nodewise-actuator does), which holds the pods until then, or say --without-daemon`,
+          `no Nodewise daemon runs pods here (cgroup root ${config.cgroupRoot}), so nothing would start these again: start it first (as systemctl start nodewise-actuator does), which waits with the pods until then, or give --without-daemon`,
         ]
       : []),
   ];
@@ -292,7 +292,7 @@ function podsReader(config: ActuatorConfig, { terminal }: Cli): TakeoverRun["rea
 }
 
 const notWanted = (name: string, { pods }: PodsToRun): string =>
-  `no pod \`${name}\` is to run here, but ${[...pods.values()].map(fullName).join(", ") || "none at all"}`;
+  `no pod \`${name}\` is to run here; there are ${[...pods.values()].map(fullName).join(", ") || "none at all"}`;
 
 async function planOf(
   runtime: PodRuntime,

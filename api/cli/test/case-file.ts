@@ -28,18 +28,18 @@ const givenForm = z
     z.union([scalar, z.array(someJson), members]),
   )
   .describe(
-    "options of `nodewise decide KIND` by their long names. A file is named from the folder of the case, or stands here itself; of an option that is given again and again, a list",
+    "options of `nodewise decide KIND` by their long names. A file is named relative to the folder of the case, or written here itself; an option that may be repeated is a list",
   );
 
 const expectForm = z
   .strictObject({
     verdict: z.enum(VERDICTS).describe("the decision's verdict, such as refused"),
     decision: members.describe(
-      "of the decision, the members that count: objects may hold others too, lists hold just these entries. In the place of a list, an object picks entries: by number, or by a member's value such as `name=app`",
+      "members that the decision must have: objects may have others too, lists have exactly these entries. Instead of a list, an object picks entries: by number, or by a member's value such as `name=app`",
     ),
     reasons: z.array(text).describe("codes that are among those of the reasons; each is one that the kind has"),
     needs: z.array(text).describe("inputs that the answer names as missing"),
-    next: members.describe("of what is remembered for the next pass, the members that count"),
+    next: members.describe("members that the facts for the next pass must have"),
     refusal: z
       .strictObject({ code: z.enum(REFUSAL_CODES), message: text, needs: z.array(text) })
       .partial()
@@ -65,7 +65,7 @@ const caseForm = z.strictObject({ name: text, expect: expectForm, ...z.strictObj
 /** A case file: one case, or `cases` with their common members. */
 export const caseFileForm = z
   .union([caseForm, z.strictObject({ cases: z.array(caseForm).min(1), ...z.strictObject(common).partial().shape })])
-  .describe("a case of `nodewise test`, or `cases` that have what stands beside them in common");
+  .describe("a case of `nodewise test`, or `cases` that share the fields beside them");
 
 export type Expected = z.output<typeof expectForm>;
 type Step = string | number;
@@ -135,7 +135,7 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
   const alone = [...others].filter(([file]) => !named.has(file));
   faults.push(...alone.flatMap(([file, lines]) => lines.map((line) => ({ file, line, name: null }))));
   if (cases.length === 0 && faults.length === 0)
-    return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
+    return fault(EXIT.badInput, `${paths.join(", ")}: there is no case: a YAML file with \`expect\`, or \`cases\``);
   return ok({ cases, faults, passedOver: alone.filter(([, lines]) => lines.length === 0).map(([file]) => file) });
 }
 const besideOf = (file: string, value: unknown): string => fileBeside(file, String(value).replace(/#\/.*$/, ""));
@@ -283,7 +283,7 @@ function givenFault(kind: Kind, option: string, known: readonly string[]): strin
   if (known.includes(option)) return null;
   const instead = INSTEAD[option];
   if (instead !== undefined) return `write ${instead}`;
-  if (NOT_GIVEN.includes(option)) return "has no place in a case";
+  if (NOT_GIVEN.includes(option)) return "is not allowed in a case";
   return `is no option of \`nodewise decide ${kind}\`: ${suggest(option, known) ?? `\`nodewise decide ${kind} --help\` lists them`}`;
 }
 
@@ -336,7 +336,7 @@ function linesOfIssue(document: InputDocument, issue: z.core.$ZodIssue): readonl
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => {
       const proposal = suggest(key, MEMBERS);
-      const message = `is no member that a case has${proposal === null ? "" : `: ${proposal}`}`;
+      const message = `is no field of a case${proposal === null ? "" : `: ${proposal}`}`;
       return placedIssue(document, { base: [], at: [...at, key], message });
     });
   const words = issue.code === "invalid_value" ? issue.values.map(String) : [];

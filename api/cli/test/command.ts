@@ -25,9 +25,9 @@ Exit codes:
 export function addTest(program: Command, cli: Cli): void {
   const command = program
     .command("test")
-    .summary("try decisions against what is expected of them")
+    .summary("test decisions against expected results")
     .description(
-      "Try cases of YAML: what is given to `nodewise decide`, and what is expected of the decision. Tells which are not as expected, and which codes of reasons the cases met.",
+      "Run test cases in YAML: the input of `nodewise decide`, and the expected decision. Reports which fail, and which reason codes the cases covered.",
     )
     .argument("<paths...>", "case files, or folders of them")
     .addOption(outputOption(["table", "json", "yaml", "junit", "github"]))
@@ -50,7 +50,7 @@ async function testAll(paths: readonly string[], { output }: TestFlags, { termin
   const tried: CaseResult[] = [];
   for (const one of cases) tried.push(await tryCase(one));
   if (output === "table" && passedOver.length > 0)
-    terminal.warn(`nodewise: ${passedOver.join(", ")}: no case is there, and no case is given it: passed over`);
+    terminal.warn(`nodewise: ${passedOver.join(", ")}: contains no case, and no case uses it: skipped`);
   if (output === "table") printText(terminal, tableOf(tried, faults.length, terminal));
   else if (output === "junit")
     terminal.write(junitText("nodewise test", [...tried.map(junitOf), ...faults.map(junitOfFault)]));
@@ -116,8 +116,8 @@ function tableOf(tried: readonly CaseResult[], faults: number, { columns, paint 
     [
       { title: "KIND" },
       { title: "CASES", align: "right" },
-      { title: "REASONS MET", align: "right" },
-      { title: "NOT MET", shrinkTo: 30 },
+      { title: "REASONS COVERED", align: "right" },
+      { title: "NOT COVERED", shrinkTo: 30 },
     ],
     covered,
     columns,

@@ -24,7 +24,7 @@ function takenNode(text: string): string {
 }
 /** Validates the name by which the token is listed and revoked. */
 function takenName(text: string): string {
-  if (text.trim() === "") throw new InvalidArgumentError("It must not be empty: say whose it is, or what for.");
+  if (text.trim() === "") throw new InvalidArgumentError("It must not be empty: give its owner or its purpose.");
   return text;
 }
 
@@ -32,7 +32,7 @@ export function addToken(program: Command, cli: Cli): void {
   const group = program
     .command("token")
     .description(
-      "Make, list and revoke the API's tokens. As soon as one exists, the API wants one from everybody, also after it is revoked.",
+      "Make, list and revoke the API's tokens. As soon as one exists, the API requires a token from every caller, even after it is revoked.",
     );
   examples(
     group,
@@ -48,22 +48,19 @@ export function addToken(program: Command, cli: Cli): void {
     group
       .command("create")
       .description("Print a new token; this is the only time that it can be seen.")
-      .argument("<name>", "whose it is, or what for", takenName)
+      .argument("<name>", "its owner or its purpose", takenName)
       .addOption(
-        new Option("--scope <scopes...>", "what it may do")
-          .choices(SCOPES)
-          .argParser(addScopes)
-          .default(DEFAULT_SCOPES),
+        new Option("--scope <scopes...>", "its rights").choices(SCOPES).argParser(addScopes).default(DEFAULT_SCOPES),
       )
-      .option("--node <name>", "the only node that it may speak for (default: any)", takenNode)
-      .option("--print", "store nothing: print the SQL, too, with which a Worker's database knows it"),
+      .option("--node <name>", "the only node that it may act for (default: any)", takenNode)
+      .option("--print", "store nothing: also print the SQL that adds it to a Worker's database"),
   )
     .addOption(outputOption())
     .action((name: string, given: TokenFlags) => finish(cli, async () => (await load()).create(name, given, cli)));
   group
     .command("generate")
     .description(
-      "Print a new administrator's token and its SHA-256, and store neither: the API (or the Worker) is given the hash, its callers the token.",
+      "Print a new administrator's token and its SHA-256, and store neither: the API (or the Worker) needs the hash, its callers need the token.",
     )
     .action(() => finish(cli, async () => (await load()).generate(cli)));
   withHistory(group.command("list").description("List all tokens, the revoked ones too; secrets are not stored."))
@@ -80,8 +77,8 @@ export function addToken(program: Command, cli: Cli): void {
   withHistory(
     group
       .command("open")
-      .description("Open an API on loopback to everybody again: forget the tokens, which all must be revoked.")
-      .option("--to-everyone", "whoever reaches the port may ask for everything, without a token"),
+      .description("Open an API on loopback to every caller again: forget the tokens, all of which must be revoked.")
+      .option("--to-everyone", "every caller that reaches the port may do everything, without a token"),
   ).action((given: { dataDir?: string; toEveryone?: boolean }) =>
     finish(cli, async () => (await load()).open(given, cli)),
   );

@@ -47,7 +47,7 @@ function print(created: CreatedToken, given: TokenFlags, cli: Cli): Outcome {
   const sql = tokenSql(created.row);
   printToken(created, { sql }, given, cli);
   if (given.output === "table")
-    cli.terminal.warn(`nothing knows it yet: npx wrangler d1 execute DB --remote --command ${shellWord(sql)}`, true);
+    cli.terminal.warn(`it is not stored yet: npx wrangler d1 execute DB --remote --command ${shellWord(sql)}`, true);
   return ok(EXIT.ok);
 }
 
@@ -58,7 +58,7 @@ function printToken({ token, row }: CreatedToken, more: object, given: TokenFlag
   }
   terminal.write(`${token}\n`);
   const node = row.node === null ? "any node" : `node ${row.node}`;
-  terminal.warn(`token ${row.id} for ${node} may: ${row.scopes.join(", ")}. It is shown only now; keep it secret.`);
+  terminal.warn(`token ${row.id} for ${node}, scope ${row.scopes.join(", ")}. It is shown only now; keep it secret.`);
 }
 
 /** Prints two lines in the form of `docker --env-file` and `kubectl create secret --from-env-file`. */
@@ -66,7 +66,7 @@ export async function generate({ terminal }: Cli): Promise<Outcome> {
   const { text } = newToken();
   terminal.write(`NODEWISE_TOKEN=${text}\nNODEWISE_TOKEN_SHA256=${await webSha256(text)}\n`);
   terminal.warn(
-    "It may do everything and is shown only now. The API reads NODEWISE_TOKEN_SHA256, its callers NODEWISE_TOKEN.",
+    "It has all rights and is shown only now. The API reads NODEWISE_TOKEN_SHA256, its callers NODEWISE_TOKEN.",
   );
   return ok(EXIT.ok);
 }
@@ -78,7 +78,7 @@ export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
     if (!tokens.ok) return storeFault(tokens);
     const rows = tokens.value.map(shown);
     if (given.output !== "table") printData(terminal, rows, given.output);
-    else if (rows.length === 0) terminal.warn("no tokens: on loopback everyone may call the API");
+    else if (rows.length === 0) terminal.warn("no tokens: on loopback every caller may use the API");
     else printText(terminal, tokenTable(rows, cli));
     if (rows.length > 0 && rows.every(({ revokedAt }) => revokedAt !== null)) terminal.warn(NOBODY);
     return ok(EXIT.ok);
@@ -113,7 +113,10 @@ export const revoke = (which: string, given: TokenLocation, cli: Cli): Promise<O
 /** Opens the API to everyone who can reach the port, without any restriction, so the option must be given explicitly. */
 export async function open(given: TokenLocation & { readonly toEveryone?: boolean }, cli: Cli): Promise<Outcome> {
   if (given.toEveryone !== true)
-    return fault(EXIT.badInput, "say --to-everyone: whoever reaches the API on loopback may then ask for everything");
+    return fault(
+      EXIT.badInput,
+      "give --to-everyone: every caller that reaches the API on loopback may then do everything",
+    );
   return withHistory(storeSetting(given, cli), false, async (store) => {
     const opened = await openToEveryone(store);
     if (!opened.ok) return storeFault(opened);
@@ -127,13 +130,13 @@ export async function open(given: TokenLocation & { readonly toEveryone?: boolea
       forgotten === 0
         ? "there is no token"
         : `${forgotten} revoked ${forgotten === 1 ? "token is" : "tokens are"} forgotten`;
-    cli.terminal.warn(`${tokens}: on loopback everyone may call the API, until \`nodewise token create\` makes one`);
+    cli.terminal.warn(`${tokens}: on loopback every caller may use the API, until \`nodewise token create\` makes one`);
     return ok(EXIT.ok);
   });
 }
 
 const NOBODY =
-  "no token is active: nobody may call the API until `nodewise token create`, or `nodewise token open --to-everyone` on loopback";
+  "no token is active: no caller may use the API until `nodewise token create`, or `nodewise token open --to-everyone` on loopback";
 
 const timeText = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 /** The token's row without the hash. */

@@ -21,7 +21,7 @@ export function addUp(program: Command, cli: Cli): void {
     .option("--manifests <dir>", "static pods of this machine: a directory or a file")
     .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
     .option("--node-name <name>", "its name (default: the host's)")
-    .addOption(new Option("--interval-seconds <n>", "from look to look").argParser(wholeNumber(1, 86_400)).default(60))
+    .addOption(new Option("--interval-seconds <n>", "between two passes").argParser(wholeNumber(1, 86_400)).default(60))
     .optionsGroup("Of a cluster:");
   withClusterOptions(command).action((given: UpFlags) =>
     finish(cli, async () => (await import("./up.ts")).up(given, cli)),

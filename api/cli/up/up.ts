@@ -61,7 +61,7 @@ async function showKnownNode(files: KnownNodeFiles, api: RunningApi, terminal: T
     // the dashboard shows the reasons
     texts.push(answerText({ ...shown, kind, decided: { ...answer.value, reasons: [] } }, terminal));
   }
-  printText(terminal, `${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
+  printText(terminal, `${terminal.paint("bold", `Node ${node}`)}, from ${file}\n\n`);
   for (const text of texts) terminal.write(`${text}\n`);
   // the dashboard shows which inputs are missing
   for (const kind of kindsWith("up", "recorded")) await ask(kind, snapshot, api);
@@ -155,7 +155,7 @@ async function upMachine(given: UpFlags, dataDir: string, stop: Promise<unknown>
 /** In the folder of a history that `nodewise up` created: such a history may be written to and swept. */
 const MARKER = "made-by-nodewise-up";
 const MARKER_TEXT =
-  "`nodewise up` made the history in this folder: it writes what is tried out into it, and sweeps it.\n";
+  "`nodewise up` made the history in this folder: it records what is tried out here, and removes old records.\n";
 
 /** The API with a separate history. Errors: the folder has another history, which is not even opened; those of `startServing`. */
 async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli): Promise<Result<RunningApi, Fault>> {
@@ -173,12 +173,12 @@ async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli
     return api;
   } catch (error) {
     if (api.ok) await api.value.close();
-    return fault(EXIT.failed, `${marker}: cannot be written (${String(error)}): see to the folder, and start again`);
+    return fault(EXIT.failed, `${marker}: cannot be written (${String(error)}): check the folder, and start again`);
   }
 }
 
 const othersText = (dataDir: string): string =>
-  `${dataDir} holds a history that \`nodewise up\` did not make, and a demo would be written into it: give another --data-dir (or NODEWISE_DATA_DIR), or serve this one with \`nodewise api --data-dir ${dataDir}\``;
+  `${dataDir} holds a history that \`nodewise up\` did not makeand that a demo would write into: give another --data-dir (or NODEWISE_DATA_DIR), or serve this one with \`nodewise api --data-dir ${dataDir}\``;
 
 /** Prints the first pass in full and where to look; afterwards a line when something changes. */
 function passPrinter(nodeName: string, where: () => string, terminal: Terminal): (report: PassReport) => void {
@@ -209,8 +209,8 @@ function seenText(node: string, { allocatable, cgroups, needs, applied }: PassRe
   }
   const steps = applied?.results.length ?? 0;
   if (steps > 0) {
-    const advice = "`nodewise actuator --dry-run` lists them, `--mode enforce` does them";
-    texts.push(`Observing only: ${steps} steps would make it so below the cgroup /nodewise; ${advice}.\n`);
+    const advice = "`nodewise actuator --dry-run` lists them, `--mode enforce` carries them out";
+    texts.push(`Observing only: ${steps} steps would apply this below the cgroup /nodewise; ${advice}.\n`);
   }
   return texts.join("\n");
 }
@@ -224,7 +224,7 @@ function whereToLook(api: RunningApi, dataDir: string, intervalSeconds: number, 
       `${paint("cyan", `${api.url}/docs`)}${api.requiresToken ? " (with a token)" : ` (open to this machine; \`nodewise token create NAME ${here}\` closes it)`}`,
     ],
     ["History", `${printable(storeAt({ dataDir }).label)} (\`nodewise history ${here}\` lists it)`],
-    ["Stop", `Ctrl-C; until then it looks again every ${intervalSeconds} s`],
+    ["Stop", `Ctrl-C; until then it observes again every ${intervalSeconds} s`],
   ] as const;
   return lines.map(([name, text]) => `${paint("bold", name.padEnd(9))}  ${text}`).join("\n");
 }

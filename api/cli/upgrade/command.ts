@@ -9,7 +9,7 @@ import type { UpgradeFlags } from "./upgrade.ts";
 
 const EXIT_CODES = `
 Exit codes:
-  0    nothing would be otherwise
+  0    nothing would change
   1    something would: findings, gates, defaults, static pods or decisions
   2    bad usage or bad input, such as a file that is not there
   3    nothing would be otherwise of what could be looked at, but there was none, or not all: nodes are named of which
@@ -21,14 +21,14 @@ Exit codes:
 export function addUpgrade(program: Command, cli: Cli): void {
   const command = program
     .command("upgrade")
-    .summary("what another version of the kubelet does to a node")
+    .summary("what another version of the kubelet changes on a node")
     .description(
-      "What would not start with another version of the kubelet, in its own words; gates and defaults that change; static pods that restart; what is decided otherwise, on a snapshot and of the recorded decisions; flags, files, events and metrics; and what to do before, in order. An older version than --from is a way back. Records nothing.",
+      "What would not start with another version of the kubelet, with its own messages; gates and defaults that change; static pods that restart; which decisions change, on a snapshot and among the recorded ones; flags, files, events and metrics; and what to do before, in order. A version older than --from is a downgrade. Records nothing.",
     )
-    .requiredOption("--to <version>", "the other kubelet", kubeletVersion)
+    .requiredOption("--to <version>", "the new kubelet version", kubeletVersion)
     .option(
       "--from <version>",
-      "the kubelet of now where no node tells it, or the nearest to it that is known here; a node's own counts before it",
+      "the current kubelet version where no node reports it, or the nearest known one; a node's own version overrides it",
       kubeletVersion,
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
@@ -42,11 +42,11 @@ export function addUpgrade(program: Command, cli: Cli): void {
       .option("--node <name...>", "nodes of the history, or of the cluster (default: all, where no file is given)")
       .option(
         "--since <time>",
-        "compare the decisions that are recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
+        "compare the decisions recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
       )
       .option("--until <time>", "likewise (default: now)")
       .addOption(new Option("--kind <kind>", "compare recorded decisions of this kind only").choices(KINDS))
-      .option("--page-token <token>", "go on where an interrupted run of the same command was left"),
+      .option("--page-token <token>", "continue an interrupted run of the same command"),
   )
     .addOption(outputOption(["table", "json", "yaml", "markdown"]))
     .option("--json", "the same as -o json")

@@ -87,10 +87,10 @@ function partsOf({ to, reports, unreported, history }: UpgradeReports): readonly
     sections: [...sectionsOf(first), ...all.slice(1).flatMap(ofNode)],
   }));
   const lines = unreported.map(({ node, why }) => `${node}: ${why}`);
-  if (lines.length > 0) parts.push({ title: "Nodes of which nothing can be said", lines, sections: [] });
+  if (lines.length > 0) parts.push({ title: "Nodes that could not be checked", lines, sections: [] });
   if (history === null) return parts;
   const looked = history.until === null ? [] : [`until ${history.until}`];
-  const rule = "compared with what was recorded, each with its own configuration of then";
+  const rule = "compared with what was recorded, each with its own recorded configuration";
   const stopped = history.nextPageToken === null ? [] : [`not all: up to ${history.reachedAt}`];
   parts.push({
     title: `History: ${historyLine(history, to.note.version)}`,
@@ -105,7 +105,7 @@ function likeIt(all: readonly UpgradeReport[]): readonly string[] {
   if (others.length === 0) return [];
   const more = others.length - NODES;
   const names = `${others.slice(0, NODES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return [`the same of ${many(others.length, "other node")}, but for what is on them: ${names}`];
+  return [`the same for ${many(others.length, "other node")}, apart from their pods: ${names}`];
 }
 
 /** The sections of a node that is printed together with another one. */
@@ -186,7 +186,7 @@ const namesIn = (cells: readonly string[]): string =>
 const listed = (notes: readonly SectionNote[]): readonly string[] =>
   notes.map(({ as, text }) => {
     if (as === "patch") return `   - patch: ${code(text)}`;
-    if (as === "kubelet") return `   - the kubelet says: ${code(text)}`;
+    if (as === "kubelet") return `   - kubelet's message: ${code(text)}`;
     return `   - ${escaped(text)}`;
   });
 

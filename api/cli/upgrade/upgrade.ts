@@ -45,7 +45,7 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
   if (asksCluster(given, cli, named)) return upgradeCluster(read.value, request.value, given, cli);
   const { since, until, pageToken, dataDir, database, api } = given;
   if (nodeName !== undefined && read.value.snapshot !== undefined) {
-    return fault(EXIT.badInput, "--node takes the node's latest snapshot: give it without files of a node");
+    return fault(EXIT.badInput, "--node uses the node's latest snapshot: give it without files of a node");
   }
   const asksHistory = [since, until, pageToken].some((one) => one !== undefined);
   const { file, commandLine, snapshot, warnings } = read.value;
@@ -56,7 +56,7 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
     if ((dataDir ?? database ?? api) === undefined) {
       return fault(
         EXIT.badInput,
-        "nothing to look at: give --config FILE, --snapshot FILE or --node NAME, --since 7d, or --context NAME of a live cluster",
+        "nothing to check: give --config FILE, --snapshot FILE or --node NAME, --since 7d, or --context NAME of a live cluster",
       );
     }
   }
@@ -197,7 +197,7 @@ async function reportsOf(
   const reports: UpgradeReport[] = [];
   const unreported: { readonly node: string; readonly why: string }[] = [];
   if (nodeName === undefined && names.value.length === MAX_NODES) {
-    const why = `only the first ${MAX_NODES} nodes are looked at: name others with --node`;
+    const why = `only the first ${MAX_NODES} nodes are checked: name others with --node`;
     unreported.push({ node: "further nodes", why });
   }
   for (const node of names.value) {
@@ -263,5 +263,5 @@ async function compareHistory(
 function resumeText(left: readonly (string | undefined)[], token: string): string {
   const names = left.filter((name) => name !== undefined);
   const nodes = names.length < 2 ? "" : `--node ${names.join(" ")} `;
-  return `go on with the same command and ${nodes}--page-token ${token}`;
+  return `continue with the same command and ${nodes}--page-token ${token}`;
 }

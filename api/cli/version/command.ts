@@ -9,7 +9,7 @@ import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
 export function addVersion(program: Command, cli: Cli): void {
   const command = program
     .command("version")
-    .description("Print the version of the program, and the kubelet versions as which it answers.")
+    .description("Print the version of the program, and the kubelet versions that it can answer as.")
     .addOption(outputOption())
     .action(({ output }: { output: Form }) => finish(cli, async () => version(output, cli)));
   examples(command, "nodewise version", "nodewise version -o json");

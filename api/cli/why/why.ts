@@ -62,7 +62,7 @@ export async function why(
     return fault(EXIT.badInput, "--node is of the history: give --data-dir or --api too, or leave it out");
   }
   if (given.api !== undefined && hasDocuments && node === null)
-    return fault(EXIT.badInput, "beside files an API tells of one node: name it with --node, or leave --api out");
+    return fault(EXIT.badInput, "with files, an API adds one node: name it with --node, or leave --api out");
   const documents = files ?? (await documentsIn(isPiped ? ["-"] : []));
   if (!documents.ok) return documents;
   if (isLive) return whyInCluster(named.value, documents.value, given, cli);
@@ -71,7 +71,7 @@ export async function why(
   if (workload !== null)
     return fault(
       EXIT.badInput,
-      `a history does not keep of which ${workload.kind} a pod is: name the pod; \`nodewise why\` without one lists those that have a story`,
+      `a history does not record the ${workload.kind} of a pod: name the pod; \`nodewise why\` without one lists those with findings`,
     );
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
   const { checkNode, hasHistory, withHistory } = await import("../inputs/open-history.ts");
@@ -86,7 +86,7 @@ export async function why(
 }
 
 const NOTHING_ASKED =
-  "nothing is there to ask: give --context NAME for a live cluster (`kubectl nodewise why` takes the current one), -f FILE for what kubectl printed, or --data-dir or --api for a history";
+  "there is nothing to read: give --context NAME for a live cluster (`kubectl nodewise why` takes the current one), -f FILE for what kubectl printed, or --data-dir or --api for a history";
 
 /** A workload's story is that of its worst pod; if no pod has a problem, that is printed. */
 function ofDocuments(
@@ -105,9 +105,9 @@ function ofDocuments(
 function worstOf({ list }: WhyAnswer, { kind, name }: Workload, { terminal }: Cli): string | null {
   const [worst, ...others] = (list?.stories ?? []).map(({ pod }) => namespacedName(pod));
   if (worst === undefined) return null;
-  const rest = others.length === 0 ? "" : `; ${namesText(others)} ${others.length === 1 ? "has" : "have"} a story too`;
+  const rest = others.length === 0 ? "" : `; ${namesText(others)} ${others.length === 1 ? "has" : "have"} findings too`;
   const of = `${kind} ${name} has ${many(list?.pods ?? 0, "pod")}`;
-  terminal.warn(printable(`nodewise: ${of}, of which ${worst} stands worst${rest}`));
+  terminal.warn(printable(`nodewise: ${of}, of which ${worst} has the worst finding${rest}`));
   return worst;
 }
 
@@ -230,7 +230,7 @@ interface WhySubject {
 const POD: readonly string[] = ["po", "pod", "pods"];
 /** Types that users try, and the commands for them. */
 const OTHERS: Readonly<Record<string, string>> = {
-  no: "`nodewise decide eviction --node NAME` tells of a node, `nodewise why -A` of all pods",
+  no: "`nodewise decide eviction --node NAME` explains a node, `nodewise why -A` lists all pods",
   svc: "`kubectl get pods -l SELECTOR` lists those behind a service",
 };
 const SAME: Readonly<Record<string, string>> = { node: "no", nodes: "no", service: "svc", services: "svc" };
@@ -245,7 +245,7 @@ function subjectIn(words: readonly string[]): Result<WhySubject, Fault> {
   const isTyped = second !== undefined && !first.includes("/") && typeOf(first) !== undefined;
   const text = isTyped ? `${first}/${second}` : first;
   if (words.length > (isTyped ? 2 : 1))
-    return fault(EXIT.badInput, `${words.join(" ")}: ask for one pod, or give none for all that have a story`);
+    return fault(EXIT.badInput, `${words.join(" ")}: ask for one pod, or give none for all that have findings`);
   const parts = text.split("/");
   const [type = "", name = ""] = parts;
   const known = parts.length > 1 ? typeOf(type) : undefined;
@@ -255,7 +255,7 @@ function subjectIn(words: readonly string[]): Result<WhySubject, Fault> {
   }
   if (known === undefined) return ok({ pod: text, workload: null });
   if (known === "pod") return ok({ pod: name, workload: null });
-  if (known in OTHERS) return fault(EXIT.badInput, `${text}: stories are of pods: ${OTHERS[known]}`);
+  if (known in OTHERS) return fault(EXIT.badInput, `${text}: \`nodewise why\` explains pods: ${OTHERS[known]}`);
   return ok({ pod: null, workload: { kind: known as Workload["kind"], name } });
 }
 

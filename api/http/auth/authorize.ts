@@ -130,7 +130,7 @@ export function requireNode(caller: Caller, node: string): Result<null, Problem>
   if (mayAccessNode(caller, node)) return ok(null);
   return problem(
     "forbidden_node",
-    `token \`${caller.id}\` speaks for node \`${caller.node}\` only, this is of node \`${node}\``,
+    `token \`${caller.id}\` acts only for node \`${caller.node}\`, this request is for node \`${node}\``,
   );
 }
 
@@ -146,14 +146,14 @@ function tokenIn(authorization: string, basic: boolean): string | undefined {
 }
 
 const ALL_REVOKED =
-  "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to everybody again";
+  "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to every caller again";
 
 /**
  * Refuses a session for a request that changes something, since browsers attach sessions to every request; the token
  * itself is required.
  */
 const looksOnly = (): Result<never, Problem> =>
-  problem("forbidden", "this browser's session may only look: it opens pages and GET requests", {
+  problem("forbidden", "this browser's session is read-only: it opens pages and GET requests", {
     advice: "send the token itself, `Authorization: Bearer nw_...`",
   });
 const SESSION_ENDED = "this browser's session has ended, or its token was revoked: sign in again";

@@ -46,7 +46,7 @@ const lintFinding = z.strictObject({
   code: z.string(),
   severity: z
     .enum(LINT_SEVERITIES)
-    .describe("refuses-start: the kubelet does not start; error: it does not do what is written; warning: it harms"),
+    .describe("refuses-start: the kubelet does not start; error: the setting has no effect; warning: it does harm"),
   field: z.string().describe('a path in the KubeletConfiguration, such as evictionHard["memory.available"]'),
   message: z.string(),
   kubelet: z.boolean().describe("the message is the kubelet's own, byte for byte"),
@@ -57,7 +57,7 @@ const lintFinding = z.strictObject({
       decisions: z
         .number()
         .describe(
-          "recorded decisions that it touched: of those whose own configuration has the same finding (code and field), with a fix those that would have been others with it; without one those whose answer names it or would be another without the field",
+          "recorded decisions that it touched: of those whose own configuration has the same finding (code and field), with a fix those that it would have changed; without one those whose answer names it or would be different without the field",
         ),
       of: z.number().describe("of so many that were tried, the newest"),
     })
@@ -136,7 +136,7 @@ export const agreementAnswer = z.strictObject({
           .string()
           .nullable()
           .describe(
-            "the kubelet's word for why: of a refusal such as OutOfcpu, Evicted, Preempting, of a resize Deferred or Infeasible, or the condition; null: none, or recorded before reasons were",
+            "the kubelet's reason: of a refusal such as OutOfcpu, Evicted, Preempting, of a resize Deferred or Infeasible, or the condition; null: none, or recorded before reasons were",
           ),
         outcome: outcomeAnswered.nullable().describe("null: another version wrote it"),
         comparison: comparison.nullable(),
@@ -162,7 +162,7 @@ export const historyExported = z.strictObject({
 });
 
 const policies = {
-  policyVersion: z.string().describe("of decisions about nodes that tell no version"),
+  policyVersion: z.string().describe("of decisions about nodes that report no version"),
   policyVersions: z.array(z.string()).describe("one for each kubelet version, oldest first"),
 };
 export const health = z.strictObject({ status: z.literal("ok"), ...policies });

@@ -35,7 +35,7 @@ function ofEachKind<S extends z.ZodRawShape>(name: string, shapeOf: (decision: D
   });
   return z.discriminatedUnion("kind", forms as [(typeof forms)[number]]);
 }
-const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
+const needed = z.array(z.string()).describe("inputs that would have made the answer more complete");
 const explained = { reasons: z.array(placeReasons), needs: needed };
 const explainedRecorded = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
 
@@ -44,7 +44,7 @@ const namedVersion = z.string().optional().describe("as the request named it; ab
 const issue = z.strictObject({
   path: z.string(),
   message: z.string(),
-  near: z.string().optional().describe("the word that may have been meant"),
+  near: z.string().optional().describe("the name that may have been meant"),
 });
 const answered = {
   ...identity,
@@ -58,7 +58,7 @@ const answered = {
       "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
     ),
   again: again.optional(),
-  verdict: z.enum(VERDICTS).describe("the decision in a word"),
+  verdict: z.enum(VERDICTS).describe("the verdict of the decision"),
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))
     .optional()

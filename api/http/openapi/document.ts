@@ -100,7 +100,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     decisions: below("decisions", "name", "its decisions"),
     removals: below("removals", "name", "what was removed of it"),
     reserves: below("advice/reserves", "name", "what to reserve on it"),
-    summary: below("removals/summary", "name", "what that brought, and cost"),
+    summary: below("removals/summary", "name", "how much that freed and cost"),
     snapshot: snapshot("lastSnapshotId"),
   },
   "GET /v1/nodes/:node/decisions": { decision: decision("decisions/0/id"), next: next("decisions") },

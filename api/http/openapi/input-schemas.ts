@@ -203,7 +203,7 @@ function lintedSnapshotSchema(): JsonSchema {
   const snapshot = snapshotSchema();
   return {
     ...snapshot,
-    description: "a NodeSnapshot whose configuration may be as wrong as it likes",
+    description: "a NodeSnapshot whose configuration may have any errors",
     properties: { ...(snapshot["properties"] as object), kubeletConfiguration: {} },
   };
 }

@@ -36,7 +36,7 @@ export const decisionHead = z.strictObject({
     .string()
     .nullable()
     .describe(
-      "the kubelet's word for why: a refused pod's reason such as OutOfcpu, the signal of an eviction; null: none, or recorded before reasons were",
+      "the kubelet's reason: a refused pod's reason such as OutOfcpu, the signal of an eviction; null: none, or recorded before reasons were",
     ),
   explain: z.enum(EXPLAIN),
   pod: podRef.nullable(),
@@ -73,25 +73,25 @@ const nodeFields = {
   deletedAt: time
     .nullable()
     .describe(
-      "when its cluster deleted it; null: it did not, nobody said so, or something was heard of the node since",
+      "when its cluster deleted it; null: it was not deleted, its deletion was not reported, or the node has reported something since",
     ),
   bootId: z.string().nullable(),
   lastSnapshotId: id.nullable(),
   lastSequence: integer.nullable(),
   zone: z.string().nullable().describe("its label topology.kubernetes.io/zone"),
-  kubeletVersion: z.string().nullable().describe("as its newest snapshot tells it, such as v1.36.3"),
-  decidedAs: z.string().nullable().describe("as which kubelet its newest decision was made, such as 1.36"),
+  kubeletVersion: z.string().nullable().describe("as reported in its newest snapshot, such as v1.36.3"),
+  decidedAs: z.string().nullable().describe("the kubelet version that its newest decision was made as, such as 1.36"),
   severity: z
     .enum(SEVERITIES)
     .describe(
-      "how it stands: the last of these that holds, from the best to the worst; of one that is silent or gone nothing else counts",
+      "its state: the last of these that holds, from the best to the worst; for a node that is silent or gone nothing else counts",
     ),
-  silent: z.boolean().describe("nothing was heard of it for 15 minutes, and its cluster has not deleted it"),
+  silent: z.boolean().describe("it has reported nothing for 15 minutes, and its cluster has not deleted it"),
   pressureFrom: z
     .enum(["eviction-pass", "node-status"])
     .nullable()
     .describe(
-      "what tells of its pressure: its newest eviction pass, unless that is more than 15 minutes older than what was last heard of the node; else the conditions of its v1.Node; null: it is not known",
+      "the source of its pressure: its newest eviction pass, unless that is more than 15 minutes older than the node's last report; else the conditions of its v1.Node; null: it is not known",
     ),
   conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("those that are True by that"),
   headroom: headroom
@@ -155,7 +155,7 @@ export const removal = z.strictObject({
   container: z.string().nullable(),
   why: z.enum([...IMAGE_REMOVE_WHY, ...CONTAINER_GC_WHY]),
   end: z.enum(REMOVAL_ENDS),
-  message: z.string().nullable().describe("the runtime's words"),
+  message: z.string().nullable().describe("the runtime's message"),
   at: time.describe("of the pass: when its snapshot was observed"),
   decisionId: z.string().describe("the decision that contains it, which may be gone by now"),
   againAt: time.nullable().describe("when the image was seen on the node again; null: it was not"),
@@ -188,7 +188,7 @@ export const removalSummary = z.strictObject({
         lastAgainAt: time.nullable(),
       }),
     )
-    .describe("the 50 that cost most, the dearest first"),
+    .describe("the 50 with the highest cost, highest first"),
   others: z
     .array(z.strictObject({ target: z.enum(REMOVAL_TARGETS), end: z.enum(REMOVAL_ENDS), count: integer }))
     .describe("how often anything else was removed, or not"),

@@ -30,7 +30,7 @@ export const format = query("format", "csv: a file for spreadsheets, as `Accept:
 export const FILE = `As CSV an answer has up to ${MAX_CSV_ROWS} rows, and where there are more, a Link header with rel="next".`;
 
 export const ofReason = (what: string, more: object = {}) =>
-  query("reason", `Only with this word of the kubelet for why: ${what}`, {
+  query("reason", `Only with this reason of the kubelet: ${what}`, {
     type: "string",
     minLength: 1,
     maxLength: LIMITS.textLength,
@@ -39,7 +39,7 @@ export const ofReason = (what: string, more: object = {}) =>
 
 export const DECISION_FILTERS = [
   query("kind", "Only of this kind", { type: "string", enum: KINDS }),
-  query("verdict", "Only with this verdict; admitted: pods that came in, by `kind` or else admission", {
+  query("verdict", "Only with this verdict; admitted: admitted pods, by `kind` or else admission", {
     type: "string",
     enum: [...VERDICTS, ADMITTED],
   }),
@@ -61,17 +61,21 @@ export const DECISION_FILTERS = [
 export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/nodes": {
     tag: "history",
-    summary: "The nodes that the history knows, and how they stand",
-    description: `As of each node's newest decisions and its newest snapshot: nothing is decided for it. Several filters let through what meets all of them. ${FILE}`,
+    summary: "The nodes in the history, and their state",
+    description: `As of each node's newest decisions and its newest snapshot: nothing is decided for it. Several filters select what matches all of them. ${FILE}`,
     parameters: [
       query("name", "Only with this in the name, in upper or lower case"),
       query("namePrefix", "Only whose name begins like this"),
       query("labelSelector", "Only with such labels, as `kubectl get -l` takes it: `pool=web,zone in (a,b),!gpu`"),
       query("zone", "Only with this label topology.kubernetes.io/zone"),
-      query("kubelet", "Only of this version of the kubelet, such as 1.36 or v1.36.3; not-known: the node tells none", {
-        type: "string",
-        pattern: ASKED_VERSION.source,
-      }),
+      query(
+        "kubelet",
+        "Only of this version of the kubelet, such as 1.36 or v1.36.3; not-known: the node reports none",
+        {
+          type: "string",
+          pattern: ASKED_VERSION.source,
+        },
+      ),
       query("kind", "Only with a decision of this kind", { type: "string", enum: KINDS }),
       query("verdict", "Only whose newest decision of that kind, or of any, has this verdict", {
         type: "string",
@@ -94,7 +98,7 @@ export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
       ),
       query(
         "sort",
-        "severity: those that stand worst first; headroom: what meets an eviction threshold first, by the forecast of the next hour, then by the share of the capacity that is left",
+        "severity: the worst state first; headroom: what meets an eviction threshold first, by the forecast of the next hour, then by the share of the capacity that is left",
         {
           type: "string",
           enum: FLEET_SORTS,
@@ -135,7 +139,7 @@ export const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "history",
     summary: "What was removed of a node, when and why, newest first",
     description:
-      "Known from answers to an ask with `done`: what only was planned is not here. Kept as long as decisions are by age, also where their number takes those away sooner.",
+      "Known from requests with `done`: what was only planned is not listed. Kept as long as decisions may be by age, even if those are removed sooner because of their number.",
     parameters: [
       node,
       query("kind", "Only by this kind of decision", { type: "string", enum: REMOVING_KINDS }),
@@ -156,7 +160,7 @@ export const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /v1/nodes/:node/removals/summary": {
     tag: "history",
-    summary: "What removing images brought, and how often they were pulled again",
+    summary: "How much removing images freed, and how often they were pulled again",
     parameters: [node, since, until],
     answers: { 200: "RemovalSummary" },
     problems: ["unknown_node", "invalid_query"],

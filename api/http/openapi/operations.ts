@@ -49,7 +49,7 @@ const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/nodes/:node/outcomes": {
     tag: "history",
     summary: "Report what the node's kubelet did, and compare it with what would have been decided",
-    description: `Each is compared on the last snapshot that was observed before it and stored before it was reported, under the profile of the node's kubelet. Of a pod's outcome post the v1.Pod as \`object\`: a snapshot seldom has a pod that has only just come. The same outcome, seen in a status and in an event, is one; the same twice changes nothing. Outcomes that were recorded within two minutes of these are compared again. At most ${MAX_OUTCOMES_POSTED} at a time.`,
+    description: `Each is compared on the last snapshot that was observed before it and stored before it was reported, under the profile of the node's kubelet. Of a pod's outcome post the v1.Pod as \`object\`: a snapshot seldom has a pod that was just created. The same outcome, seen in a status and in an event, is one; the same twice changes nothing. Outcomes that were recorded within two minutes of these are compared again. At most ${MAX_OUTCOMES_POSTED} at a time.`,
     parameters: [node],
     body: json(ref("OutcomesPosted"), OUTCOMES),
     answers: { 200: "OutcomesRecorded", 201: "OutcomesRecorded" },
@@ -82,9 +82,9 @@ const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/replay": {
     tag: "history",
     summary:
-      "Decide the history again, with another configuration if one is given, and count what would have been others",
+      "Decide the history again, with another configuration if one is given, and count the decisions that would have been different",
     description:
-      "Oldest first, a page at a time: go on with `nextPageToken` until it is null, and add the counts up. Decisions that remember get the same facts as then. What cannot be decided again, since its snapshot is gone or a record is damaged, is counted apart and passed. Nothing is recorded.",
+      "Oldest first, a page at a time: continue with `nextPageToken` until it is null, and add up the counts. Decisions that use facts get the same facts as then. What cannot be decided again, since its snapshot is gone or a record is damaged, is counted apart and passed. Nothing is recorded.",
     body: json(ref("HistoryReplayRequest"), REPLAY_HISTORY),
     answers: { 200: "HistoryReplay" },
     problems: [...BODY, "unknown_node"],
@@ -95,7 +95,7 @@ const LINT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/lint": {
     tag: "decide",
     summary: "What is wrong with a KubeletConfiguration, or likely to be",
-    description: `What keeps the kubelet from starting, in its own words; defaults that are lost because a field was set; settings that conflict, or do nothing. With a snapshot the node's sizes, machine and state files are looked at too. \`touched\` says how many of the node's newest ${MAX_TOUCHED} decisions (of all nodes without one) each finding touched; fewer were tried where that takes long. Nothing is recorded.`,
+    description: `What keeps the kubelet from starting, with its own messages; defaults that are lost because a field was set; settings that conflict, or do nothing. With a snapshot the node's sizes, machine and state files are checked too. \`touched\` says how many of the node's newest ${MAX_TOUCHED} decisions (of all nodes without one) each finding touched; fewer were tried where that takes long. Nothing is recorded.`,
     body: json(ref("LintRequest"), LINT),
     answers: { 200: "LintAnswer" },
     problems: [...BODY, "unknown_node", "unknown_snapshot"],
@@ -105,9 +105,9 @@ const LINT_OPERATIONS: Readonly<Record<string, Operation>> = {
 const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/upgrade": {
     tag: "decide",
-    summary: "What another version of the kubelet does to a node, and what to do before",
+    summary: "What another version of the kubelet changes on a node, and what to do before",
     description:
-      "What keeps the kubelet from starting with the configuration, in its own words; gates and defaults that change; static pods that restart; what is decided otherwise on the snapshot; flags, files, events and metrics; and the steps, in order. With `since` (or `until`) a page of the history as well, decided again with each decision's own recorded configuration as a kubelet of `to`, and compared with what was recorded: go on with `nextPageToken` until it is null, and add the counts up. A version older than `from` is a way back, and is answered too. Nothing is recorded.",
+      "What keeps the kubelet from starting with the configuration, with its own messages; gates and defaults that change; static pods that restart; which decisions change on the snapshot; flags, files, events and metrics; and the steps, in order. With `since` (or `until`) a page of the history as well, decided again with each decision's own recorded configuration as a kubelet of `to`, and compared with what was recorded: continue with `nextPageToken` until it is null, and add up the counts. A version older than `from`, a downgrade, is answered too. Nothing is recorded.",
     body: json(ref("UpgradeRequest"), UPGRADE),
     answers: { 200: "UpgradeAnswer" },
     problems: [...BODY, "needs_input", "unknown_node", "unknown_snapshot"],
@@ -117,16 +117,17 @@ const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
 const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/why": {
     tag: "decide",
-    summary: "Why a pod is as it is: what is so, the decision behind it, what would change it, who is next",
+    summary:
+      "Why a pod is in its state: the findings, the decision behind them, what would change it, which pod is next",
     description:
-      "Documents of any kind and order, recognised by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have a story, the worst first. Nothing is recorded.",
+      "Documents of any kind and order, recognised by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have findings, the worst first. Nothing is recorded.",
     body: json(ref("WhyRequest"), WHY),
     answers: { 200: "WhyAnswer" },
     problems: [...BODY, "no_such_pod", "unknown_node"],
   },
   "GET /v1/nodes/:node/pods/:namespace/:name/why": {
     tag: "history",
-    summary: "Why a pod is as it is, by what the history holds of it",
+    summary: "Why a pod is in its state, from the history",
     parameters: [node, path("namespace", "The pod's namespace"), path("name", "The pod's name")],
     answers: { 200: "WhyAnswer" },
     problems: ["unknown_node", "no_such_pod", "invalid_input", "invalid_query"],
@@ -138,18 +139,18 @@ const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "history",
     summary: "What to reserve for a node's own daemons: kubeReserved and systemReserved, from what was measured",
     description:
-      "Measured are the system containers of the /stats/summary in the node's recorded snapshots: the kubelet and the runtime for kubeReserved, and for systemReserved what is neither theirs nor of a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` tells what was not measured.",
+      "Measured are the system containers of the /stats/summary in the node's recorded snapshots: the kubelet and the runtime for kubeReserved, and for systemReserved what is neither theirs nor of a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` lists what was not measured.",
     parameters: [
       node,
       query("since", "Measured then or later; without it, in the last 7 days", TIME),
       query("until", "Measured earlier", TIME),
-      query("percentile", "The measurement that so many percent do not exceed", {
+      query("percentile", "The percentile of the measurements to use", {
         type: "number",
         exclusiveMinimum: 0,
         maximum: 100,
         default: DEFAULT_PERCENTILE,
       }),
-      query("margin", "Percent that are added to it", {
+      query("margin", "Percent to add to it", {
         type: "integer",
         minimum: 0,
         maximum: MAX_MARGIN_PERCENT,
@@ -175,7 +176,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Decide on a snapshot",
     description:
-      "The answer is a pure function of the request and, for kinds that remember, of what the history remembers of the node. It is recorded, and its id is the hash of what was asked. With `record=false` it is the same and nothing is written: no decision, no snapshot, no facts, no removals and no idempotency key, so that a question about what is not so never becomes the node's latest decision.",
+      "The answer is a pure function of the request and, for kinds that remember, of what the history remembers of the node. It is recorded, and its id is the hash of what was asked. With `record=false` it is the same and nothing is written: no decision, no snapshot, no facts, no removals and no idempotency key, so that a hypothetical question never becomes the node's latest decision.",
     parameters: [
       path("decision", "The kind of decision", { type: "string", enum: KINDS }),
       query("record", "False: answer, and record nothing", { type: "boolean", default: true }),
@@ -196,7 +197,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Decide again on the recorded snapshot, with another configuration if one is given, and compare",
     description:
-      "`kubeletConfiguration` takes the place of the whole recorded one, so that whatever it leaves out falls to the kubelet's default; `kubeletConfigurationPatch` changes single fields of it. Nothing is recorded.",
+      "`kubeletConfiguration` replaces the whole recorded one, so that whatever it leaves out has the kubelet's default; `kubeletConfigurationPatch` changes single fields of it. Nothing is recorded.",
     parameters: [decisionId],
     body: json(ref("ReplayRequest"), REPLAY, true),
     answers: { 200: "ReplayAnswer" },
@@ -208,9 +209,9 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...WHY_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
-    summary: "Many decisions: a request a line in, an answer a line out",
+    summary: "Many decisions: one request per line in, one answer per line out",
     description:
-      'Each line is the body of a decision with its `kind`; with `"record": false` it is answered and not recorded. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.',
+      'Each line is the body of a decision with its `kind`; with `"record": false` it is answered and not recorded. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are skipped. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.',
     body: {
       type: "application/x-ndjson",
       schema: ref("BatchRequest"),
@@ -221,7 +222,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "POST /v1/nodes/:node/turns": {
     tag: "decide",
-    summary: "A node again: what changed since its last snapshot, and all that is to be decided about it",
+    summary: "Post a node again: what changed since its last snapshot, and all that is to be decided about it",
     description:
       "For programs that post a node again and again. The first turn posts the snapshot; each later one names the `snapshotId` of the last as `base`, and what changed since. What it stores and decides is what a post of the whole would. A decision whose id the caller names in `holds` is answered as a patch of what the caller has. The same decision again is a count on the first one, whose id it keeps. `unknown_base` (409): post the whole. Any other problem leaves what is known of the node as it was.",
     parameters: [node],
@@ -266,9 +267,9 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "POST /v1/nodes/:node/deletion": {
     tag: "history",
-    summary: "Tell that its cluster has deleted the node",
+    summary: "Report that its cluster has deleted the node",
     description:
-      "Its history stays. It counts as gone, and not as silent, until something is heard of it again. Without a body.",
+      "Its history stays. It counts as gone, and not as silent, until it reports something again. Without a body.",
     parameters: [node],
     answers: { 200: "NodeDeleted" },
     problems: ["unknown_node", "invalid_query"],
@@ -277,7 +278,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "history",
     summary: "Export rows for another history",
     description:
-      "A page of what `nodewise history export --api` writes: `header` is the first line, and `rows` are the next ones, decisions first and oldest first, each row behind the texts and snapshots that it needs. Together they are the body of POST /v1/history. A text or a snapshot that is on a page may be on a later one again. Tokens are not exported.",
+      "A page of what `nodewise history export --api` writes: `header` is the first line, and `rows` are the next ones, decisions first and oldest first, each row after the texts and snapshots that it needs. Together they are the body of POST /v1/history. A text or a snapshot that is on a page may be on a later one again. Tokens are not exported.",
     parameters: [
       query("node", "Only of this node"),
       query("since", `Only decided then or later: ${AGO}`, TIME_OR_AGO),
@@ -297,7 +298,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/history": {
     tag: "history",
     summary: "Import rows of another history",
-    description: `What \`nodewise history import --api\` sends: the first line of an export, then up to ${MAX_MOVED_ROWS} of its rows, each behind the texts and snapshots that it needs. All of them are imported, or none. Rows keep their ids and times, and one that is there stays as it is: sent twice, it is one.`,
+    description: `What \`nodewise history import --api\` sends: the first line of an export, then up to ${MAX_MOVED_ROWS} of its rows, each after the texts and snapshots that it needs. All of them are imported, or none. Rows keep their ids and times, and one that is there stays as it is: sent twice, it is one.`,
     body: { type: "application/x-ndjson", schema: ref("HistoryLine"), example: MOVED },
     answers: { 200: "HistoryImported" },
     problems: BODY,
@@ -336,7 +337,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "operate",
     summary: "The metrics of the nodes alone",
     description:
-      "As of each node's newest decisions; beyond a number of nodes (`--metrics-nodes`) those that stand worst.",
+      "As of each node's newest decisions; beyond a number of nodes (`--metrics-nodes`) only those in the worst state.",
     answers: { 200: { type: "text/plain" } },
     problems: [],
     untagged: true,

@@ -77,6 +77,6 @@ const SPEC: JsonSchema = {
 
 /** A pod whose probes an API server takes. kubernetes 1.36: validateProbe, validateHandler and callers. */
 export const PROBED_POD: JsonSchema = {
-  description: "v1.Pod whose probes an API server takes",
+  description: "v1.Pod whose probes an API server accepts",
   allOf: [ref("Pod"), { type: "object", properties: { spec: SPEC } }],
 };

@@ -23,18 +23,18 @@ function betterSet({ code, numbers: n }: Counterfactual): string {
   const amount = (resource: string, what: string): string => amountText(resource, Number(n[`${resource}${what}`]));
   const freed = resources.map((r) => `${amount(r, " freed")} ${r} for the ${amount(r, NEEDED)} needed`);
   const freedNow = resources.map((r) => `${amount(r, " freed by the kubelet")} ${r}`);
-  const others = `${many(n["count"], "pod")} would do: ${podNames(n["pods"])} (${freed.join(", ")})`;
-  const kubelets = `the kubelet takes ${n["kubeletCount"]}: ${podNames(n["kubelet"])} (${freedNow.join(", ")})`;
+  const others = `${many(n["count"], "pod")} would be enough: ${podNames(n["pods"])} (${freed.join(", ")})`;
+  const kubelets = `the kubelet preempts ${n["kubeletCount"]}: ${podNames(n["kubelet"])} (${freedNow.join(", ")})`;
   const better = code === "fewer_pods_would_do" ? "fewer" : "smaller ones";
-  return `${others}; ${kubelets}${n["exact"] === false ? `; perhaps even ${better} would do` : ""}`;
+  return `${others}; ${kubelets}${n["exact"] === false ? `; perhaps even ${better} would be enough` : ""}`;
 }
 const NEEDED = " needed";
 
 function noRequestHelps({ numbers: { resource, overhead, atMost } }: Counterfactual): string {
-  if (resource === "pods") return "no lower request helps: every pod takes one place of the node's pods";
+  if (resource === "pods") return "no lower request helps: every pod counts as one of the node's pods";
   const name = String(resource);
   const [own, left] = [overhead, atMost].map((n) => amountText(name, Number(n)));
-  return `no lower request for ${name} helps: the pod's overhead alone is ${own}, and ${left} would have to do`;
+  return `no lower request for ${name} helps: the pod's overhead alone is ${own}, and ${left} would have to be enough`;
 }
 
 function lowerRequests(all: readonly Counterfactual[], isExact: boolean): string {
@@ -47,10 +47,12 @@ function lowerRequests(all: readonly Counterfactual[], isExact: boolean): string
   });
   const [first] = all as readonly [Counterfactual];
   const others = Number(first.numbers["otherReasons"]);
-  const end = first.code === "lower_request_admits" ? "it would be admitted" : "nobody would have to go";
+  const end = first.code === "lower_request_admits" ? "it would be admitted" : "no pod would have to be preempted";
   // what the resource managers refuse may depend on the same request
   const then =
-    others === 0 ? end : `it would fit; ${many(others, "other reason")} would be judged anew: try that request`;
+    others === 0
+      ? end
+      : `it would fit; ${many(others, "other reason")} would be checked again: ask again with that request`;
   const overhead = all.some(({ numbers }) => Number(numbers["overhead"]) > 0) ? ", its overhead included," : "";
   return `with ${listed(parts)} requested${overhead} ${then}`;
 }

@@ -20,7 +20,7 @@ const DEVICE_SOURCE: Readonly<Record<string, string>> = {
   preferred: "the plugin prefers them",
   aligned: "on the NUMA nodes of the affinity",
   unaligned: "on other NUMA nodes than the affinity's",
-  "no-affinity": "no NUMA affinity bears on them",
+  "no-affinity": "no NUMA affinity applies to them",
 };
 
 /** The manager that refused, with the requested and the available amounts. */
@@ -31,8 +31,8 @@ const refusedText: Words = ({ reason, manager, ...numbers }) => {
 
 /** The sentences for the reasons of `allocatable`, `cgroups` and the resource managers, and of every kind that looks at pods. */
 export const RESOURCES_SENTENCES = {
-  allocatable_raised: (n) => `${n["allocated"]} are held, and no less is reported`,
-  all_cpus: (n) => `every CPU is named: ${because(n)}`,
+  allocatable_raised: (n) => `${n["allocated"]} are in use, and no less is reported`,
+  all_cpus: (n) => `every CPU is listed: ${because(n)}`,
   best_effort: () => "BestEffort: the least share there is",
   capacity: (n) => `${n["quantity"]} is what the machine has`,
   capacity_less_reserves: (n) =>
@@ -40,7 +40,7 @@ export const RESOURCES_SENTENCES = {
   cfs_period: (n) => `quotas are counted in periods of ${n["periodMicros"]} µs`,
   checkpoint_entry_dropped: (n) => `what container ${n["container"]} held is left out: ${n["fault"]} at ${n["at"]}`,
   device_plugin_removed: () => "its plugin is gone: the resource stays with 0",
-  devices_as_observed: (n) => `no devices were given, so the node's own ${n["quantity"]} stands`,
+  devices_as_observed: (n) => `no devices were given, so the node's own ${n["quantity"]} is used`,
   devices_given: (n) => `${n["ids"]}: ${DEVICE_SOURCE[String(n["from"])] ?? n["from"]}`,
   enforce_node_allocatable: (n) => `enforceNodeAllocatable names ${n["key"]}`,
   exclusive_cpus: (n) => `CPUs ${n["cpus"]} belong to this container alone`,
@@ -60,7 +60,7 @@ export const RESOURCES_SENTENCES = {
   memory_high: (n) =>
     `throttled at ${n["factor"]} of the way from request ${size(n, "request")} to ${size(n, "ceiling")}`,
   memory_manager: (n) => `the memory manager assigned NUMA node ${n["numaNodes"]}`,
-  memory_not_managed: (n) => `nobody looks which NUMA node memory is of: ${because(n)}`,
+  memory_not_managed: (n) => `the NUMA node of memory is not considered: ${because(n)}`,
   memory_qos_off: () => "not throttled: the gate MemoryQoS is off",
   memory_reservation: (n) =>
     n["policy"] === "Off" ? "not protected: the gate MemoryQoS is off" : `${protector(n)}: request ${size(n, "bytes")}`,
@@ -76,7 +76,7 @@ export const RESOURCES_SENTENCES = {
   part_of_claims: (n) =>
     `${n["milliCpu"] === undefined ? size(n, "bytes") : `${n["milliCpu"]}m`} of the ${n["resource"]} in it ${n["milliCpu"] === undefined ? "is" : "are"} given by claims`,
   plugin_not_asked: (n) =>
-    `the plugin would be asked which ${many(n["size"], "device")} it prefers; the natural order of ids stands in`,
+    `the plugin would be asked which ${many(n["size"], "device")} it prefers; the natural order of ids is used instead`,
   pod_pids_limit: (n) => `podPidsLimit is ${n["podPidsLimit"]}`,
   pods_enforced: () => "enforceNodeAllocatable names pods: capacity less the reserves",
   pods_from_configuration: (n) => `maxPods ${n["maxPods"]}, podsPerCore ${n["podsPerCore"]}`,

@@ -57,7 +57,7 @@ const INFEASIBLE: Readonly<Record<FindingOf<"resize-infeasible">["numbers"]["cau
 /** A headline for each finding. */
 const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   evicted: ({ words, numbers: { cause, resource, limit } }) => {
-    if (isOnlyDecided(words)) return "a recorded decision chose it; no word of a kubelet about it is known";
+    if (isOnlyDecided(words)) return "a recorded decision chose it; no report of a kubelet about it is known";
     if (cause === "node-resource") return `the node was short of ${resource}`;
     const passed = LIMIT[cause];
     return passed === undefined ? "the kubelet ended it to get resources back" : `${passed} of ${limit}`;
@@ -76,7 +76,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   },
   "node-shutdown": () => "the node was shut down",
   "node-lost": ({ numbers: { node, ready } }) =>
-    `node ${node} is not ready${ready === "Unknown" ? ": its kubelet is not heard of" : ""}`,
+    `node ${node} is not ready${ready === "Unknown" ? ": its kubelet has stopped reporting" : ""}`,
   "deadline-exceeded": ({ numbers: { activeDeadlineSeconds } }) =>
     activeDeadlineSeconds === null
       ? "it ran for longer than it may"
@@ -96,7 +96,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   },
   "image-pull": ({ container, numbers: { image, onNode } }) =>
     `${inContainer(container)}waits for image ${image}${onNode === true ? ", which is on the node" : ""}`,
-  "config-error": ({ container }) => `${inContainer(container)}cannot be made or started`,
+  "config-error": ({ container }) => `${inContainer(container)}cannot be created or started`,
   "restarted-by-probe": ({ container, numbers: { type, failures, restarts } }) =>
     `${inContainer(container)}was ended ${many(restarts, "time")} by its ${type} probe, which failed ${many(failures, "time")}`,
   "crash-loop": ({ container, numbers: { restarts, exitCode, backOffSeconds } }) => {
@@ -107,7 +107,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   failed: ({ container, numbers: { exitCode, restarts } }) =>
     `${inContainer(container)}ended${exitText(exitCode)}${restartsText(restarts)}`,
   "init-waiting": ({ container, numbers: { index, of, waiting } }) =>
-    `init container ${container}, the ${ordinal(index)} of ${of}, has not ended well; ${listed(waiting)} ${waiting.length === 1 ? "waits" : "wait"} for it`,
+    `init container ${container}, the ${ordinal(index)} of ${of}, has not succeeded; ${listed(waiting)} ${waiting.length === 1 ? "waits" : "wait"} for it`,
   "startup-failing": ({ container, numbers: { failures } }) =>
     `${inContainer(container)}has not started: its startup probe failed ${many(failures, "time")}`,
   "claims-not-prepared": ({ numbers: { cause, claim, driver } }) => {
@@ -117,7 +117,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   "not-started": ({ numbers: { pending } }) => PENDING[pending] ?? `it waits for its ${pending}`,
   unscheduled: ({ numbers: { gates, claims } }) => {
     if (gates.length > 0)
-      return `the scheduler leaves it alone until ${listed(gates)} ${gates.length === 1 ? "is" : "are"} removed (schedulingGates)`;
+      return `the scheduler ignores it until ${listed(gates)} ${gates.length === 1 ? "is" : "are"} removed (schedulingGates)`;
     const without = `, and has not allocated its ResourceClaim${claims.length === 1 ? "" : "s"} ${listed(claims)}`;
     return `the scheduler has found no node for it${claims.length === 0 ? "" : without}`;
   },
@@ -125,7 +125,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
     const grace = graceSeconds === null ? "" : ` within ${durationText(graceSeconds * 1000)}`;
     const late = overdueSeconds === null ? "" : `; it is ${durationText(overdueSeconds * 1000)} late`;
     const held = finalizers.length === 0 ? "" : `, held by ${listed(finalizers)}`;
-    return `it is to end${grace}${late}${held}`;
+    return `it is being deleted${grace}${late}${held}`;
   },
   "resize-infeasible": ({ numbers }) => `${INFEASIBLE[numbers.cause]}${resourcesText(numbers)}`,
   "resize-deferred": ({ numbers }) => `the node cannot give what is asked for now${resourcesText(numbers)}`,
@@ -139,7 +139,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   "under-pressure": ({ words, numbers: { conditions } }) =>
     words.length > 0
       ? `its node has ${listed(conditions)}`
-      : `the next look of its node's kubelet finds ${listed(conditions)}, which its status does not tell yet`,
+      : `the next pass of its node's kubelet will find ${listed(conditions)}, which the node's status does not show yet`,
   restarted: ({ container, numbers: { exitCode, restarts } }) =>
     `${inContainer(container)}runs again after it ended${exitText(exitCode)}${restartsText(restarts)}`,
   completed: () => "its containers ended with 0",
@@ -147,7 +147,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
     ready === containers
       ? `${many(containers, "container")} of ${containers} ready`
       : `${many(containers, "container")}`,
-  unknown: () => "no document tells what is so",
+  unknown: () => "no document shows its state",
 };
 
 function throttledText({ container, numbers }: FindingOf<"throttled">): string {
@@ -155,17 +155,17 @@ function throttledText({ container, numbers }: FindingOf<"throttled">): string {
   const limit = limitMilli === null ? "its CPU limit" : `its limit of ${milli(limitMilli)} CPU`;
   const use = usageMilli === null ? "" : `; it uses ${milli(usageMilli)}`;
   if (periods === null || throttledPeriods === null || periods === 0) {
-    return `${inContainer(container)}uses ${usageMilli === null ? "nearly all" : milli(usageMilli)} of ${limit}: it is most likely stopped now and then`;
+    return `${inContainer(container)}uses ${usageMilli === null ? "nearly all" : milli(usageMilli)} of ${limit}: it is most likely throttled now and then`;
   }
   const average = averageMilli === null ? use : `; it used ${milli(averageMilli)} of them on average`;
   const waited = throttledMicros === null ? "" : `, for ${durationText(throttledMicros / 1000)} in all`;
-  return `${inContainer(container)}was stopped at ${limit} in ${throttledPeriods} of ${periods} periods (${percent(throttledPeriods, periods)})${waited}${average}`;
+  return `${inContainer(container)}was throttled at ${limit} in ${throttledPeriods} of ${periods} periods (${percent(throttledPeriods, periods)})${waited}${average}`;
 }
 
 /** The reasons of the condition DisruptionTarget. kubernetes 1.36: v1.PodReason..., and those of the controllers. */
 const DISRUPTED: Readonly<Record<string, string>> = {
   PreemptionByScheduler: "the scheduler ended it to make room for a pod of higher priority",
-  EvictionByEvictionAPI: "somebody asked for its eviction, as a drain of the node does",
+  EvictionByEvictionAPI: "its eviction was requested through the API, as a drain of the node does",
   DeletionByTaintManager: "its node has a taint of NoExecute that it does not tolerate",
   DeletionByPodGC: "its node is gone",
   TerminationByKubelet:
@@ -174,23 +174,23 @@ const DISRUPTED: Readonly<Record<string, string>> = {
 };
 /** Why a claim is not prepared, for each cause. */
 const CLAIM_CAUSE: Readonly<Record<FindingOf<"claims-not-prepared">["numbers"]["cause"], string>> = {
-  "not-made": "no claim was made of its template yet",
+  "not-made": "no claim was created from its template yet",
   "not-found": "there is no such claim",
-  "not-allocated": "the scheduler has given it no device",
+  "not-allocated": "the scheduler has allocated no device to it",
   "not-reserved": "it is not reserved for this pod",
   "of-another-pod": "it was made for another pod",
   "driver-not-registered": "a DRA driver is not registered on the node",
   "older-claim": "the node still has an older claim of that name",
-  "being-unprepared": "the node is giving it back",
+  "being-unprepared": "the node is unpreparing it",
   driver: "a DRA driver has failed",
   unknown: "the kubelet cannot use it",
 };
 const PENDING: Readonly<Record<string, string>> = {
-  kubelet: "it has a node, and the kubelet there has not begun with it",
-  sandbox: "its sandbox (its network) cannot be made",
-  volume: "its volumes are not there yet",
+  kubelet: "it is bound to a node, and the kubelet there has not started it yet",
+  sandbox: "its sandbox (its network) cannot be created",
+  volume: "its volumes are not mounted yet",
   image: "it waits for an image",
-  container: "its containers are being made",
+  container: "its containers are being created",
 };
 
 /** The finding in a line. */
@@ -226,31 +226,33 @@ export function changeSentences(changes: readonly Change[]): readonly string[] {
 type Numbers = Change["numbers"];
 type OtherCode = Exclude<Change["code"], Counterfactual["code"]>;
 const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
-  fits_now: (n) => `on what ${n["node"]} has now it would be admitted: create the pod again, as its controller does`,
+  fits_now: (n) =>
+    `with what ${n["node"]} has free now it would be admitted: create the pod again, as its controller does`,
   rank_of_pod: (n) => {
     const resource = String(n["resource"]);
     const how: Readonly<Record<string, string>> = {
       request: `with a request of ${boundText(resource, "least", Number(n["to"]))} for ${resource}`,
-      usage: `if it took up ${boundText(resource, "most", Number(n["to"]))} instead of ${amountText(resource, Number(n["from"]))}`,
+      usage: `if it used ${boundText(resource, "most", Number(n["to"]))} instead of ${amountText(resource, Number(n["from"]))}`,
       priority: `with a priority of ${n["to"]}`,
     };
-    const then = n["saves"] === true ? `${n["victim"] ?? "nobody"} would go first` : "it would still go first";
+    const then =
+      n["saves"] === true ? `${n["victim"] ?? "no pod"} would be evicted first` : "it would still be evicted first";
     return `${how[String(n["change"])]} it would rank ${ordinal(Number(n["place"]))}: ${then}`;
   },
   request_covers_usage: (n) =>
-    `container ${n["name"]} used ${quantityText(String(n["resource"]), String(n["usage"]))} of ${n["resource"]} and requested ${quantityText(String(n["resource"]), String(n["request"]))}: pods that stay within their requests go last`,
+    `container ${n["name"]} used ${quantityText(String(n["resource"]), String(n["usage"]))} of ${n["resource"]} and requested ${quantityText(String(n["resource"]), String(n["request"]))}: pods that stay within their requests are evicted last`,
   storage_limit: (n) =>
-    `a limit above ${quantityText("ephemeral-storage", String(n["limit"]))}${n["name"] === undefined ? "" : ` for ${n["name"]}`}, or less that is written`,
+    `a limit above ${quantityText("ephemeral-storage", String(n["limit"]))}${n["name"] === undefined ? "" : ` for ${n["name"]}`}, or less data written`,
   memory_limit: (n) =>
-    `a memory limit above ${humanBytes(Number(n["limitBytes"]))} for container ${n["container"]}, or less use: how much it wanted, a kill does not tell`,
+    `a memory limit above ${humanBytes(Number(n["limitBytes"]))} for container ${n["container"]}, or less use: an OOM kill does not report how much it needed`,
   cpu_limit: (n) =>
     n["enoughMilli"] === undefined
-      ? `a limit above ${milli(Number(n["limitMilli"]))} CPU for container ${n["container"]}; cpu.stat tells how much`
-      : `with a limit of ${milli(Number(n["enoughMilli"]))} CPU for container ${n["container"]} the average period in which it was stopped would have had what it waited for; peaks need more`,
+      ? `a limit above ${milli(Number(n["limitMilli"]))} CPU for container ${n["container"]}; cpu.stat shows how much`
+      : `with a limit of ${milli(Number(n["enoughMilli"]))} CPU for container ${n["container"]} the average throttled period would have been long enough; peaks need more`,
   no_cpu_limit: (n) =>
-    `without a CPU limit container ${n["container"]} is never stopped; its request still keeps its share`,
+    `without a CPU limit container ${n["container"]} is never throttled; its request still guarantees its share`,
   critical_only_by_critical: () =>
-    "a critical pod is ended only for one of higher priority: any other may have to make room",
+    "a critical pod is preempted only for one of higher priority: any other pod may be preempted",
   probe_timeout: (n) =>
     `answers came too late: a timeoutSeconds above ${n["timeoutSeconds"]} for the ${n["type"]} probe of ${n["container"]}`,
   probe_threshold: (n) =>
@@ -266,33 +268,33 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
   resize_at_most: (n) =>
     `at most ${boundText(String(n["resource"]), "most", Number(n["atMost"]))} ${n["resource"]} for the whole pod would be accepted now`,
   resize_terminating: (n) =>
-    `the end of ${n["pods"]}, already on its way, makes room, and the kubelet tries it again then by itself`,
+    `${n["pods"]} terminates already, which makes room, and the kubelet then tries it again by itself`,
   resize_shrinks: (n) =>
     `when the smaller size of ${n["pods"]} is written, there is more room, and the kubelet tries it again by itself`,
-  resize_leave: (n) => `the end of ${n["pods"]} would make room; the kubelet ends nobody for it`,
+  resize_leave: (n) => `without ${n["pods"]} there would be room; the kubelet ends no pod for a resize`,
   resize_setting: (n) =>
     n["setting"] === undefined
-      ? `the feature gate ${n["gate"]} lets the kubelet try`
-      : `with ${n["setting"]} in the kubelet's configuration, or the feature gate ${n["gate"]}, the kubelet would look at it`,
+      ? `the feature gate ${n["gate"]} lets the kubelet try it`
+      : `with ${n["setting"]} in the kubelet's configuration, or the feature gate ${n["gate"]}, the kubelet would consider it`,
   resize_restart_policy: () =>
-    "a pod that is made with resizePolicy RestartContainer for memory can be resized: its container starts anew then",
+    "a pod that is created with resizePolicy RestartContainer for memory can be resized: its container starts anew then",
   resize_anew: () => "a new pod of this size would be admitted",
   claim_made: () =>
-    "the claim has to be there: of a template the controller manager makes it; one that the pod names somebody has to make",
+    "the claim has to exist: the controller manager creates it from a template; a claim that the pod names has to be created by you",
   claim_allocated: () =>
-    "the scheduler gives devices to a claim when it binds a pod that names it; of a pod that was bound by spec.nodeName it does not look at the claims",
+    "the scheduler gives devices to a claim when it binds a pod that names it; it ignores the claims of a pod that was bound by spec.nodeName",
   claim_devices: (n) =>
-    `claim ${n["claim"]}: free devices${n["classes"] === "" ? "" : ` of DeviceClass ${n["classes"]}`} on a node that the pod may go to. \`kubectl get resourceslices\` tells what drivers have, \`kubectl get resourceclaims -A\` who has it, and the scheduler's event FailedScheduling what it looks for`,
+    `claim ${n["claim"]}: free devices${n["classes"] === "" ? "" : ` of DeviceClass ${n["classes"]}`} on a node where the pod may run. \`kubectl get resourceslices\` shows what drivers have, \`kubectl get resourceclaims -A\` which claims use it, and the scheduler's event FailedScheduling what it needs`,
   claim_reserved: (n) =>
-    `the pod's uid has to be in status.reservedFor of ${n["claim"] ?? "the claim"}, where the scheduler enters it: a pod of the same name that was made anew has another uid`,
+    `the pod's uid has to be in status.reservedFor of ${n["claim"] ?? "the claim"}, where the scheduler enters it: a pod that was created again under the same name has another uid`,
   claim_of_pod: () =>
-    "a claim of a template serves the pod that it was made for alone: delete the claim, and another one is made",
+    "a claim from a template serves only the pod that it was created for: delete the claim, and another one is created",
   driver_registered: (n) =>
     `the driver ${n["driver"]} has to run on the node and register with the kubelet: look at its pod, and for its socket in /var/lib/kubelet/plugins_registry`,
   older_claim_ends: () =>
     "once the pods that used the older claim have ended on the node, the kubelet takes the new one",
   driver_answers: (n) =>
-    `the driver${n["driver"] === undefined ? "" : ` ${n["driver"]}`} tells more in its own log; the kubelet asks it again`,
+    `the driver${n["driver"] === undefined ? "" : ` ${n["driver"]}`} writes more into its own log; the kubelet calls it again`,
   pressure_ends: (n) => {
     const best = n["qosClass"] === "BestEffort" && n["conditions"] === "MemoryPressure";
     const other = best ? ", or with a request for memory, as only pods of BestEffort are kept out" : "";

@@ -38,11 +38,11 @@ const amounts = (text: unknown): string =>
 /** The sentences for the reasons of `admission` and `preemption`. */
 export const ADMISSION_SENTENCES = {
   asked_again: () =>
-    "it is on the node already: asked as at a kubelet's restart, with what is allocated to it, and not counted twice",
-  candidates: (n) => `${many(n["candidates"], "pod")} may be ended for it`,
+    "it is on the node already: checked as at a kubelet's restart, with what is allocated to it, and not counted twice",
+  candidates: (n) => `${many(n["candidates"], "pod")} may be preempted for it`,
   ended_pods: (n) => `${many(n["ended"], "ended pod")} of the list no longer ${n["ended"] === 1 ? "counts" : "count"}`,
   extended_resource_not_counted: () =>
-    "the node does not list this resource, or a claim gives it: a kubelet leaves it to others and lets the pod pass",
+    "the node does not list this resource, or a claim gives it: the kubelet does not check it",
   host_port_taken: (n) => `${n["by"]} has ${n["protocol"]} port ${n["port"]} of ${n["ip"]}`,
   kubelet_does_not_start: (n) => `no pod is admitted, since the kubelet does not start: ${n["message"]}`,
   nearest: (n) =>
@@ -51,9 +51,9 @@ export const ADMISSION_SENTENCES = {
     `the node has ${names(n["conditions"])}; the pod is ${n["qosClass"]}${n["critical"] === true ? " and critical" : ""}`,
   not_allocated: (n) =>
     `${many(n["pods"], "pod")} of the list ${n["pods"] === 1 ? "does" : "do"} not count: nothing is allocated to ${n["pods"] === 1 ? "it" : "them"} yet`,
-  not_critical: () => "only for a critical pod does a kubelet end others",
-  pod_has_ended: (n) => `its phase is ${n["phase"]}: it does not count, and is asked as if it came anew`,
-  preempted_in_vain: (n) => `${many(n["pods"], "pod")} ended in vain: ${n["handler"]} refuses it after that`,
+  not_critical: () => "the kubelet preempts pods only for a critical pod",
+  pod_has_ended: (n) => `its phase is ${n["phase"]}: it does not count, and is checked like a new pod`,
+  preempted_in_vain: (n) => `${many(n["pods"], "pod")} preempted in vain: ${n["handler"]} refuses it after that`,
   priority_of_class: (n) =>
     `the API server gives priorityClassName ${n["priorityClassName"]} priority ${n["priority"]}`,
   resource_fits: (n) => `${n["requested"]} fits beside ${n["used"]} used of ${n["capacity"]}`,
@@ -64,5 +64,6 @@ export const ADMISSION_SENTENCES = {
     const value = n["value"] === undefined || n["value"] === "" ? "" : `=${n["value"]}`;
     return `the node has the taint ${n["key"]}${value}:${n["effect"]}, which the pod does not tolerate`;
   },
-  tied: (n) => `as near and as large: ${names(n["tied"])}; a kubelet takes any of them, here the last listed goes`,
+  tied: (n) =>
+    `equally near and equally large: ${names(n["tied"])}; a kubelet may preempt any of them, this answer names the last one listed`,
 } satisfies Partial<Sentences>;

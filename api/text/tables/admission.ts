@@ -16,7 +16,7 @@ export function admissionTable(shown: Shown<AdmissionDecision>): string {
   const { preempt, counterfactuals, resources } = decision;
   const vain = preempt.length > 0 && !decision.admit;
   const inVain = vain
-    ? paint("yellow", `${many(preempt.length, "pod")} ended for it in vain: it is refused after that\n`)
+    ? paint("yellow", `${many(preempt.length, "pod")} preempted for it in vain: it is refused after that\n`)
     : "";
   const victims = victimsTable(preempt, shown);
   const room = notesAt("preemption").map((note) => `  ${note}\n`);
@@ -42,7 +42,7 @@ function verdictLines(name: string, { decision, verdict, paint }: Shown<Admissio
   const { admit, reason, message, preempt } = decision;
   if (verdict === "kubelet-refuses") return outcome(paint, "red", "REFUSED", `${name}: the kubelet does not start`);
   if (admit) {
-    const cost = preempt.length === 0 ? "" : `: ${paint("red", `${many(preempt.length, "pod")} ended for it`)}`;
+    const cost = preempt.length === 0 ? "" : `: ${paint("red", `${many(preempt.length, "pod")} preempted for it`)}`;
     return outcome(paint, "green", "ADMITTED", `${name}${cost}`);
   }
   return `${outcome(paint, "red", "REFUSED", `${name}: ${paint("red", printable(reason))}`)}${printable(message)}\n`;
@@ -67,7 +67,7 @@ function refusalsTable({ decision, columns, paint, notesAt }: Shown<AdmissionDec
     columns,
     paint,
   );
-  const legend = `${paint("red", SHOWN)} ${paint("dim", "what the kubelet shows: the first of them; each alone would refuse")}\n`;
+  const legend = `${paint("red", SHOWN)} ${paint("dim", "the kubelet shows the first of them; each alone would refuse the pod")}\n`;
   return wouldRefuse.length > 1 ? `${drawn}${legend}` : drawn;
 }
 const SHOWN = "▶";

@@ -168,10 +168,10 @@ function givenBackTable({ decision, columns, paint, notesAt }: Shown<ClaimsDecis
   if (decision.givenBack.length === 0) return "";
   return table(
     [
-      { title: "GIVEN BACK OF", shrinkTo: 12 },
+      { title: "UNPREPARED FOR", shrinkTo: 12 },
       { title: "WHEN", giveUp: 1 },
       { title: "CLAIMS", shrinkTo: 10 },
-      { title: "KEPT FOR OTHERS", shrinkTo: 10, giveUp: 2 },
+      { title: "STILL USED", shrinkTo: 10, giveUp: 2 },
     ],
     decision.givenBack.map(({ pod, when, claims, kept, error }) => ({
       cells: [podName(pod), WHEN[when], listText(claims, " "), listText(kept, " ")],
@@ -220,7 +220,7 @@ function faultsTable({ decision, columns, paint, notesAt }: Shown<ClaimsDecision
   for (const { claim } of faults) notesAt(claim);
   return table(
     [
-      { title: "ALLOCATION OF", shrinkTo: 12 },
+      { title: "CLAIM", shrinkTo: 12 },
       { title: "REQUEST", shrinkTo: 8, giveUp: 1 },
       { title: "DEVICE", shrinkTo: 12 },
       { title: "FAULT" },
@@ -259,7 +259,7 @@ function healthTable({ decision, columns, paint }: Shown<ClaimsDecision>): strin
   if (rows.length === 0) return "";
   return table(
     [
-      { title: "HEALTH OF", shrinkTo: 12 },
+      { title: "POD", shrinkTo: 12 },
       { title: "CONTAINER", shrinkTo: 8 },
       { title: "CLAIM", shrinkTo: 8 },
       { title: "DEVICE", shrinkTo: 12 },
@@ -278,8 +278,8 @@ export const CLAIMS_SENTENCES = {
   claim_given_back: () => "no other pod uses it: its drivers are asked to unprepare it",
   claim_kept: (n) =>
     `${many(n["pods"], "other pod")} still ${n["pods"] === 1 ? "uses" : "use"} it: no driver is called`,
-  claim_not_needed: (n) => `nothing was made of entry ${n["entry"]}: it is passed over`,
-  claim_prepared: (n) => `${n["claim"]} is prepared: ${n["drivers"] || "no driver"} is not asked again`,
+  claim_not_needed: (n) => `no claim was created for entry ${n["entry"]}: it is skipped`,
+  claim_prepared: (n) => `${n["claim"]} is prepared: ${n["drivers"] || "no driver"} is not called again`,
   claim_refused: (n) => `${n["message"]}; it is tried again with the pod's next sync`,
   claim_to_prepare: (n) =>
     n["drivers"] === ""
@@ -289,7 +289,7 @@ export const CLAIMS_SENTENCES = {
   cdi_devices_given: (n) => `container ${n["container"]} gets ${n["devices"]}`,
   devices_not_known: (n) => `what container ${n["container"]} gets is known once ${n["drivers"]} has answered`,
   driver_left_out: (n) => `no result of ${n["driver"]} in ${n["claim"]} needs NodePrepareResources: it is not called`,
-  drivers_not_known: () => "which drivers have registered is not known: all are taken as registered",
+  drivers_not_known: () => "which drivers have registered is not known: all count as registered",
   dra_off: () =>
     "the gate DynamicResourceAllocation is off: this kubelet prepares no claim, and starts pods without their devices",
   no_claims: () => "no pod of the node has a ResourceClaim, and dra_manager_state has none",
@@ -299,11 +299,11 @@ export const CLAIMS_SENTENCES = {
   resource_by_nothing: (n) => `nothing on the node gives container ${n["container"]} its ${n["resource"]}`,
   resource_by_plugin: (n) => `${n["resource"]} of container ${n["container"]} is given by a device plugin`,
   resource_counted: (n) =>
-    `the node's status lists ${n["resource"]}, and no device plugin has it: it is counted, and container ${n["container"]} gets no device of it`,
+    `the node's status lists ${n["resource"]}, and no device plugin has it: it counts, and container ${n["container"]} gets no device of it`,
   resource_listed: (n) =>
     `the node's status lists ${n["resource"]} of container ${n["container"]}: a device plugin gives it, unless it was put there by hand`,
   resource_not_known: (n) =>
     `whether anything on the node gives container ${n["container"]} its ${n["resource"]} is not known: neither the node's status nor its devices are given`,
   resource_gate_off: (n) =>
-    `a claim stands behind ${n["resource"]} of container ${n["container"]}, but the gate DRAExtendedResource is off here`,
+    `a claim provides ${n["resource"]} of container ${n["container"]}, but the gate DRAExtendedResource is off here`,
 } satisfies Partial<Sentences>;

@@ -48,7 +48,7 @@ function containersThatStay(shown: Shown<ContainerGcDecision>): string {
   );
   const drawn = table(
     [
-      { title: "STAYS" },
+      { title: "KEPT" },
       { title: "OF", shrinkTo: 16 },
       { title: "COUNT", align: "right", giveUp: 2 },
       { title: "MADE", align: "right", giveUp: 1 },
@@ -104,9 +104,9 @@ function headOf(shown: Shown<ContainerGcDecision>): string {
   const { events, error, operation, allSourcesReady } = decision;
   const lines = [
     ...(operation === "delete-unused"
-      ? ["asked for by the eviction manager: what ended pods left goes, however little"]
+      ? ["requested by the eviction manager: everything that ended pods left is removed, however little"]
       : []),
-    ...(allSourcesReady ? [] : ["not all sources of pods have been heard: nothing of a pod that is not known goes"]),
+    ...(allSourcesReady ? [] : ["not all sources of pods have reported: nothing of an unknown pod is removed"]),
   ];
   return [
     outcome(paint, ...endOf(shown)),
@@ -119,7 +119,7 @@ function headOf(shown: Shown<ContainerGcDecision>): string {
 function endOf({ decision, verdict }: Shown<ContainerGcDecision>): [Color, string, string] {
   const { remove, error } = decision;
   if (verdict === "fails" || error !== null) return ["red", "FAILS", printable(error ?? countsText(remove))];
-  if (remove.length === 0) return ["green", "KEEPS", "nothing goes"];
+  if (remove.length === 0) return ["green", "KEEPS", "nothing is removed"];
   const goes = remove.filter(({ end }) => end === "planned" || end === "removed");
   if (goes.length === 0) return ["yellow", "STOPPED", "nothing was removed"];
   return ["yellow", remove.every(({ end }) => end === "removed") ? "REMOVED" : "REMOVES", countsText(goes)];
@@ -130,8 +130,8 @@ function policyText({ policy, operation }: ContainerGcDecision): string {
   const each = maxPerPodContainer < 0 ? "any number" : `${maxPerPodContainer}`;
   const total = maxContainers < 0 ? "any number" : `${maxContainers}`;
   const young = minAgeMs === 0 ? "" : `, and those younger than ${durationText(minAgeMs)}`;
-  const ended = operation === "delete-unused" ? "; of pods that have ended none" : "";
-  return `dead ones that may stay: ${each} of each container of a pod, ${total} in all${young}${ended}`;
+  const ended = operation === "delete-unused" ? "; none of pods that have ended" : "";
+  return `dead containers that may stay: ${each} of each container of a pod, ${total} in all${young}${ended}`;
 }
 
 function goesTable(shown: Shown<ContainerGcDecision>): string {
@@ -146,7 +146,7 @@ function goesTable(shown: Shown<ContainerGcDecision>): string {
   const drawn = table(
     [
       { title: "", align: "right" },
-      { title: "GOES" },
+      { title: "REMOVED" },
       { title: "OF", shrinkTo: 16 },
       { title: "ID", giveUp: 1, giveUpTo: "nothing" },
       { title: "MADE", align: "right", giveUp: 2 },

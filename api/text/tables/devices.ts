@@ -63,7 +63,7 @@ function resourcesTable({ decision, columns, paint, notesAt }: Shown<DevicesDeci
       { title: "CAPACITY", align: "right" },
       { title: "ALLOCATABLE", align: "right" },
       { title: "HELD", align: "right" },
-      { title: "STATUS SAYS", align: "right", giveUp: 3 },
+      { title: "NODE STATUS", align: "right", giveUp: 3 },
       { title: "", giveUp: 1 },
     ],
     decision.resources.map((r) => ({
@@ -91,7 +91,7 @@ function assignedTable({ decision, columns, paint, notesAt }: Shown<DevicesDecis
   return table(
     [
       { title: "CONTAINER", shrinkTo: 10 },
-      { title: "GETS OF", shrinkTo: 10 },
+      { title: "RESOURCE", shrinkTo: 10 },
       { title: "REUSED", shrinkTo: 8 },
       { title: "PREFERRED", shrinkTo: 8 },
       { title: "ALIGNED", shrinkTo: 8 },
@@ -113,11 +113,11 @@ function holdersTable({ decision, columns, paint }: Shown<DevicesDecision>): str
   if (decision.assignments.length === 0) return "";
   return table(
     [
-      { title: "HELD BY", shrinkTo: 12 },
+      { title: "POD", shrinkTo: 12 },
       { title: "CONTAINER", shrinkTo: 8 },
       { title: "RESOURCE", shrinkTo: 10 },
       { title: "DEVICES", shrinkTo: 8 },
-      { title: "WITH THEM", giveUp: 1, shrinkTo: 10 },
+      { title: "ALSO GIVEN", giveUp: 1, shrinkTo: 10 },
     ],
     decision.assignments.flatMap(({ pod, container, devices, options, pending }) =>
       Object.entries(devices).map(([resource, ids], i) => ({
@@ -162,7 +162,7 @@ function conflictsTable({ decision, columns, paint }: Shown<DevicesDecision>): s
     })),
   );
   if (rows.length === 0) return "";
-  const titles = ["CONFLICT", "OF", "STAYS", "IS DROPPED"];
+  const titles = ["CONFLICT", "OF", "KEPT", "IS DROPPED"];
   return table(
     titles.map((title) => ({ title, shrinkTo: 10 })),
     rows,
@@ -175,7 +175,7 @@ function questionsTable({ decision, columns, paint }: Shown<DevicesDecision>): s
   if (decision.unanswered.length === 0) return "";
   const drawn = table(
     [
-      { title: "PLUGIN TO ASK", shrinkTo: 12 },
+      { title: "PLUGIN CALLED", shrinkTo: 12 },
       { title: "SIZE", align: "right" },
       { title: "MUST INCLUDE", shrinkTo: 8 },
       { title: "AVAILABLE", shrinkTo: 8 },
@@ -186,7 +186,7 @@ function questionsTable({ decision, columns, paint }: Shown<DevicesDecision>): s
     columns,
     paint,
   );
-  const advice = "the natural order of ids stands in; give the answers with --device-plugins ([].preferred)";
+  const advice = "the natural order of ids is used instead; give the answers with --device-plugins ([].preferred)";
   return `${drawn}${paint("dim", advice)}\n`;
 }
 

@@ -72,7 +72,7 @@ function thresholdsTable({ decision, columns, paint, notesAt, isExact = false }:
     columns,
     paint,
   );
-  const unwatched = "unwatched: not looked at in a kubelet's first pass, which this is without --facts\n";
+  const unwatched = "unwatched: not checked in a kubelet's first pass, which this is without --facts\n";
   const first = thresholds.some(({ state }) => state === "unwatched") ? paint("dim", unwatched) : "";
   return `${drawn}${legendText(GLYPHS, drawn, paint)}${first}`;
 }
@@ -128,7 +128,7 @@ function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
   if (shown.explain === "full") return drawn(inOrder);
   const idle = inOrder
     .slice(acted)
-    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would go first)`);
+    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would be evicted first)`);
   if (idle.length === 0) return drawn(inOrder);
   const line = `not short, and not ranked here: ${idle.join(", ")}; --explain full ranks all\n`;
   return [...drawn(inOrder.slice(0, acted)), shown.paint("dim", line)];
@@ -168,7 +168,7 @@ export function rankingTable(
   const drawn = table(
     [
       { title: "", align: "right" },
-      { title: `FIRST TO GO FOR ${resource.toUpperCase()}`, shrinkTo: 12 },
+      { title: `EVICTION ORDER FOR ${resource.toUpperCase()}`, shrinkTo: 12 },
       { title: "PRIORITY", align: "right", giveUp: 2 },
       { title: "USAGE", align: "right", giveUp: 3 },
       { title: "REQUEST", align: "right", giveUp: 1 },
@@ -215,7 +215,7 @@ function forecastTable({ decision, columns, paint }: Shown<EvictionDecision>): s
   const known = decision.forecast.filter(({ slopePerSecond }) => slopePerSecond !== null);
   if (known.length === 0) {
     const why =
-      "no forecast: it takes three observations at least; give the `next` of each answer with --facts to the next";
+      "no forecast: it needs at least three observations; give the `next` of each answer with --facts to the next";
     return decision.forecast.length === 0 ? "" : paint("dim", `${why}\n`);
   }
   const falling = known.filter(({ belowInMs }) => belowInMs !== null);
@@ -228,7 +228,7 @@ function forecastTable({ decision, columns, paint }: Shown<EvictionDecision>): s
       { title: "CHANGES BY", align: "right", giveUp: 3 },
       { title: "MET IN", align: "right" },
       { title: "EVICTS IN", align: "right" },
-      { title: "GOES FIRST, AND BUYS", giveUp: 1 },
+      { title: "EVICTED FIRST, GAINS", giveUp: 1 },
       { title: "FROM", align: "right", giveUp: 2 },
     ],
     falling.map((forecast) => ({
@@ -292,9 +292,9 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
   const lines = [
     ...(reclaim === null ? [] : reclaimLines(reclaim)),
     ...(isTied(decision)
-      ? ["tied with others in the ranking: a kubelet may take any of them, for its order is chance"]
+      ? ["tied with others in the ranking: a kubelet may evict any of them, as their order is random"]
       : []),
-    ...(spared.length === 0 ? [] : [`spared, being critical: ${listText(spared.map(namespacedName))}`]),
+    ...(spared.length === 0 ? [] : [`not evicted because critical: ${listText(spared.map(namespacedName))}`]),
     ...warnings,
   ];
   return [
@@ -324,28 +324,28 @@ function verdictOf({
     const unsure = reclaim?.afterNodeLevel === "unknown" ? ", if the node-level reclaim is not enough" : "";
     return ["red", "EVICTS", `${who}${under}${unsure}`];
   }
-  if (verdict === "reclaims") return ["yellow", "RECLAIMS", `${reclaim?.resource ?? ""}${under}; no pod goes`];
-  if (verdict === "under-pressure") return ["yellow", "UNDER PRESSURE", `${listed(types)}: no pod goes in this pass`];
-  return ["green", "CALM", "no condition holds, no pod goes"];
+  if (verdict === "reclaims") return ["yellow", "RECLAIMS", `${reclaim?.resource ?? ""}${under}; no pod is evicted`];
+  if (verdict === "under-pressure")
+    return ["yellow", "UNDER PRESSURE", `${listed(types)}: no pod is evicted in this pass`];
+  return ["green", "CALM", "no condition holds, no pod is evicted"];
 }
 
 export const AFTER_NODE_LEVEL: Readonly<Record<Reclaim["afterNodeLevel"], string>> = {
-  enough: "enough: no pod goes",
+  enough: "enough: no pod is evicted",
   "not-enough": "not enough",
-  unknown: "whether that is enough is not known: a pod goes only if it is not",
+  unknown: "whether that is enough is not known: a pod is evicted only if it is not",
   "nothing-run": "",
 };
 function reclaimLines(reclaim: Reclaim): readonly string[] {
   const { threshold, orElse, event, nodeLevel, afterNodeLevel, mustReach, takes } = reclaim;
   const thrownAway = nodeReclaimText(takes);
-  const others =
-    orElse.length === 0 ? "" : ` (a kubelet may as well take ${listText(orElse.map(thresholdText), ", ")})`;
+  const others = orElse.length === 0 ? "" : ` (a kubelet may choose ${listText(orElse.map(thresholdText), ", ")})`;
   const reach = mustReach.map(({ signal, available }) => `${signal} ${signalText(signal, available)}`);
   return [
     `for ${thresholdText(threshold)}${others}: ${event.reason}: ${event.message}`,
     ...(nodeLevel.length === 0
       ? []
-      : [`before any pod goes: ${nodeLevel.join(", ")}; ${AFTER_NODE_LEVEL[afterNodeLevel]}`]),
+      : [`before any pod is evicted: ${nodeLevel.join(", ")}; ${AFTER_NODE_LEVEL[afterNodeLevel]}`]),
     ...(thrownAway === "" ? [] : [thrownAway]),
     ...(reach.length === 0 ? [] : [`must be reached: ${reach.join(", ")}`]),
   ];
@@ -406,6 +406,6 @@ function nodeReclaimText(takes: ReclaimTakes | null): string {
       : [`${many(images.remove.length, "image")} (${humanBytes(images.freedBytes)})`]),
   ];
   const young = images?.keep.filter(({ why }) => why === "too-young").length ?? 0;
-  const rest = young === 0 ? "" : `; too young to go: ${many(young, "image")}`;
-  return `node-level: ${parts.length === 0 ? "nothing" : parts.join(", then ")} would go${rest}`;
+  const rest = young === 0 ? "" : `; too young to be removed: ${many(young, "image")}`;
+  return `node-level: ${parts.length === 0 ? "nothing" : parts.join(", then ")} would be removed${rest}`;
 }

@@ -36,7 +36,7 @@ export const removalNotes = ({ message }: Removal): readonly string[] =>
 export const eventLines = (events: readonly NodeEvent[], paint: Paint, above: string | null): string =>
   events
     .map(({ type, reason, message }) => {
-      const text = message === above ? `${reason} in these words` : `${reason}: ${message}`;
+      const text = message === above ? `${reason} with this message` : `${reason}: ${message}`;
       return paint(type === "Warning" ? "yellow" : "dim", `event ${printable(text)}\n`);
     })
     .join("");
@@ -44,7 +44,7 @@ export const eventLines = (events: readonly NodeEvent[], paint: Paint, above: st
 /** A line that says that the kubelet's order is partly random; empty: it is not. */
 export const tieLine = (removals: readonly Removal[], paint: Paint): string =>
   removals.some(({ tie }) => tie)
-    ? paint("dim", "tie: equal in all that the kubelet sorts by; there chance decides, here the id\n")
+    ? paint("dim", "tie: equal in everything that the kubelet sorts by; its order is random, here it is by id\n")
     : "";
 
 /** The targets of a container collection, in a word or two. */
@@ -75,7 +75,7 @@ export function ownerText({
   attempt,
 }: Pick<ContainerRemoval, "target" | "id" | "pod" | "name" | "attempt">): string {
   if (target === "pod-logs" || target === "log-link") return printable(id);
-  const of = pod === null ? "(a pod that is not known)" : podName(pod);
+  const of = pod === null ? "(unknown pod)" : podName(pod);
   const restarts = attempt === null || attempt === 0 ? "" : ` #${attempt}`;
   return name === null ? `${of}${restarts}` : `${of} ${printable(name)}${restarts}`;
 }

@@ -51,7 +51,7 @@ function goesTable(shown: Shown<ImageGcDecision>): string {
   const drawn = table(
     [
       right(""),
-      nameColumn("GOES, IN ORDER"),
+      nameColumn("REMOVED, IN ORDER"),
       right("SIZE"),
       right("ITS OWN", 2),
       right("LAST USED", 3),
@@ -88,7 +88,7 @@ function staysTable(shown: Shown<ImageGcDecision>): string {
   const drawn = table(
     [
       right(""),
-      nameColumn("STAYS"),
+      nameColumn("KEPT"),
       right("SIZE", 3),
       right("LAST USED", 2),
       right("FIRST SEEN", 1),
@@ -165,7 +165,7 @@ function fileSystemBar({ decision, columns, paint }: Shown<ImageGcDecision>): st
   const { lowThresholdPercent: low, highThresholdPercent: high } = policy;
   const glyphs = [
     ["cyan", STAYS, "used"],
-    ["red", MISSING, "wanted, and nothing there to free"],
+    ["red", MISSING, "wanted, and nothing left to free"],
     ["yellow", FREED, "would be freed"],
     ["dim", FREE, "available"],
     ["bold", LOW, `low ${low} %`],
@@ -248,7 +248,7 @@ function endOf({ decision, verdict }: Shown<ImageGcDecision>): [Color, string, s
   const size = planned.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const what = `${many(planned.length, "image")}, ${humanBytes(size)}`;
   if (verdict === "fails" || error !== null) return ["red", "FAILS", printable(error ?? what)];
-  if (remove.length === 0) return ["green", "KEEPS", "no image goes"];
+  if (remove.length === 0) return ["green", "KEEPS", "no image is removed"];
   // the pass ended before it removed an image
   if (planned.length === 0) return ["yellow", "STOPPED", "no image was removed"];
   const removed = remove.filter(({ end }) => end === "removed").length;
@@ -258,8 +258,8 @@ function endOf({ decision, verdict }: Shown<ImageGcDecision>): [Color, string, s
 function fileSystemText({ fileSystem, policy, operation }: ImageGcDecision): string {
   if (fileSystem === null) {
     return operation === "delete-unused"
-      ? "asked for by the eviction manager: all that is not used goes, however full the file system is"
-      : "the image file system was not looked at";
+      ? "requested by the eviction manager: all unused images are removed, however full the file system is"
+      : "the usage of the image file system is not known";
   }
   return usageText(fileSystem, policy);
 }
@@ -270,9 +270,9 @@ export function usageText(
   { highThresholdPercent: high, lowThresholdPercent: low }: ImageGcDecision["policy"],
 ): string {
   const used = `${usagePercent} % of ${humanBytes(capacityBytes)} used`;
-  if (wantedBytes === null) return `${used}: below the high threshold of ${high} %, nothing is wanted`;
+  if (wantedBytes === null) return `${used}: below the high threshold of ${high} %, no space has to be freed`;
   if (wantedBytes <= 0)
-    return `${used}, high threshold ${high} %: the low one of ${low} % is reached, and still one goes`;
+    return `${used}, high threshold ${high} %: the low one of ${low} % is reached, and still one image is removed`;
   return `${used}, high threshold ${high} %: ${humanBytes(wantedBytes)} wanted, down to the low one of ${low} %`;
 }
 
@@ -282,7 +282,7 @@ function freedText({ remove, freedBytes, freedOnceBytes }: ImageGcDecision): str
   const forSpace = remove.some(({ why }) => why === "too-old") ? " for space" : "";
   const once =
     freedOnceBytes === null
-      ? "; what layers they share is not known"
+      ? "; which layers they share is not known"
       : `, ${humanBytes(freedOnceBytes)} with shared layers counted once`;
   return `${verb} ${humanBytes(freedBytes)}${forSpace} as the kubelet counts${once}`;
 }

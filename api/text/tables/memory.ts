@@ -99,10 +99,10 @@ function assignedTable({ decision, columns, paint, notesAt }: Shown<MemoryDecisi
 }
 
 function assignmentsTable({ decision, columns, paint }: Shown<MemoryDecision>): string {
-  if (decision.assignments.length === 0) return paint("dim", "no container holds memory of one NUMA node\n");
+  if (decision.assignments.length === 0) return paint("dim", "no container has memory of one NUMA node\n");
   return table(
     [
-      { title: "HELD BY", shrinkTo: 12 },
+      { title: "POD", shrinkTo: 12 },
       { title: "CONTAINER", shrinkTo: 8 },
       { title: "RESOURCE", shrinkTo: 8 },
       { title: "SIZE", align: "right" },

@@ -18,9 +18,9 @@ import { isSamePod, listText, outcome, podName, type Shown, sections, sentenceLi
 const BAR_WIDTH = 24;
 const GLYPHS = [
   ["cyan", "█", "used"],
-  ["green", "▓", "asked for, and there"],
-  ["red", "×", "asked for, and short"],
-  ["dim", "·", "left then"],
+  ["green", "▓", "requested and free"],
+  ["red", "×", "requested but missing"],
+  ["dim", "·", "free after that"],
 ] as const satisfies readonly Glyph[];
 
 /** Shows what the pod asks for beside what is used of each resource, and how much of it is short. */
@@ -86,7 +86,7 @@ export function victimsTable(
   return table(
     [
       { title: "", align: "right" },
-      { title: "ENDED FOR IT, IN ORDER", shrinkTo: 12 },
+      { title: "PREEMPTED, IN ORDER", shrinkTo: 12 },
       { title: "QOS" },
       { title: "PRIORITY", align: "right", giveUp: 1 },
       { title: "FREES", shrinkTo: 10 },
@@ -123,7 +123,7 @@ function roundsTable({ decision, columns, paint }: Shown<Preemption>): string {
       { title: "MEMORY", align: "right", giveUp: 2 },
       { title: "CPU", align: "right", giveUp: 1 },
     ],
-    decision.rounds.flatMap((round) => roundRows(round, decision.preempt.length > 0 ? "ended" : "would go")),
+    decision.rounds.flatMap((round) => roundRows(round, decision.preempt.length > 0 ? "preempted" : "chosen")),
     columns,
     paint,
   );
@@ -213,15 +213,15 @@ function headOf({ decision, paint, notesAt }: Shown<PreemptionDecision>): string
     ? outcome(paint, "green", "ADMITTED", `${name}: ${costText(decision, paint)}`)
     : outcome(paint, "red", "REFUSED", `${name}: ${whyNot(decision)}`);
   const may = critical
-    ? `critical: ${many(candidates, "pod")} may be ended for it`
-    : "not critical: a kubelet ends nobody for it";
+    ? `critical: ${many(candidates, "pod")} may be preempted for it`
+    : "not critical: the kubelet preempts no pod for it";
   const needed = need.length === 0 ? "nothing is short" : `to be freed: ${amountsText(need)}`;
   const notes = [`${pod.namespace}/${pod.name}`, "preemption"].flatMap(notesAt).map((note) => `  ${note}\n`);
   return `${line}${paint("dim", `${may}; ${printable(needed)}`)}\n${notes.join("")}`;
 }
 
 const costText = ({ preempt }: PreemptionDecision, paint: Paint): string =>
-  preempt.length === 0 ? "nobody is ended for it" : paint("red", `${many(preempt.length, "pod")} ended for it`);
+  preempt.length === 0 ? "no pod is preempted for it" : paint("red", `${many(preempt.length, "pod")} preempted for it`);
 
 function whyNot({ error, remainingReasons, unmet, critical }: PreemptionDecision): string {
   if (error !== null) return printable(error);

@@ -56,7 +56,7 @@ const OUTCOMES: readonly (readonly [OutcomeWord, Color, string, string])[] = [
   ["fail", "red", "x", "failed"],
   ["timeout", "red", "T", "no answer in time: failed"],
   ["hang", "yellow", "H", "the answer broke off"],
-  ["error", "yellow", "?", "could not be asked"],
+  ["error", "yellow", "?", "could not be run"],
   ["warn", "yellow", "!", "ok with a warning"],
   ["ok", "green", "o", "ok"],
 ];
@@ -64,7 +64,7 @@ const STATES: readonly Glyph[] = [
   ["green", "█", "ready"],
   ["yellow", "▒", "started, not ready"],
   ["dim", "░", "runs, not started"],
-  ["dim", ".", "waits to be restarted"],
+  ["dim", ".", "waits for a restart"],
   ["red", "R", "restarted"],
   ["red", "E", "ended"],
 ];
@@ -285,7 +285,7 @@ export function probesTable(shown: Shown<ProbesDecision>): string {
 function headOf(decision: ProbesDecision, paint: Paint): string {
   const { endMs, truncated, strict, containers } = decision;
   const notes = [
-    ...(strict ? ["strict: the documented behaviour in the place of the kubelet's quirks"] : []),
+    ...(strict ? ["strict: the documented behaviour in place of the kubelet's quirks"] : []),
     ...(truncated ? [`too many attempts: it stopped at ${durationText(endMs)}`] : []),
     ...(containers.every(({ probes }) => probes.length === 0) ? ["no container has a probe"] : []),
   ];

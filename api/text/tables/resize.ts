@@ -16,12 +16,12 @@ const COLORS: Readonly<Record<PodResize["status"], Color>> = {
 };
 
 const WORDS: Readonly<Record<PodResize["status"], string>> = {
-  InProgress: "the kubelet takes it",
-  Error: "the kubelet has allocated it, and cannot write it for now",
+  InProgress: "the kubelet accepts it",
+  Error: "the kubelet has allocated it, and cannot apply it for now",
   Deferred: "it waits until the node has room",
-  Infeasible: "the kubelet never takes it",
-  Rejected: "the API server does not take it",
-  Unchanged: "nothing of it changes",
+  Infeasible: "the kubelet never accepts it",
+  Rejected: "the API server does not accept it",
+  Unchanged: "nothing changes",
 };
 
 /**
@@ -32,7 +32,7 @@ export function resizeTable(shown: Shown<ResizeDecision>): string {
   const { resizes, startErrors } = shown.decision;
   if (startErrors.length > 0)
     return startErrors.map((error) => shown.paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
-  if (resizes.length === 0) return "no pod waits for other resources\n";
+  if (resizes.length === 0) return "no pod waits for a resize\n";
   const order = resizes.length === 1 ? "" : queueTable(shown);
   return sections(order, ...askedAbout(resizes).map((one) => oneResize(one, shown)));
 }
@@ -60,7 +60,7 @@ export function fleetResizeText(nodes: readonly NodeResizes[], { columns, paint 
   });
   const on = new Set(all.map(({ node }) => node)).size;
   const isUnanswered = nodes.length > 0 && nodes.every(({ refusal }) => refusal !== null);
-  const none = isUnanswered ? `${many(nodes.length, "node")}, and no answer` : "no pod waits for other resources";
+  const none = isUnanswered ? `${many(nodes.length, "node")}, and no answer` : "no pod waits for a resize";
   const total = all.length === 0 ? none : `${many(all.length, "pod")} on ${many(on, "node")}: ${counts.join(", ")}`;
   const unanswered = nodes.flatMap(({ node, refusal }) =>
     refusal === null ? [] : [`${paint("red", printable(node))}: no answer: ${printable(refusal)}\n`],
@@ -87,10 +87,8 @@ function queueTable({ decision, columns, paint }: Shown<ResizeDecision>): string
 function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
   const { pod, status, check, message, isRetried, preempt, resources, changes } = one;
   const { paint, isExact = false } = shown;
-  const cost = preempt.length === 0 ? "" : `, and ${paint("red", `ends ${many(preempt.length, "pod")} for it`)}`;
-  const when = isRetried
-    ? ""
-    : "its status says Infeasible, and the kubelet tries it again only when it restarts: then ";
+  const cost = preempt.length === 0 ? "" : `, and ${paint("red", `preempts ${many(preempt.length, "pod")} for it`)}`;
+  const when = isRetried ? "" : "its status is Infeasible, and the kubelet tries it again only when it restarts: then ";
   const shortOf = resources.some(({ insufficient }) => insufficient > 0);
   const words = status === "Deferred" && !shortOf ? "it waits, and not for room" : WORDS[status];
   const head = outcome(paint, COLORS[status], status, `${podName(pod)}: ${when}${words}${cost}`);
@@ -115,12 +113,13 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
 
 /** Where the room for a waiting resize may come from. */
 function freedText({ terminating = [], shrinks = [], leave }: PodResize, { paint }: Shown<ResizeDecision>): string {
-  const ends = `it waits for the end of ${listed(terminating.map(podName))}: the kubelet tries it again then\n`;
-  const written = `it waits for the smaller size of ${listed(shrinks.map(podName))}: the kubelet tries it again when that is written\n`;
+  const ends = `it waits until ${listed(terminating.map(podName))} terminated: the kubelet then tries it again\n`;
+  const written = `it waits until the smaller size of ${listed(shrinks.map(podName))} is applied: the kubelet then tries it again\n`;
   const waits = `${terminating.length === 0 ? "" : ends}${shrinks.length === 0 ? "" : written}`;
-  if (leave === null) return `${waits}the end of all other pods of no higher priority would not make room enough\n`;
+  if (leave === null)
+    return `${waits}without all other pods of no higher priority there would still not be enough room\n`;
   if (leave.length === 0) return waits;
-  const title = `${paint("bold", "WHO WOULD HAVE TO LEAVE")}${paint("dim", " (the kubelet ends nobody for it)")}\n`;
+  const title = `${paint("bold", "PODS WHOSE REMOVAL WOULD MAKE ROOM")}${paint("dim", " (the kubelet removes no pod for a resize)")}\n`;
   const lines = leave.map((victim) => `  ${podName(victim)} priority ${victim.priority ?? 0}\n`);
   return `${waits}${title}${lines.join("")}`;
 }
@@ -130,7 +129,7 @@ function largestLine({ status, check, largest, notRequested }: PodResize): strin
   if (status === "Unchanged" || (check !== null && check !== "capacity")) return "";
   const amounts = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
   const others = notRequested.map(
-    ({ resource, message }) => `  ${resource}: no resize gives it another request: ${printable(message)}\n`,
+    ({ resource, message }) => `  ${resource}: no resize changes its request: ${printable(message)}\n`,
   );
   return `${amounts === "" ? "" : `  the whole pod's largest requests now: ${amounts}\n`}${others.join("")}`;
 }

@@ -103,7 +103,7 @@ function capacityTable({ decision, columns, paint, notesAt, machine }: Shown<Top
 }
 
 const NO_MEMORY =
-  "not known: memoryBytes of each of machine.numaNodes, which lscpu does not tell (give the machine that `nodewise snapshot` prints there, or cAdvisor's MachineInfo)";
+  "not known: memoryBytes of each of machine.numaNodes, which lscpu does not report (give the machine that `nodewise snapshot` prints there, or cAdvisor's MachineInfo)";
 
 const podSizeText = (size: PodSize | null): string =>
   size === null ? "none" : `${size.cpus} CPUs, ${humanBytes(size.memory)}`;

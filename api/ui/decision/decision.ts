@@ -208,7 +208,7 @@ function drawnAnswer(
 function idleRanked(row: DecisionRow, read: Pick<RecordRead, "answer" | "snapshot">): Html | Promise<Html> | "" {
   const resources = idleRankings(read.answer.decision as EvictionDecision);
   if (resources.length === 0) return "";
-  return html`<details id="idle-rankings"><summary>Who would go first for what is not short: ${resources.join(", ")}</summary>${textForBoth((columns) => answerText(row, "eviction", read, columns, "idle"))}</details>`;
+  return html`<details id="idle-rankings"><summary>Who would be evicted first for what is not short: ${resources.join(", ")}</summary>${textForBoth((columns) => answerText(row, "eviction", read, columns, "idle"))}</details>`;
 }
 
 /** Characters of a decision that are shown as they are stored. */

@@ -215,7 +215,7 @@ test("two pods of a file, a record of pods that cannot be read: nothing is given
   for (const ran of [await node.allocate(file), await node.free("ml/p")]) {
     expect(ran.code).toBe(3);
     expect(ran.stderr).toMatch(
-      /device-pods\.json: pods\.0\.namespace: .*: devices of pods that it names would be given/,
+      /device-pods\.json: pods\.0\.namespace: .*: devices of pods that it names would be allocated/,
     );
   }
 });

@@ -36,7 +36,10 @@ test("two commands of one state directory do not work at a time, whatever their 
     expect.stringMatching(/state directory .*process \d+ already writes/),
   ]);
   waits.kill("SIGINT");
-  expect(await end).toMatchObject({ code: 4, stderr: expect.stringContaining("stopped: the pod was given no device") });
+  expect(await end).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining("stopped: no device was allocated to the pod"),
+  });
   expect(existsSync(node.at("dp/kubelet.sock"))).toBe(false);
 });
 
@@ -120,7 +123,7 @@ test("a pod of that name with another uid is not given a second set; a pod that 
   const none = await node.free("ml/p");
   expect([none.code, none.stderr]).toEqual([
     4,
-    "nodewise: no pod `ml/p` holds devices here; none was given any by hand\n",
+    "nodewise: no pod `ml/p` holds devices here; no pod was given any by hand\n",
   ]);
   const leak = await node.free("uid-p", "-o", "json");
   await expectPublished("devices-free", leak.stdout);

@@ -72,7 +72,7 @@ test("nothing happened, nothing can be read, no number", async () => {
   const node = deviceNode();
   expect(await node.history()).toMatchObject({
     code: 0,
-    stdout: `nothing of devices happened in ${node.at("state")}\n`,
+    stdout: `nothing of devices is recorded in ${node.at("state")}\n`,
   });
   const wrong = await node.history("--limit", "0");
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/whole number from 1 to 100000/)]);

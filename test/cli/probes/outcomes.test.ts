@@ -97,7 +97,7 @@ test("whoever it says nothing of, and files that are none, are named", async () 
   expect(faults.map(({ code, stdout }) => [code, stdout])).toEqual([[4, ""], ...Array(6).fill([2, ""])]);
   const lines = faults.map(({ stderr }) => stderr.trimEnd());
   for (const [i, words] of [
-    /tells nothing of shop\/other$/,
+    /has nothing about shop\/other$/,
     /^nodewise: --container: shop\/web has app and side: name one$/,
     /^nodewise: --container db: shop\/web has app and side$/,
     /wrong\.json: live: expected outcomes such as ok,fail\*3/,

@@ -41,14 +41,14 @@ async function shown(...args: string[]): Promise<string> {
 test("a line a probe, with what it said where it is not well", async () => {
   expect((await shown()).split("\n").slice(2)).toEqual([
     "POD         CONTAINER  PROBE      BY    EVERY  RESULT    FOR  FAILED  ATTEMPTS  TOOK  LAST  NOW",
-    "shop/web-0  app        startup    http    10s  Success  1h2m                 3   2ms  1h2m  until a new container",
+    "shop/web-0  app        startup    http    10s  Success  1h2m                 3   2ms  1h2m  on hold until a new container",
     "                       liveness   http    10s  Success  1h1m               370   2ms    4s",
     "                       readiness  exec    10s  Failure  1m5s       7       370    1s    4s",
     "  cannot reach the database ␛[2J\\u202e",
     "  second line",
     "ml/train    main       liveness   http    10s                                0   2ms    4s",
     "",
-    "4 probes, 2 not well",
+    "4 probes, 2 without success",
     "",
   ]);
 });
@@ -66,7 +66,7 @@ test("a result that nobody has asked for yet is told so, also of a container tha
   expect(result(ago(300), ago(2))).toBe("Success");
 });
 
-test("of a namespace, those that are not well only, and as data", async () => {
+test("of a namespace, only probes without success, and as data", async () => {
   const failing = JSON.parse(await shown("--failing", "-n", "shop", "-o", "json"));
   expect(failing).toEqual({ at: AT, nodeName: "n1", probes: [ROWS[2]] });
   now = nodeStatus();
@@ -126,7 +126,7 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
     `${second(3)}  the guard holds 1 kill`,
     "  liveness probes of 3 unrelated groups",
     "  held: shop/web-0/app",
-    "  let go: ml/train/main: recovered",
+    "  released: ml/train/main: recovered",
     `${second(2)}  ml/train  app  liveness  waited 1.25 s for other execs`,
     `${second(1)}  shop/web-0  app  liveness  Success -> Failure`,
     "  refused ␛[2J\\u202e",
@@ -137,7 +137,7 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
   const { stdout } = await ask(...place, "--pod", "shop/web-0", "--limit", "4", "-o", "json");
   expect(JSON.parse(stdout)).toEqual({ stateDir: at("state"), entries: [6, 5, 3, 1].map((i) => ENTRIES[i]) });
   expect((await ask("history", "--state-dir", at("none"))).stdout).toBe(
-    `nothing of probes happened in ${at("none")}\n`,
+    `nothing of probes is recorded in ${at("none")}\n`,
   );
   writeFileSync(at("file"), "");
   const broken = await ask("history", "--state-dir", at("file"));
@@ -163,7 +163,7 @@ test("the plan of a directory of manifests, of one that is wrong, and of the dae
     "all             2.2",
     "",
     "4 probes",
-    expect.stringMatching(/^at worst [12] begin within 100 ms when they are spread, 4 when nobody spreads them$/),
+    expect.stringMatching(/^at worst [12] begin within 100 ms when they are spread, 4 when they are not spread$/),
     "execs at the same time: 0.05 on the average, 0.5 if each lasts until its timeout",
     "",
   ]);
