@@ -6,8 +6,8 @@ import { isTimestamp } from "../model/fields.ts";
 import { MOVED_FORMAT, type MovedHeader, type MovedRow, movedHeader } from "../model/moved-row.ts";
 import { decodeToken, encodeToken } from "../model/page-token.ts";
 import { ok, type Result } from "../model/result.ts";
+import { yieldToEventLoop } from "./task-queue.ts";
 import { rfc3339 } from "./timestamp.ts";
-import { nextTurn } from "./turns.ts";
 
 /** The default number of rows on a page, each with the rows it needs: on Workers an invocation may run a thousand statements. */
 export const DEFAULT_EXPORTED = 200;
@@ -15,7 +15,7 @@ export const DEFAULT_EXPORTED = 200;
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const BUDGET_MS = 1000;
 /** Reading blocks the thread, so it pauses this often, ms. */
-const TURN_MS = 5;
+const TIME_SLICE_MS = 5;
 
 /** The part of a history that is exported: a node, a start and an end in epoch ms; absent for no limit. */
 export type ExportPart = Omit<ExportFilter, "tokens">;
@@ -128,7 +128,7 @@ export async function exportPage(
   const rows: MovedRow[] = [];
   const leftOut: string[] = [];
   const started = performance.now();
-  let turn = started;
+  let slice = started;
   let characters = 0;
   let entries = 0;
   let last: ExportedRows | null = null;
@@ -145,9 +145,9 @@ export async function exportPage(
       rows.push(...last.rows);
       characters += charactersOf(last.rows);
     }
-    if (performance.now() - turn < TURN_MS) continue;
-    await nextTurn();
-    turn = performance.now();
+    if (performance.now() - slice < TIME_SLICE_MS) continue;
+    await yieldToEventLoop();
+    slice = performance.now();
   }
   const atMs = last?.atMs ?? null;
   return ok({

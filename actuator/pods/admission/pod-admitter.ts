@@ -12,7 +12,7 @@ import type { PodClock } from "../pod-clock.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
-import type { AdmissionBackoff, Capacity } from "./admission-backoff.ts";
+import type { AdmissionBackoff, CapacityGeneration } from "./admission-backoff.ts";
 import {
   type Admitted,
   admit,
@@ -100,7 +100,7 @@ interface Parts {
   readonly set: PodSet;
   readonly lifecycle: PodLifecycle;
   readonly snapshotter: NodeSnapshotter;
-  readonly capacity: Capacity;
+  readonly capacity: CapacityGeneration;
   readonly backOff: AdmissionBackoff;
   readonly hostPorts: HostPorts;
   readonly foreign: ForeignSandboxes;

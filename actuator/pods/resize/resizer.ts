@@ -14,7 +14,7 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { sameSpec } from "../../lifecycle/pod-source-diff.ts";
 import type { Actuation, PendingResize, PodRecord } from "../../lifecycle/record.ts";
 import { configurationOf } from "../../pass/snapshot.ts";
-import type { Capacity } from "../admission/admission-backoff.ts";
+import type { CapacityGeneration } from "../admission/admission-backoff.ts";
 import { type Admitted, admit, preemptAll, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
 import { persistNext } from "../admission/device-reallocator.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
@@ -49,7 +49,7 @@ interface Parts {
   readonly lifecycle: PodLifecycle;
   readonly admitter: PodAdmitter;
   readonly snapshotter: NodeSnapshotter;
-  readonly capacity: Capacity;
+  readonly capacity: CapacityGeneration;
   readonly events: ResizeEvents;
 }
 

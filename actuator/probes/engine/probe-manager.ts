@@ -250,7 +250,7 @@ export class ProbeManager {
       after: this.#deps.clock.after,
       groups: () => this.#livenessGroups().size,
       containers: () => new Set([...this.#liveness()].flatMap(({ container }) => container.id ?? [])),
-      memory: this.#deps.guardMemory,
+      stateFile: this.#deps.guardStateFile,
       onKill: (worker) => this.#engine.kill(worker),
       onGuarded: (guarded) => this.#guarded(guarded),
     });

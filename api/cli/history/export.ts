@@ -76,7 +76,7 @@ const outSink = (cli: Cli): Sink => ({
  * Locks a file's name for this process. Null if another running process has it. The lock of a killed process is ignored. The lock
  * file appears with its content, so that no process reads it half written.
  */
-function holdName(file: string): (() => void) | null {
+function lockFile(file: string): (() => void) | null {
   const [lock, own] = [`${file}.lock`, `${file}.lock.${process.pid}.${randomUUID()}`];
   writeFileSync(own, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
   try {
@@ -179,7 +179,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
     let release: (() => void) | null = null;
     try {
       if (file !== undefined) {
-        release = holdName(file);
+        release = lockFile(file);
         if (release === null)
           return fault(
             EXIT.failed,

@@ -154,7 +154,7 @@ function askAgain(of: WhyContext, { reason, message, since, again }: Refusal): A
     ],
     whatWouldChange: [
       ...pressureEnds(message, subject.pod?.status?.qosClass ?? ""),
-      ...(isOther ? byItsWords(message, decision.counterfactuals) : decision.counterfactuals),
+      ...(isOther ? smallerRequestByMessage(message, decision.counterfactuals) : decision.counterfactuals),
       ...(MANAGED.has(reason) ? [] : nowOf(of, then.value, again)),
     ],
     missing: lacks,
@@ -162,7 +162,7 @@ function askAgain(of: WhyContext, { reason, message, since, again }: Refusal): A
 }
 
 /** The smaller request that fits by the amounts in the kubelet's message; other changes are left out. */
-function byItsWords(message: string, found: AdmissionDecision["counterfactuals"]): readonly Change[] {
+function smallerRequestByMessage(message: string, found: AdmissionDecision["counterfactuals"]): readonly Change[] {
   const { resource, numbers } = shortageIn(message);
   const { requested, used, capacity } = numbers;
   if (requested === null || used === null || capacity === null) return [];
