@@ -1,5 +1,5 @@
 import type { Kind } from "../api/model/decision.ts";
-import type { MovedRow } from "../api/model/moved-row.ts";
+import type { ExportRow } from "../api/model/export-row.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 import type {
@@ -207,7 +207,7 @@ export interface ExportFilter {
 }
 /** Rows that are to be imported together: what a row needs, and the row. */
 export interface ExportedRows {
-  readonly rows: readonly MovedRow[];
+  readonly rows: readonly ExportRow[];
   /** The place after these rows, where an export continues. */
   readonly place: string;
   /** When the decision was made; null: the rows are not about a decision. */
@@ -216,11 +216,11 @@ export interface ExportedRows {
   readonly progress?: number;
 }
 /** Rows by their type. */
-export type MovedCounts = Readonly<Partial<Record<MovedRow["type"], number>>>;
+export type ImportCounts = Readonly<Partial<Record<ExportRow["type"], number>>>;
 export interface ImportedRows {
-  readonly added: MovedCounts;
+  readonly added: ImportCounts;
   /** Existing rows, which changed only if the import is newer: see `importRows`. */
-  readonly known: MovedCounts;
+  readonly known: ImportCounts;
 }
 
 type Answer<T> = Promise<Result<T, StoreFailure>>;
@@ -353,7 +353,7 @@ export interface Store extends TokenStore, LogStore {
    * gets the longer series and missing reports, a node newer values, an hour the larger count, an outcome its result.
    * `corrupt`: a text does not match its id, or a row needs a missing text; nothing was written.
    */
-  importRows(rows: readonly MovedRow[], nowMs: number): Answer<ImportedRows>;
+  importRows(rows: readonly ExportRow[], nowMs: number): Answer<ImportedRows>;
   /** Writes one row (at most once a second) and checks that the migrations of this version are applied. */
   ready(nowMs: number): Answer<{ readonly migration: string }>;
   /** Commits what waits, then closes. Later calls answer `unavailable`. */

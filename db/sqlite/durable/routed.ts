@@ -1,7 +1,7 @@
 import type { D1Database } from "@cloudflare/workers-types";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { MovedRow } from "../../../api/model/moved-row.ts";
+import type { ExportRow } from "../../../api/model/export-row.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { placeIn, placeOf } from "../../../api/service/canonical.ts";
 import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
@@ -128,14 +128,14 @@ const UNKNOWN = { known: false, added: 0 };
 const NOWHERE = null as never;
 
 /** The shared texts that rows need, of those that an import has put into the fleet's database. */
-async function neededTexts(d1: D1Database, rows: readonly MovedRow[]): Promise<Result<MovedRow[], StoreFailure>> {
+async function neededTexts(d1: D1Database, rows: readonly ExportRow[]): Promise<Result<ExportRow[], StoreFailure>> {
   const ids = new Set(rows.flatMap((row) => ("parts" in row ? (row.parts ?? []).map(([, id]) => id) : [])));
   if (ids.size === 0) return ok([]);
   const stored = await drizzle(d1)
     .select()
     .from(texts)
     .where(sql`${texts.id} IN (SELECT value FROM json_each(${JSON.stringify([...ids])}))`);
-  const found: MovedRow[] = [];
+  const found: ExportRow[] = [];
   for (const row of stored) {
     const text = await decodeBody(`text \`${row.id}\``, row, WEB_PACKING);
     if (!text.ok) return text;
@@ -152,7 +152,7 @@ async function importInto(
   fleet: Store,
   d1: D1Database,
   { ofNode }: Objects,
-  rows: readonly MovedRow[],
+  rows: readonly ExportRow[],
   nowMs: number,
 ): Promise<Result<ImportedRows, StoreFailure>> {
   const shared = rows.filter(({ type }) => type === "text" || type === "token" || type === "outcome");
