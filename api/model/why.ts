@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { admissionDecision } from "./admission.ts";
 import { cgroupValues } from "./cgroups.ts";
 import { claimsDecision } from "./claims.ts";
 import { VERDICTS } from "./decision.ts";
@@ -7,7 +8,6 @@ import { FINDING_CODES, type FindingCode, NUMBERS, numberOrNull, textOrNull, whe
 import { answerText, type Form, integer, numbers, podRef } from "./forms.ts";
 import { imageGcDecision } from "./image-gc.ts";
 import { comparison } from "./outcome.ts";
-import { admissionDecision } from "./preemption.ts";
 import { probesDecision } from "./probes-decision.ts";
 import { resizeDecision } from "./resize.ts";
 

@@ -1,5 +1,5 @@
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
-import type { DevicesDecision } from "../../../api/model/managers.ts";
+import type { DevicesDecision } from "../../../api/model/devices.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import { FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";

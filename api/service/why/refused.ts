@@ -1,6 +1,6 @@
+import type { AdmissionDecision } from "../../model/admission.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { REJECTED } from "../../model/pod.ts";
-import type { AdmissionDecision } from "../../model/preemption.ts";
 import type { Change, Finding, Missing, PodExplanationDecision, Word } from "../../model/why.ts";
 import { admissionExcerpt, recordedAdmission } from "./excerpts.ts";
 import { ask, type NodeAt, nodeAt } from "./node-at.ts";
