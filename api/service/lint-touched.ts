@@ -14,7 +14,7 @@ import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { parsed, postedSnapshot, recordedAnswer } from "./replay/parsed.ts";
 import { type Compared, historyReplayer, type Replayed, type Replayer, replayer } from "./replay/replay-one.ts";
-import { type Parts, partsReader } from "./replay/snapshot-parts.ts";
+import { partsReader, type SnapshotParts } from "./replay/snapshot-parts.ts";
 import { yieldToEventLoop } from "./task-queue.ts";
 
 /** The configuration that decisions were made with, and its findings on its node. */
@@ -37,7 +37,7 @@ const KEPT_LENGTH = 2 * 1024 * 1024;
 export function recordedFindings(store: Snapshots): RecordedFindings {
   const byNode = new Lru<string, Recorded>(MAX_KEPT, KEPT_LENGTH);
   const partsOf = partsReader(KEPT_LENGTH);
-  const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: Parts): Recorded => {
+  const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: SnapshotParts): Recorded => {
     const { snapshot, sizes } = stableInput(decoded);
     const key = JSON.stringify([kubeletConfiguration, cacheKey, sizes]);
     const recorded = byNode.get(key) ?? lookedOver(kubeletConfiguration, snapshot);

@@ -79,7 +79,7 @@ export async function admit(
 }
 
 /** Ends pods that must make room for another one. Returns their names. */
-export function preemptAll(
+export function preemptPods(
   lifecycle: PodLifecycle,
   victims: readonly Victim[],
   decisionId: string | null,

@@ -20,7 +20,7 @@ import {
   formerVersionOf,
   inAdmissionOrder,
   OTHER_KUBELET,
-  preemptAll,
+  preemptPods,
   WAITS_FOR_VICTIMS,
 } from "./admission-queue.ts";
 import { DeviceReallocator, persistNext } from "./device-reallocator.ts";
@@ -289,7 +289,7 @@ export class PodAdmitter {
       return null;
     }
     if (asked.kind === "after") {
-      const names = preemptAll(lifecycle, asked.victims, asked.answer.id, this.#deps.clock.nowMs());
+      const names = preemptPods(lifecycle, asked.victims, asked.answer.id, this.#deps.clock.nowMs());
       const message = `waits until ${names} ended`;
       this.#postpone(known.uid, { reason: WAITS_FOR_VICTIMS, message });
       await this.report(asked.answer, known, "admit", "skipped", message);

@@ -32,11 +32,11 @@ export interface Streamed<T> {
   readonly isLast: boolean;
 }
 
-type Answer<T> = Promise<Result<T, StoreFailure>>;
+type StoreResult<T> = Promise<Result<T, StoreFailure>>;
 type Stream = AsyncGenerator<Result<StreamedDecision, StreamFailure>>;
 /** Calls to the objects of nodes and of ids. `none`: the answer of an object that stores nothing. */
 interface Objects {
-  ofNode<T>(node: string, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T>;
+  ofNode<T>(node: string, method: ObjectMethod, args: readonly unknown[], none: T): StoreResult<T>;
   /** Calls the object of an id. `isThere`: whether an answer is a hit. Default: it is not null. */
   ofId<T>(
     id: string,
@@ -44,7 +44,7 @@ interface Objects {
     args: readonly unknown[],
     none: T,
     isThere?: (answer: T) => boolean,
-  ): Answer<T>;
+  ): StoreResult<T>;
   stream(filter: DecisionFilter & { readonly node: string }, after: Cursor | undefined): Stream;
   exported(
     filter: ExportFilter & { readonly node: string },
@@ -291,15 +291,19 @@ export function openRouted(at: (place: string) => HistoryObject, d1: D1Database)
   const fleet = openD1(d1);
   const objects = objectsOf(at, d1);
   const { ofNode } = objects;
-  const ofAll = <T>(method: ObjectMethod, args: readonly unknown[]): Answer<T> =>
-    (fleet[method] as (...args: readonly unknown[]) => Answer<T>)(...args);
-  const either = <T>(node: string | undefined, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T> =>
-    node === undefined ? ofAll(method, args) : ofNode(node, method, args, none);
+  const ofAll = <T>(method: ObjectMethod, args: readonly unknown[]): StoreResult<T> =>
+    (fleet[method] as (...args: readonly unknown[]) => StoreResult<T>)(...args);
+  const either = <T>(
+    node: string | undefined,
+    method: ObjectMethod,
+    args: readonly unknown[],
+    none: T,
+  ): StoreResult<T> => (node === undefined ? ofAll(method, args) : ofNode(node, method, args, none));
   /**
    * Asks a node's object; if it stores nothing, the fleet's database answers, which has nothing either, in the right
    * form.
    */
-  const orNothing = async <T>(node: string, method: ObjectMethod, args: readonly unknown[]): Answer<T> => {
+  const orNothing = async <T>(node: string, method: ObjectMethod, args: readonly unknown[]): StoreResult<T> => {
     const found = await ofNode<T | null>(node, method, args, null);
     return found.ok && found.value === null ? ofAll(method, args) : (found as Result<T, StoreFailure>);
   };
