@@ -27,7 +27,7 @@ import { type ListeningServer, listen, whenSent } from "./server/listen.ts";
 import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
 import { type Threads, threads, warmUp } from "./server/threads.ts";
 import { type KeyPair, readKeyPair, reloadRenewed, type TlsFiles } from "./server/tls.ts";
-import { inTurns, type Turns } from "./service/turns.ts";
+import { type TaskQueue, taskQueue } from "./service/task-queue.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
@@ -104,16 +104,16 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
   const pair = options.tls === undefined ? ok(undefined) : readKeyPair(options.tls, Date.now());
   if (!pair.ok) return failed(pair.error);
-  const turns = inTurns();
+  const tasks = taskQueue();
   const location = storeAt(options);
   const maxAgeMs = options.retention?.maxAgeMs;
   const onWait = (reason: string): void => (options.log ?? pinoLog()).warn({ reason }, "history not open yet");
   const history =
     options.threads === 0 || location.isShared
       ? withoutThread(await location.open({ onWait, ...(maxAgeMs === undefined ? {} : { maxAgeMs }) }))
-      : await openHistory(location.setting, turns);
+      : await openHistory(location.setting, tasks);
   if (!history.ok) return failed(history.error.message);
-  const started = await serve(history.value, location, turns, options, pair.value);
+  const started = await serve(history.value, location, tasks, options, pair.value);
   if (!started.ok) await history.value.store.close();
   return started;
 }
@@ -127,7 +127,7 @@ async function openOtlp(setting: OtlpSetting | undefined, log: Log, metrics: Nod
 /** Loaded only if it is configured. */
 async function deliverLog(
   setting: DecisionLogSetting | undefined,
-  { metrics, ...ports }: Pick<ApiDeps, "store" | "log"> & { readonly turns: Turns; readonly metrics: NodeMetrics },
+  { metrics, ...ports }: Pick<ApiDeps, "store" | "log"> & { readonly tasks: TaskQueue; readonly metrics: NodeMetrics },
 ): Promise<Result<{ close(): Promise<void> } | null, string>> {
   if (setting === undefined) return ok(null);
   const { startDecisionLog } = await import("./server/decision-log/start.ts");
@@ -153,7 +153,7 @@ const withoutThread = (store: Result<Store, StoreFailure>): Result<Pick<History,
 async function serve(
   { store, connect }: Pick<History, "store"> & Partial<History>,
   location: StoreLocation,
-  turns: Turns,
+  tasks: TaskQueue,
   options: ServeOptions,
   tls: KeyPair | undefined,
 ): Promise<Result<RunningApi, StartFailure>> {
@@ -166,7 +166,7 @@ async function serve(
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
   const metrics = nodeMetrics();
-  const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, turns });
+  const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, tasks: tasks });
   if (!decisionLog.ok) return failed(decisionLog.error);
   const deciding = threads(options.threads ?? maxThreads(), {
     least: options.threads ?? 0,
@@ -176,7 +176,7 @@ async function serve(
         : { history: location.setting, limits: limitsOf(options), connect: connect ?? (() => null) },
     log,
     metrics,
-    turns,
+    tasks: tasks,
   });
   const otlp = await openOtlp(options.otlp, log, metrics);
   const closing = new AbortController();
@@ -193,7 +193,7 @@ async function serve(
   const app = createApp(deps);
   const ask = async (request: Request): Promise<Response> => app.fetch(request, { [TRUSTED]: true });
   prepareDecoding();
-  const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
+  const listening = await listen(app, { host, port, tasks: tasks, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
     await Promise.all([deciding.close(), decisionLog.value?.close(), otlp?.close()]);
     return failed(listening.error);

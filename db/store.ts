@@ -1,5 +1,5 @@
 import type { Kind } from "../api/model/decision.ts";
-import type { MovedRow } from "../api/model/moved-row.ts";
+import type { ExportRow } from "../api/model/export-row.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 import type {
@@ -207,7 +207,7 @@ export interface ExportFilter {
 }
 /** Rows that are to be imported together: what a row needs, and the row. */
 export interface ExportedRows {
-  readonly rows: readonly MovedRow[];
+  readonly rows: readonly ExportRow[];
   /** The place after these rows, where an export continues. */
   readonly place: string;
   /** When the decision was made; null: the rows are not about a decision. */
@@ -216,27 +216,27 @@ export interface ExportedRows {
   readonly progress?: number;
 }
 /** Rows by their type. */
-export type MovedCounts = Readonly<Partial<Record<MovedRow["type"], number>>>;
+export type ImportCounts = Readonly<Partial<Record<ExportRow["type"], number>>>;
 export interface ImportedRows {
-  readonly added: MovedCounts;
+  readonly added: ImportCounts;
   /** Existing rows, which changed only if the import is newer: see `importRows`. */
-  readonly known: MovedCounts;
+  readonly known: ImportCounts;
 }
 
-type Answer<T> = Promise<Result<T, StoreFailure>>;
+type StoreResult<T> = Promise<Result<T, StoreFailure>>;
 
 /** The part of the store for tokens. */
 export interface TokenStore {
   /** `fresh` is false if the id or the hash already exists. */
-  createToken(token: TokenRow): Answer<{ readonly fresh: boolean }>;
-  listTokens(): Answer<readonly TokenRow[]>;
+  createToken(token: TokenRow): StoreResult<{ readonly fresh: boolean }>;
+  listTokens(): StoreResult<readonly TokenRow[]>;
   /** `revoked` is false when there is no such active token. */
-  revokeToken(id: string, nowMs: number): Answer<{ readonly revoked: boolean }>;
+  revokeToken(id: string, nowMs: number): StoreResult<{ readonly revoked: boolean }>;
   /** Active tokens only. */
-  findToken(id: string): Answer<TokenRow | null>;
-  countTokens(): Answer<{ readonly active: number; readonly revoked: number }>;
+  findToken(id: string): StoreResult<TokenRow | null>;
+  countTokens(): StoreResult<{ readonly active: number; readonly revoked: number }>;
   /** Removes the revoked tokens, if no other is active; `forgotten`: how many. Afterwards the store is as if there had never been one. */
-  forgetRevokedTokens(): Answer<{ readonly forgotten: number }>;
+  forgetRevokedTokens(): StoreResult<{ readonly forgotten: number }>;
 }
 
 /** Up to where the decision log is delivered. */
@@ -253,17 +253,17 @@ export interface LogStore {
    * Takes or renews the right to deliver, for `leaseMs` by the database's clock; the very first call begins the log,
    * with later decisions. `reported`: how many of `lost` were reported. Null: another process delivers.
    */
-  holdLog(holder: string, leaseMs: number, reported: number): Answer<LogCursor | null>;
+  holdLog(holder: string, leaseMs: number, reported: number): StoreResult<LogCursor | null>;
   /** Returns the last number up to which all decisions can be read, or will never exist. */
-  settledSeq(): Answer<number>;
+  settledSeq(): StoreResult<number>;
   /** Streams decisions after `afterSeq` up to `untilSeq` in the order of storing, like `streamDecisions`. */
   streamLog(afterSeq: number, untilSeq: number): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
   /**
    * Advances the place; false: nothing changed, since another process delivers, or the place is no longer `fromSeq`.
    */
-  moveLog(holder: string, fromSeq: number, toSeq: number): Answer<{ readonly moved: boolean }>;
+  moveLog(holder: string, fromSeq: number, toSeq: number): StoreResult<{ readonly moved: boolean }>;
   /** Lets another process deliver at once. */
-  releaseLog(holder: string): Answer<null>;
+  releaseLog(holder: string): StoreResult<null>;
 }
 
 /**
@@ -275,74 +275,74 @@ export interface Store extends TokenStore, LogStore {
    * Records in one atomic write; on return the rows survive a crash. A decision that equals the node's newest of its
    * kind in all but its snapshot and its time is counted on that row; one with removals has its own row.
    */
-  record(recording: Recording): Answer<Recorded>;
+  record(recording: Recording): StoreResult<Recorded>;
   /** Records a turn in one atomic write; `record` is a turn with one decision. */
-  recordTurn(turn: NodeTurn): Answer<RecordedTurn>;
-  putSnapshot(snapshot: SnapshotRow): Answer<{ readonly fresh: boolean }>;
-  getSnapshot(id: string): Answer<SnapshotRow | null>;
+  recordTurn(turn: NodeTurn): StoreResult<RecordedTurn>;
+  putSnapshot(snapshot: SnapshotRow): StoreResult<{ readonly fresh: boolean }>;
+  getSnapshot(id: string): StoreResult<SnapshotRow | null>;
   /** Bytes of its body, which is not read for it. */
-  snapshotBytes(id: string): Answer<number | null>;
+  snapshotBytes(id: string): StoreResult<number | null>;
   /** Returns the snapshot in pieces, for readers of many snapshots that recognise shared texts by id. */
-  getSnapshotPieces(id: string): Answer<SnapshotInPieces | null>;
-  latestSnapshot(node: string): Answer<SnapshotRow | null>;
+  getSnapshotPieces(id: string): StoreResult<SnapshotInPieces | null>;
+  latestSnapshot(node: string): StoreResult<SnapshotRow | null>;
 
-  getDecision(id: string): Answer<DecisionRow | null>;
+  getDecision(id: string): StoreResult<DecisionRow | null>;
   /** Finds decisions whose ids begin with these hexadecimal digits, at most 100, in the order of ids. */
-  decisionsBeginning(digits: string): Answer<readonly { readonly id: string; readonly node: string }[]>;
-  listDecisions(query: DecisionQuery): Answer<DecisionPage>;
+  decisionsBeginning(digits: string): StoreResult<readonly { readonly id: string; readonly node: string }[]>;
+  listDecisions(query: DecisionQuery): StoreResult<DecisionPage>;
   /**
    * Streams oldest first, in constant memory; with `after`, what follows that place. An unreadable row is a failure of
    * its own; any other failure ends the stream.
    */
   streamDecisions(filter: DecisionFilter, after?: Cursor): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
   /** The decision that was made last, of a node or of all, including repetitions. Null: there is none. */
-  newestDecision(node?: string): Answer<{ readonly id: string; readonly lastAtMs: number } | null>;
-  findIdempotency(key: string, scope: string): Answer<IdempotencyRow | null>;
+  newestDecision(node?: string): StoreResult<{ readonly id: string; readonly lastAtMs: number } | null>;
+  findIdempotency(key: string, scope: string): StoreResult<IdempotencyRow | null>;
 
   /** `known`: the decision exists. A result whose id exists is not stored again and not counted in `added`. */
   addResults(
     decisionId: string,
     rows: readonly ResultRow[],
-  ): Answer<{ readonly known: boolean; readonly added: number }>;
-  listResults(decisionId: string): Answer<readonly ResultRow[]>;
+  ): StoreResult<{ readonly known: boolean; readonly added: number }>;
+  listResults(decisionId: string): StoreResult<readonly ResultRow[]>;
 
   /**
    * Stores new outcomes and updates known ones, except when they were first recorded. Their nodes count as heard of
    * then.
    */
-  putOutcomes(rows: readonly OutcomeRow[]): Answer<null>;
-  listOutcomes(query: OutcomeQuery): Answer<OutcomePage>;
+  putOutcomes(rows: readonly OutcomeRow[]): StoreResult<null>;
+  listOutcomes(query: OutcomeQuery): StoreResult<OutcomePage>;
   /** Counts by kind and verdict, for each `bucketMs` of time by itself, oldest first. */
-  tallyOutcomes(filter: OutcomeFilter, bucketMs: number): Answer<readonly OutcomeTally[]>;
+  tallyOutcomes(filter: OutcomeFilter, bucketMs: number): StoreResult<readonly OutcomeTally[]>;
   /** The node's newest snapshot that was observed at `atMs` or before, of those that were stored by `storedByMs`. */
-  snapshotBefore(node: string, atMs: number, storedByMs: number): Answer<SnapshotRow | null>;
+  snapshotBefore(node: string, atMs: number, storedByMs: number): StoreResult<SnapshotRow | null>;
 
-  listRemovals(query: RemovalQuery): Answer<RemovalPage>;
+  listRemovals(query: RemovalQuery): StoreResult<RemovalPage>;
   /** Half-open: `sinceMs` <= atMs of the removal < `untilMs`. */
   summarizeRemovals(
     node: string,
     range: { readonly sinceMs?: number; readonly untilMs?: number },
-  ): Answer<RemovalSummary>;
+  ): StoreResult<RemovalSummary>;
 
   /** Lists nodes by name; without a range all of them, which may be many. */
-  listNodes(range?: NodeRange): Answer<readonly NodeRow[]>;
-  getNode(name: string): Answer<NodeRow | null>;
+  listNodes(range?: NodeRange): StoreResult<readonly NodeRow[]>;
+  getNode(name: string): StoreResult<NodeRow | null>;
   /** Records that its cluster deleted the node; its data stays. `known`: the node exists. */
-  nodeDeleted(name: string, atMs: number): Answer<{ readonly known: boolean }>;
+  nodeDeleted(name: string, atMs: number): StoreResult<{ readonly known: boolean }>;
   /** Lists all nodes by name, or one, with their newest decisions, counted since the hour of `sinceMs`. */
-  listFleet(sinceMs: number, node?: string): Answer<readonly FleetRow[]>;
+  listFleet(sinceMs: number, node?: string): StoreResult<readonly FleetRow[]>;
   /** Oldest first; hours without decisions are left out. For one node, or for all together. */
-  listHours(sinceMs: number, node?: string): Answer<readonly HourRow[]>;
+  listHours(sinceMs: number, node?: string): StoreResult<readonly HourRow[]>;
   /** Counts the decisions about a node since the hour that `sinceMs` is in. */
-  tallyOf(node: string, sinceMs: number): Answer<Tally>;
+  tallyOf(node: string, sinceMs: number): StoreResult<Tally>;
 
   /** Reads all facts, or those of these keys. */
-  readFacts(node: string, keys?: readonly string[]): Answer<Readonly<Record<string, unknown>>>;
+  readFacts(node: string, keys?: readonly string[]): StoreResult<Readonly<Record<string, unknown>>>;
   /** Sets the given facts and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
-  writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): Answer<null>;
+  writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): StoreResult<null>;
 
   /** Removes rows that are too old or too many, in slices of a few milliseconds, one transaction each; earlier slices stay after a failure. */
-  prune(retention: Retention): Answer<Pruned>;
+  prune(retention: Retention): StoreResult<Pruned>;
   /**
    * Exports rows; with `after`, what follows that place. An unreadable row is a failure of its own (`isRow`); any
    * other failure ends it.
@@ -353,9 +353,9 @@ export interface Store extends TokenStore, LogStore {
    * gets the longer series and missing reports, a node newer values, an hour the larger count, an outcome its result.
    * `corrupt`: a text does not match its id, or a row needs a missing text; nothing was written.
    */
-  importRows(rows: readonly MovedRow[], nowMs: number): Answer<ImportedRows>;
+  importRows(rows: readonly ExportRow[], nowMs: number): StoreResult<ImportedRows>;
   /** Writes one row (at most once a second) and checks that the migrations of this version are applied. */
-  ready(nowMs: number): Answer<{ readonly migration: string }>;
+  ready(nowMs: number): StoreResult<{ readonly migration: string }>;
   /** Commits what waits, then closes. Later calls answer `unavailable`. */
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { JournalError } from "../core/record-file.ts";
 import { guardPlan } from "../plan/guard.ts";
 import { describeStep, type Step, type WritePlan } from "../plan/step.ts";
 import type { Journal } from "./journal.ts";
-import { type Context, doStep, putBack, type StepResult } from "./steps.ts";
+import { applyStep, type Context, revertStep, type StepResult } from "./steps.ts";
 
 interface ApplyRequest {
   readonly plan: WritePlan;
@@ -64,7 +64,7 @@ async function runSteps(steps: readonly Step[], context: Context): Promise<StepR
       results.push(skipped(step, "blocked", why));
       continue;
     }
-    const result = await doStep(step, context);
+    const result = await applyStep(step, context);
     results.push(result);
     if (!isDone(result)) await rollBack(step, results, context);
   }
@@ -77,7 +77,7 @@ async function rollBack(failed: Step, results: StepResult[], context: Context): 
   for (const done of results.toReversed()) {
     const { step } = done;
     if (step.op !== "write" || step.group !== failed.group || done.status !== "applied") continue;
-    results[step.id] = await putBack(done, step, context, failed);
+    results[step.id] = await revertStep(done, step, context, failed);
   }
 }
 

@@ -60,7 +60,7 @@ export interface Context {
 }
 
 /** Carries out one step: checks that its target is as planned, acts, and reads back. */
-export function doStep(step: Step, context: Context): Promise<StepResult> {
+export function applyStep(step: Step, context: Context): Promise<StepResult> {
   switch (step.op) {
     case "mkdir":
       return doMkdir(step, context);
@@ -104,7 +104,12 @@ async function doWrite(step: WriteStep, context: Context): Promise<StepResult> {
 }
 
 /** Writes again what an applied step found, because a later one of its group failed. */
-export async function putBack(done: StepResult, step: WriteStep, context: Context, because: Step): Promise<StepResult> {
+export async function revertStep(
+  done: StepResult,
+  step: WriteStep,
+  context: Context,
+  because: Step,
+): Promise<StepResult> {
   const old = done.before ?? step.from ?? "";
   const written = await context.hierarchy.write(step.path, step.file, old);
   const now = textOf(context.hierarchy, step);

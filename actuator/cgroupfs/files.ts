@@ -188,7 +188,7 @@ export interface Listing {
   readonly dirs: readonly string[];
   readonly files: readonly string[];
 }
-type Answer<T> = Result<T, CgroupFsError>;
+type CgroupFsResult<T> = Result<T, CgroupFsError>;
 
 /**
  * The only access to the cgroup files.
@@ -199,17 +199,17 @@ type Answer<T> = Result<T, CgroupFsError>;
 export interface CgroupFs {
   /** The path of our own cgroup in each mount: `/nodewise`. */
   readonly root: string;
-  read(place: FilePath): Answer<string>;
+  read(place: FilePath): CgroupFsResult<string>;
   /** Reads a file of an ancestor of the own root; `ancestor` counts from the mount, `/` is its top. */
-  readAbove(mount: string, ancestor: string, file: string): Answer<string>;
-  write(place: FilePath, value: string): Promise<Answer<void>>;
-  mkdir(dir: Dir): Answer<void>;
-  rmdir(dir: Dir): Answer<void>;
-  list(dir: Dir): Answer<Listing>;
+  readAbove(mount: string, ancestor: string, file: string): CgroupFsResult<string>;
+  write(place: FilePath, value: string): Promise<CgroupFsResult<void>>;
+  mkdir(dir: Dir): CgroupFsResult<void>;
+  rmdir(dir: Dir): CgroupFsResult<void>;
+  list(dir: Dir): CgroupFsResult<Listing>;
   /** Names of the cgroups right below, sorted. */
-  children(dir: Dir): Answer<readonly string[]>;
+  children(dir: Dir): CgroupFsResult<readonly string[]>;
   /** Inode number of the directory: two cgroups of one path at different times differ in it. */
-  identity(dir: Dir): Answer<string>;
+  identity(dir: Dir): CgroupFsResult<string>;
 }
 
 const READABLE = /^(cgroup|cpu|cpuset|cpuacct|memory|pids|hugetlb|io|blkio|freezer)\.[A-Za-z0-9_.]{1,80}$/;
@@ -223,7 +223,7 @@ export type Access = "write" | "read";
  * `mountRoot` is where the hierarchies are mounted (`/sys/fs/cgroup`), `root` a cgroup of our own below each of them; with
  * read access also `/`, which includes the cgroups of others.
  */
-export function openCgroupFs(mountRoot: string, root: string, access: Access = "write"): Answer<CgroupFs> {
+export function openCgroupFs(mountRoot: string, root: string, access: Access = "write"): CgroupFsResult<CgroupFs> {
   const attempt: Attempt = { verb: "list", path: root };
   if (!isCgroupPath(root) || (root === "/" && access === "write")) {
     return err(ownError(attempt, "outside_root", "the root must be a cgroup of its own, such as `/nodewise`"));
@@ -246,13 +246,13 @@ class RealCgroupFs implements CgroupFs {
     this.#access = access;
   }
 
-  read({ mount, path, file }: FilePath): Answer<string> {
+  read({ mount, path, file }: FilePath): CgroupFsResult<string> {
     const attempt: Attempt = { verb: "read", path, file };
     if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
     return this.#inside(attempt, mount, path, (dir) => readText(`${dir}/${file}`));
   }
 
-  readAbove(mount: string, ancestor: string, file: string): Answer<string> {
+  readAbove(mount: string, ancestor: string, file: string): CgroupFsResult<string> {
     const attempt: Attempt = { verb: "read", path: ancestor, file };
     if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
     // the top has no parent, so it is its own ancestor
@@ -263,7 +263,7 @@ class RealCgroupFs implements CgroupFs {
     return this.#real(attempt, mount, ancestor, (dir) => readText(`${dir}/${file}`));
   }
 
-  async write({ mount, path, file }: FilePath, value: string): Promise<Answer<void>> {
+  async write({ mount, path, file }: FilePath, value: string): Promise<CgroupFsResult<void>> {
     const attempt: Attempt = { verb: "write", path, file, value };
     if (this.#access === "read") return readOnly(attempt);
     if (!isWritable(file)) return err(ownError(attempt, "bad_name", "this is not a file that may be written"));
@@ -285,31 +285,31 @@ class RealCgroupFs implements CgroupFs {
     }
   }
 
-  mkdir({ mount, path }: Dir): Answer<void> {
+  mkdir({ mount, path }: Dir): CgroupFsResult<void> {
     return this.#entry({ verb: "create", path }, mount, (entry) => mkdirSync(entry, { mode: 0o755 }));
   }
 
-  rmdir({ mount, path }: Dir): Answer<void> {
+  rmdir({ mount, path }: Dir): CgroupFsResult<void> {
     return this.#entry({ verb: "remove", path }, mount, (entry) => rmdirSync(entry));
   }
 
-  list({ mount, path }: Dir): Answer<Listing> {
+  list({ mount, path }: Dir): CgroupFsResult<Listing> {
     return this.#inside({ verb: "list", path }, mount, path, listing);
   }
 
   /** The child cgroups. cgroupfs counts them in the directory's links, so most cgroups (leaves) need no listing. */
-  children({ mount, path }: Dir): Answer<readonly string[]> {
+  children({ mount, path }: Dir): CgroupFsResult<readonly string[]> {
     return this.#inside({ verb: "list", path }, mount, path, (dir, isCgroupfs) =>
       isCgroupfs && lstatSync(dir).nlink === LINKS_OF_A_LEAF ? [] : listing(dir).dirs,
     );
   }
 
-  identity({ mount, path }: Dir): Answer<string> {
+  identity({ mount, path }: Dir): CgroupFsResult<string> {
     return this.#inside({ verb: "list", path }, mount, path, (dir) => String(lstatSync(dir, { bigint: true }).ino));
   }
 
   /** A directory that is itself created or removed: its parent must be real, the last segment is one plain name. */
-  #entry(attempt: Attempt, mount: string, act: (entry: string) => void): Answer<void> {
+  #entry(attempt: Attempt, mount: string, act: (entry: string) => void): CgroupFsResult<void> {
     const { path } = attempt;
     if (this.#access === "read") return readOnly(attempt);
     if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", `it is no path below ${this.root}`));
@@ -318,7 +318,12 @@ class RealCgroupFs implements CgroupFs {
     return this.#real(attempt, mount, full.slice(0, cut) || "/", (dir) => act(join(dir, full.slice(cut + 1))));
   }
 
-  #inside<T>(attempt: Attempt, mount: string, path: string, act: (dir: string, isCgroupfs: boolean) => T): Answer<T> {
+  #inside<T>(
+    attempt: Attempt,
+    mount: string,
+    path: string,
+    act: (dir: string, isCgroupfs: boolean) => T,
+  ): CgroupFsResult<T> {
     if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", `it is no path below ${this.root}`));
     return this.#real(attempt, mount, this.#fromMount(path), act);
   }
@@ -337,7 +342,7 @@ class RealCgroupFs implements CgroupFs {
     mount: string,
     fromMount: string,
     act: (dir: string, isCgroupfs: boolean) => T,
-  ): Answer<T> {
+  ): CgroupFsResult<T> {
     if (mount !== "" && (mount.includes("/") || !isCgroupPath(`/${mount}`))) {
       return err(ownError(attempt, "outside_root", `\`${mount}\` is not the name of a mount`));
     }
@@ -362,5 +367,5 @@ function listing(dir: string): Listing {
   return { dirs: names(true).sort(), files: names(false).sort() };
 }
 
-const readOnly = (attempt: Attempt): Answer<never> =>
+const readOnly = (attempt: Attempt): CgroupFsResult<never> =>
   err(ownError(attempt, "denied", "this hierarchy was opened for reading only"));

@@ -1,7 +1,7 @@
 import type { Result } from "../../api/model/result.ts";
 import type { CgroupFsError } from "./errors.ts";
 
-export type Answer<T> = Result<T, CgroupFsError>;
+export type CgroupFsResult<T> = Result<T, CgroupFsError>;
 
 export interface Support {
   /** Controllers that can be used below the root. */
@@ -31,14 +31,14 @@ export interface Hierarchy {
   pids(path: string): readonly number[];
   /** Bare names of the files in the cgroup's directory or directories. */
   fileNames(path: string): readonly string[];
-  read(path: string, file: string): Answer<string>;
+  read(path: string, file: string): CgroupFsResult<string>;
   /** Reads a file of the root's parent, from which a new root copies its cpuset. */
-  readAbove(file: string): Answer<string>;
-  write(path: string, file: string, value: string): Promise<Answer<void>>;
+  readAbove(file: string): CgroupFsResult<string>;
+  write(path: string, file: string, value: string): Promise<CgroupFsResult<void>>;
   /** Creates the cgroup if it is missing; its parent must exist. If it fails half-way, it undoes its work. */
-  create(path: string, controllers: readonly string[]): Promise<Answer<void>>;
+  create(path: string, controllers: readonly string[]): Promise<CgroupFsResult<void>>;
   /** Removes an empty leaf; v1: only from the hierarchies of `controllers`, if they are given. */
-  remove(path: string, controllers?: readonly string[]): Promise<Answer<void>>;
+  remove(path: string, controllers?: readonly string[]): Promise<CgroupFsResult<void>>;
   /**
    * Removes the cgroups that runtimes left for removed pods in hierarchies without a controller (v1 only). Cgroups
    * with processes stay.

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { err, ok } from "../../api/model/result.ts";
 import { ownError } from "./errors.ts";
 import { type Access, type CgroupFs, type CgroupMounts, openCgroupFs, parseMounts } from "./files.ts";
-import type { Answer, Hierarchy } from "./hierarchy.ts";
+import type { CgroupFsResult, Hierarchy } from "./hierarchy.ts";
 import { HierarchyV1 } from "./v1.ts";
 import { HierarchyV2 } from "./v2.ts";
 
 /** Finds out what is mounted and opens it. Linux only. */
-export function openHierarchy(options: HierarchyOptions): Answer<Hierarchy> {
+export function openHierarchy(options: HierarchyOptions): CgroupFsResult<Hierarchy> {
   const { mountRoot = DEFAULT_MOUNT_ROOT, root, access = "write" } = options;
   const fs = openCgroupFs(mountRoot, root, access);
   if (!fs.ok) return fs;
@@ -18,7 +18,7 @@ export function openHierarchy(options: HierarchyOptions): Answer<Hierarchy> {
 }
 
 /** v2 only if it is mounted at the mount root with cpu and memory; a hybrid machine counts as v1. */
-export function chooseHierarchy(fs: CgroupFs, mounts: CgroupMounts): Answer<Hierarchy> {
+export function chooseHierarchy(fs: CgroupFs, mounts: CgroupMounts): CgroupFsResult<Hierarchy> {
   if (isUnified(fs, mounts)) return ok(new HierarchyV2(fs, mounts));
   if (mounts.v1.size > 0) return ok(new HierarchyV1(fs, mounts));
   const attempt = { verb: "list", path: fs.root } as const;

@@ -6,7 +6,7 @@ import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.
 import { type CgroupFs, type CgroupMounts, readOnlyMount, removeDir, removeTree, walk } from "./files.ts";
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
 
-type Answer<T> = Result<T, CgroupFsError>;
+type CgroupFsResult<T> = Result<T, CgroupFsError>;
 
 /** cgroup v1: a cgroup is one directory in every controller's hierarchy. */
 export class HierarchyV1 implements Hierarchy {
@@ -74,24 +74,24 @@ export class HierarchyV1 implements Hierarchy {
     return [...new Set(names)];
   }
 
-  read(path: string, file: string): Answer<string> {
+  read(path: string, file: string): CgroupFsResult<string> {
     const mount = this.#mountFor(path, file);
     return mount.ok ? this.#fs.read({ mount: mount.value, path, file }) : mount;
   }
 
-  readAbove(file: string): Answer<string> {
+  readAbove(file: string): CgroupFsResult<string> {
     const mount = this.#mountFor("/", file);
     return mount.ok ? this.#fs.readAbove(mount.value, parentOf(this.root) ?? "/", file) : mount;
   }
 
-  async write(path: string, file: string, value: string): Promise<Answer<void>> {
+  async write(path: string, file: string, value: string): Promise<CgroupFsResult<void>> {
     const mount = this.#mountFor(path, file);
     if (!mount.ok) return mount;
     const written = await this.#fs.write({ mount: mount.value, path, file }, value);
     return written.ok ? written : err(explainWrite(written.error, (where, name) => this.#text(where, name)));
   }
 
-  async create(path: string, controllers: readonly string[]): Promise<Answer<void>> {
+  async create(path: string, controllers: readonly string[]): Promise<CgroupFsResult<void>> {
     const made: string[] = [];
     for (const mount of this.#mountNames(controllers)) {
       const one = this.#fs.mkdir({ mount, path });
@@ -104,7 +104,7 @@ export class HierarchyV1 implements Hierarchy {
     return ready.ok ? ready : this.#undo(path, made, ready.error);
   }
 
-  async remove(path: string, controllers?: readonly string[]): Promise<Answer<void>> {
+  async remove(path: string, controllers?: readonly string[]): Promise<CgroupFsResult<void>> {
     for (const mount of this.#mountNames(controllers)) {
       // a read-only mount would refuse even to remove a missing directory
       if (!this.#fs.identity({ mount, path }).ok) continue;
@@ -133,13 +133,13 @@ export class HierarchyV1 implements Hierarchy {
     return this.#support.controllers.some((controller) => this.identity(path, controller) !== null);
   }
 
-  async #undo(path: string, made: readonly string[], error: CgroupFsError): Promise<Answer<void>> {
+  async #undo(path: string, made: readonly string[], error: CgroupFsError): Promise<CgroupFsResult<void>> {
     for (const mount of made) await removeDir(this.#fs, { mount, path });
     return err(error);
   }
 
   /** Copies the parent's sets: a new v1 cpuset is empty, and accepts no process until both files have values. */
-  async #inheritCpuset(path: string): Promise<Answer<void>> {
+  async #inheritCpuset(path: string): Promise<CgroupFsResult<void>> {
     for (const file of CPUSET_FILES) {
       const own = this.read(path, file);
       if (!own.ok) return own;
@@ -175,7 +175,7 @@ export class HierarchyV1 implements Hierarchy {
     return [...new Set(controllers.map((controller) => this.#mountOf(controller)))];
   }
 
-  #mountFor(path: string, file: string): Answer<string> {
+  #mountFor(path: string, file: string): CgroupFsResult<string> {
     const controller = file.startsWith("cgroup.") ? this.#support.controllers[0] : controllerOf(file);
     if (controller !== undefined && this.#support.controllers.includes(controller))
       return ok(this.#mountOf(controller));

@@ -5,7 +5,7 @@ import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.
 import { type CgroupFs, type CgroupMounts, readOnlyMount, removeDir, walk } from "./files.ts";
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
 
-type Answer<T> = Result<T, CgroupFsError>;
+type CgroupFsResult<T> = Result<T, CgroupFsError>;
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
 
 /** cgroup v2: one tree; a controller is used below a cgroup when that cgroup's cgroup.subtree_control names it. */
@@ -71,15 +71,15 @@ export class HierarchyV2 implements Hierarchy {
     return listing.ok ? listing.value.files : [];
   }
 
-  read(path: string, file: string): Answer<string> {
+  read(path: string, file: string): CgroupFsResult<string> {
     return this.#fs.read({ mount: "", path, file });
   }
 
-  readAbove(file: string): Answer<string> {
+  readAbove(file: string): CgroupFsResult<string> {
     return this.#fs.readAbove("", parentOf(this.root) ?? "/", file);
   }
 
-  async write(path: string, file: string, value: string): Promise<Answer<void>> {
+  async write(path: string, file: string, value: string): Promise<CgroupFsResult<void>> {
     if (file === "memory.max") {
       const room = await this.#makeRoom(path, value);
       if (!room.ok) return room;
@@ -88,7 +88,7 @@ export class HierarchyV2 implements Hierarchy {
     return written.ok ? written : err(explainWrite(written.error, (where, name) => this.#text(where, name)));
   }
 
-  async create(path: string, controllers: readonly string[]): Promise<Answer<void>> {
+  async create(path: string, controllers: readonly string[]): Promise<CgroupFsResult<void>> {
     if (!isCgroupPath(path))
       return err(ownError({ verb: "create", path }, "outside_root", "it is no path of a cgroup"));
     for (const ancestor of [...ancestorsOf(path)].reverse()) {
@@ -99,7 +99,7 @@ export class HierarchyV2 implements Hierarchy {
     return made.ok || made.error.code === "exists" ? ok(undefined) : made;
   }
 
-  async remove(path: string, controllers?: readonly string[]): Promise<Answer<void>> {
+  async remove(path: string, controllers?: readonly string[]): Promise<CgroupFsResult<void>> {
     // A controller stays enabled in a cgroup that stays: it limits nothing by itself.
     return controllers === undefined ? removeDir(this.#fs, { mount: "", path }) : ok(undefined);
   }
@@ -107,7 +107,7 @@ export class HierarchyV2 implements Hierarchy {
   /** Runtimes use no other hierarchy here. */
   async sweep(): Promise<void> {}
 
-  async #enable(path: string, controllers: readonly string[]): Promise<Answer<void>> {
+  async #enable(path: string, controllers: readonly string[]): Promise<CgroupFsResult<void>> {
     const enabled = this.read(path, "cgroup.subtree_control");
     if (!enabled.ok) return enabled;
     const missing = controllers.filter((controller) => !words(enabled.value).includes(controller));
@@ -123,7 +123,7 @@ export class HierarchyV2 implements Hierarchy {
    * Reclaims memory before a limit is lowered, and refuses a limit below the usage, as v1 does with EBUSY; v2 would
    * start to kill instead.
    */
-  async #makeRoom(path: string, value: string): Promise<Answer<void>> {
+  async #makeRoom(path: string, value: string): Promise<CgroupFsResult<void>> {
     if (!/^\d+$/.test(value)) return ok(undefined);
     const limit = BigInt(value);
     const excess = this.#usage(path) - limit;

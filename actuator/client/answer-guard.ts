@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { preemptable } from "../../api/decide/preemption/candidate.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
+import { type AdmissionDecision, admissionDecision } from "../../api/model/admission.ts";
 import { allocatableDecision } from "../../api/model/allocatable.ts";
 import type { PodAsk } from "../../api/model/ask.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
@@ -12,7 +13,6 @@ import { wholeNumber } from "../../api/model/fields.ts";
 import { answerText, integer, namespacedName, type PodRef } from "../../api/model/forms.ts";
 import { imageGcDecision } from "../../api/model/image-gc.ts";
 import { type Pod, podRef } from "../../api/model/pod.ts";
-import { type AdmissionDecision, admissionDecision } from "../../api/model/preemption.ts";
 import { decideLocally, decodedOnce } from "./local-client.ts";
 
 interface Ordered {
@@ -166,14 +166,23 @@ const containerGc = z.lazy(() => {
   });
 });
 
-/** Forms of `decision`, by kind; this node applies no decision of other kinds. */
-const SHAPES: Readonly<Partial<Record<Kind, z.ZodType>>> = {
+/** Forms of `decision`, by kind; null: this node carries out no decision of the kind, so nothing of it is checked. */
+const SHAPES: Readonly<Record<Kind, z.ZodType | null>> = {
   allocatable: z.lazy(() => allocatableDecision.unwrap().pick({ capacity: true, allocatable: true })),
   cgroups,
+  cpus: null,
+  memory: null,
+  topology: null,
+  devices: null,
+  claims: null,
   admission,
+  preemption: null,
+  resize: null,
   eviction,
   "image-gc": imageGc,
   "container-gc": containerGc,
+  probes: null,
+  "probe-guard": null,
 };
 const anything = z.looseObject({});
 export const shapeOf = (kind: Kind): z.ZodType => SHAPES[kind] ?? anything;

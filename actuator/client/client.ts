@@ -9,14 +9,14 @@ import { container, pod as podSchema } from "../../api/model/pod.ts";
 import { withoutSecretSettings } from "../../api/model/redact.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText } from "../core/error-text.ts";
-import type { Memory } from "../core/facts-file.ts";
+import type { FactsStore } from "../core/facts-file.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/interfaces.ts";
 import type { Counters } from "../status/counters.ts";
 import { STATE_FILES, shapeOf, unsafeOrder } from "./answer-guard.ts";
 import { type ApiAccess, type ApiFailure, invalidAnswer, isReady, postJson, type Reply } from "./api-access.ts";
 import { type DecisionQuestion, decideWith, persistFacts } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
-import { Turns } from "./turns.ts";
+import { TurnClient } from "./turn-client.ts";
 
 /**
  * The snapshot as it is sent to the API: of pods only what decisions read, which is also all that the history stores.
@@ -133,7 +133,7 @@ function sendReport(
 }
 
 /** Sends the outbox's entries once the API is back. */
-class Backlog {
+class OutboxSender {
   readonly #access: ApiAccess;
   readonly #outbox: Outbox;
   readonly #onProblem: (problem: Problem) => void;
@@ -190,10 +190,10 @@ const REST_TIMES = 3;
 /** Asks the API; if it does not answer, decides locally with the same core and sends both later. One call at a time. */
 export class ApiClient implements DecisionClient {
   readonly #access: ApiAccess;
-  readonly #turns: Turns;
+  readonly #turnClient: TurnClient;
   readonly #outbox: Outbox;
-  readonly #backlog: Backlog;
-  readonly #memory: Memory;
+  readonly #outboxSender: OutboxSender;
+  readonly #factsStore: FactsStore;
   readonly #onProblem: (problem: Problem) => void;
   /** The fault of the last request, until one succeeds. */
   fault: Problem | null = null;
@@ -205,12 +205,12 @@ export class ApiClient implements DecisionClient {
   #restsUntilMs = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(access: ApiAccess, outbox: Outbox, memory: Memory, onProblem: (problem: Problem) => void) {
+  constructor(access: ApiAccess, outbox: Outbox, factsStore: FactsStore, onProblem: (problem: Problem) => void) {
     this.#access = access;
-    this.#turns = new Turns(access);
+    this.#turnClient = new TurnClient(access);
     this.#outbox = outbox;
-    this.#backlog = new Backlog(access, outbox, onProblem);
-    this.#memory = memory;
+    this.#outboxSender = new OutboxSender(access, outbox, onProblem);
+    this.#factsStore = factsStore;
     this.#onProblem = onProblem;
   }
 
@@ -226,21 +226,21 @@ export class ApiClient implements DecisionClient {
     return this.#serialize(async () => {
       const asked = this.#asked.get(answer);
       // in this order, so that the API knows the remembered facts, now or later
-      if (asked !== undefined && answer.decidedBy === "here") this.#keep(asked, null, isNews);
-      persistFacts(this.#memory, answer, asked);
+      if (asked !== undefined && answer.decidedBy === "here") this.#persist(asked, null, isNews);
+      persistFacts(this.#factsStore, answer, asked);
     });
   }
 
   report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void> {
     return this.#serialize(async () => {
       const asked = this.#asked.get(answer);
-      if (asked !== undefined && answer.decidedBy === "here") return this.#keep(asked, report);
+      if (asked !== undefined && answer.decidedBy === "here") return this.#persist(asked, report);
       if (answer.id === null) return;
       const sent = await sendReport(this.#access, answer.id, report);
       if (sent.ok) return;
       this.#fail(`results of ${answer.id}: ${sent.error.message}`);
       // a repeated question gives the same decision and the same record
-      if (!sent.error.final && asked !== undefined) this.#keep(asked, report);
+      if (!sent.error.final && asked !== undefined) this.#persist(asked, report);
     });
   }
 
@@ -256,7 +256,7 @@ export class ApiClient implements DecisionClient {
     return turn;
   }
 
-  #keep({ isTooLarge = false, ...asked }: DecisionQuestion, report: Pending["report"], isNews = true): void {
+  #persist({ isTooLarge = false, ...asked }: DecisionQuestion, report: Pending["report"], isNews = true): void {
     // a problem was reported when it was refused, and it would be refused again
     if (isTooLarge) return;
     try {
@@ -276,8 +276,8 @@ export class ApiClient implements DecisionClient {
   /** Asks the API. INVARIANT: a kind with remembered facts is asked only when the API knows all earlier decisions. */
   async #decide(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, Problem>> {
     if (performance.now() < this.#restsUntilMs)
-      return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
-    const away = await this.#backlog.drain();
+      return this.#noted(decideWith(this.#factsStore, kind, snapshot, ask), kind, snapshot, ask);
+    const away = await this.#outboxSender.drain();
     const isBehind = this.#outbox.size > 0 && REMEMBERING.has(kind);
     const asked = away === null && !isBehind ? await this.#askKnowing(kind, snapshot, ask) : null;
     if (asked?.ok) {
@@ -289,7 +289,7 @@ export class ApiClient implements DecisionClient {
     if (failure?.final === true) return err({ from: "decision", message: failure.message });
     if (failure?.isSlow === true) this.#restsUntilMs = performance.now() + REST_TIMES * this.#access.timeoutMs;
     if (failure !== null) this.#fail(`${failure.message}: deciding here`);
-    return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
+    return this.#noted(decideWith(this.#factsStore, kind, snapshot, ask), kind, snapshot, ask);
   }
 
   /** Decides without recording. INVARIANT: a snapshot that is too large to send does not prevent the decision. */
@@ -302,7 +302,7 @@ export class ApiClient implements DecisionClient {
     const words = `the body of ${tooLargeBytes} bytes is too large for the API: deciding here, and it is recorded nowhere; raise its limit (nodewise api --max-body-bytes)`;
     this.#fail(`${message}: ${words}`);
     this.#unrecorded.add(kind);
-    const here = decideWith(this.#memory, kind, snapshot, ask);
+    const here = decideWith(this.#factsStore, kind, snapshot, ask);
     if (here.ok) this.#asked.set(here.value, { kind, snapshot, isTooLarge: true });
     return here;
   }
@@ -323,7 +323,7 @@ export class ApiClient implements DecisionClient {
     snapshot: unknown,
     ask: object | undefined,
   ): Promise<Result<DecisionAnswer, ApiFailure>> {
-    const facts = REMEMBERING.has(kind) ? this.#memory.factsFor(kind, snapshot) : undefined;
+    const facts = REMEMBERING.has(kind) ? this.#factsStore.factsFor(kind, snapshot) : undefined;
     if (facts !== undefined && this.#unrecorded.has(kind)) {
       const answer = await this.#ask(kind, snapshot, { ...ask, facts });
       if (answer.ok) this.#unrecorded.delete(kind);
@@ -337,7 +337,7 @@ export class ApiClient implements DecisionClient {
 
   #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {
     const question = { kind, snapshot: redactSnapshot(snapshot), ask: redactAsk(ask) };
-    return this.#turns.ask(question, (reply) => checkAnswer(kind, snapshot, reply, ask));
+    return this.#turnClient.ask(question, (reply) => checkAnswer(kind, snapshot, reply, ask));
   }
 }
 

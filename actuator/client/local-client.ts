@@ -6,7 +6,7 @@ import type { InputIssue } from "../../api/model/input-issue.ts";
 import { IMAGE_RECORDS, specOf } from "../../api/model/kinds.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../api/profiles/effective.ts";
-import { factsOf, type Memory } from "../core/facts-file.ts";
+import { type FactsStore, factsOf } from "../core/facts-file.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../core/interfaces.ts";
 import type { Pending } from "./outbox.ts";
 
@@ -61,15 +61,15 @@ function faulty(
 }
 
 /** A client without an API: every decision is made here, and only the facts for the next one are stored. */
-export function localClient(memory: Memory): DecisionClient {
+export function localClient(factsStore: FactsStore): DecisionClient {
   const asked = new WeakMap<DecisionAnswer, DecisionQuestion>();
   return {
     decide: async (kind, snapshot, ask) => {
-      const here = decideWith(memory, kind, snapshot, ask);
+      const here = decideWith(factsStore, kind, snapshot, ask);
       if (here.ok) asked.set(here.value, { kind, snapshot });
       return here;
     },
-    commit: async (answer) => persistFacts(memory, answer, asked.get(answer)),
+    commit: async (answer) => persistFacts(factsStore, answer, asked.get(answer)),
     report: async () => {},
   };
 }
@@ -81,14 +81,18 @@ export type DecisionQuestion = Omit<Pending, "report"> & {
 };
 
 /** Decides with the remembered facts. */
-export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
-  const facts = factsOf(kind, memory.factsFor(kind, snapshot));
+export function decideWith(factsStore: FactsStore, kind: Kind, snapshot: unknown, ask: object | undefined) {
+  const facts = factsOf(kind, factsStore.factsFor(kind, snapshot));
   // as the API does, look up which images are old enough to be reclaimed
-  const images = specOf(kind).facts?.readsImages === true ? memory.factsFor(IMAGE_RECORDS, snapshot) : undefined;
+  const images = specOf(kind).facts?.readsImages === true ? factsStore.factsFor(IMAGE_RECORDS, snapshot) : undefined;
   return decideLocally(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
 }
 
 /** Stores the facts for the next decision. */
-export function persistFacts(memory: Memory, { next }: DecisionAnswer, asked: DecisionQuestion | undefined): void {
-  if (asked !== undefined) memory.persist(asked.kind, asked.snapshot, next);
+export function persistFacts(
+  factsStore: FactsStore,
+  { next }: DecisionAnswer,
+  asked: DecisionQuestion | undefined,
+): void {
+  if (asked !== undefined) factsStore.persist(asked.kind, asked.snapshot, next);
 }

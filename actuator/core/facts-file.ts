@@ -20,7 +20,7 @@ interface StoredFacts {
  * new. Passes are distinguished by their snapshot's time, as in the API: a repeated pass gets the same facts, and a
  * late one is not stored.
  */
-export class Memory {
+export class FactsStore {
   readonly #directory: string;
   readonly #onProblem: (message: string) => void;
   readonly #kept = new Map<Kind, StoredFacts>();

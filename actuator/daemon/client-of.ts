@@ -9,7 +9,7 @@ import { localClient } from "../client/local-client.ts";
 import { Outbox } from "../client/outbox.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import { faultText } from "../core/error-text.ts";
-import { Memory } from "../core/facts-file.ts";
+import { FactsStore } from "../core/facts-file.ts";
 import type { DecisionAnswer, Problem } from "../core/interfaces.ts";
 import type { CollectionEvents } from "../gc/open.ts";
 import type { PodEvent } from "../lifecycle/record.ts";
@@ -23,11 +23,11 @@ export function clientOf(
   { config, api, onProblem }: Pick<ActuatorOptions, "config" | "api" | "onProblem">,
   outboxName = "outbox.jsonl",
 ): Result<LoopDeps["client"], string> {
-  const memory = new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }));
-  if (api === undefined && config.api === undefined) return ok(localClient(memory));
+  const factsStore = new FactsStore(config.stateDir, (message) => onProblem({ from: "memory", message }));
+  if (api === undefined && config.api === undefined) return ok(localClient(factsStore));
   const outbox = Outbox.open(join(config.stateDir, outboxName));
   if (api !== undefined)
-    return ok(new ApiClient({ ...api, timeoutMs: config.apiTimeoutSeconds * 1000 }, outbox, memory, onProblem));
+    return ok(new ApiClient({ ...api, timeoutMs: config.apiTimeoutSeconds * 1000 }, outbox, factsStore, onProblem));
   const token = tokenReader(config, onProblem);
   const first = token();
   if (!first.ok) return err(`apiTokenFile: ${first.error}`);
@@ -44,7 +44,7 @@ export function clientOf(
     },
     fetch,
   };
-  return ok(new ApiClient(access, outbox, memory, onProblem));
+  return ok(new ApiClient(access, outbox, factsStore, onProblem));
 }
 
 /** A token may be replaced in its file at any time; while that cannot be read, the last one is used. */

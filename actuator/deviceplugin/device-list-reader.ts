@@ -10,7 +10,7 @@ const FIXED32 = 5;
 const MAX_BYTES = 10;
 
 /** Iterates over the fields of a protobuf message without allocating per field: lists have thousands. */
-class Fields {
+class ProtobufFields {
   readonly #bytes: Buffer;
   readonly #end: number;
   #at: number;
@@ -85,7 +85,7 @@ const NODE_ID = 0x08;
  */
 export function devicePlaces(bytes: Buffer, most: number): number[] | undefined {
   const places: number[] = [];
-  const fields = new Fields(bytes, 0, bytes.length);
+  const fields = new ProtobufFields(bytes, 0, bytes.length);
   while (fields.next()) {
     if (fields.tag !== DEVICES) continue;
     places.push(fields.begin, fields.end);
@@ -99,7 +99,7 @@ function readDevice(bytes: Buffer, begin: number, end: number): ListedDevice | u
   let id = "";
   let health = "";
   let nodes: { readonly ID: number }[] | null = null;
-  const fields = new Fields(bytes, begin, end);
+  const fields = new ProtobufFields(bytes, begin, end);
   while (fields.next()) {
     const { tag } = fields;
     if (tag === ID) id = bytes.toString("utf8", fields.begin, fields.end);
@@ -113,12 +113,12 @@ function readDevice(bytes: Buffer, begin: number, end: number): ListedDevice | u
 }
 
 /** Reads a v1beta1.TopologyInfo. */
-function readNodes(bytes: Buffer, { begin, end }: Fields, nodes: { readonly ID: number }[]): boolean {
-  const fields = new Fields(bytes, begin, end);
+function readNodes(bytes: Buffer, { begin, end }: ProtobufFields, nodes: { readonly ID: number }[]): boolean {
+  const fields = new ProtobufFields(bytes, begin, end);
   while (fields.next()) {
     if (fields.tag !== NODES) continue;
     let id = 0;
-    const node = new Fields(bytes, fields.begin, fields.end);
+    const node = new ProtobufFields(bytes, fields.begin, fields.end);
     while (node.next()) if (node.tag === NODE_ID) id = node.value;
     if (node.isBroken) return false;
     nodes.push({ ID: id });
@@ -149,7 +149,7 @@ function changesSince({ bytes: last, places: old }: ListBytes, bytes: Buffer): L
   const count = old.length / 2;
   const places: number[] = [];
   const changed: number[] = [];
-  const fields = new Fields(bytes, 0, bytes.length);
+  const fields = new ProtobufFields(bytes, 0, bytes.length);
   let from = 0;
   let at = 0;
   for (let i = 0; i < count; i += GROUP) {

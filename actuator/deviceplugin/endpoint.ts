@@ -85,12 +85,12 @@ function pathFault(what: string, path: string): string | undefined {
 
 interface ListAndWatchStreamOptions {
   /** How long after its first list a stream counts as stable, in ms. */
-  readonly livesMs: number;
+  readonly aliveAfterMs: number;
   readonly load: ListThrottle;
   /** Devices that it may list. */
   readonly most: () => number;
   readonly onList: () => void;
-  readonly onLives: () => void;
+  readonly onStreamAlive: () => void;
   readonly onEnd: (fault: PluginFault) => void;
 }
 
@@ -102,7 +102,7 @@ export class ListAndWatchStream {
   /** The plugin's generation while it is registered by this stream; 0: it is not registered. */
   generation = 0;
   #list: DeviceList | undefined;
-  #lives: NodeJS.Timeout | undefined;
+  #aliveTimer: NodeJS.Timeout | undefined;
 
   constructor(resource: string, socketPath: string, endpoint: Endpoint) {
     this.resource = resource;
@@ -122,23 +122,23 @@ export class ListAndWatchStream {
       : { resource, endpoint, call: "ListAndWatch", code: "LEFT_OUT", message, stands: true };
   }
 
-  open({ livesMs, load, most, onList, onLives, onEnd }: ListAndWatchStreamOptions): void {
+  open({ aliveAfterMs, load, most, onList, onStreamAlive, onEnd }: ListAndWatchStreamOptions): void {
     this.endpoint.watch({
       most,
       load,
       onList: (list) => {
         this.#list = list;
-        this.#lives ??= setTimeout(() => onLives(), livesMs).unref();
+        this.#aliveTimer ??= setTimeout(() => onStreamAlive(), aliveAfterMs).unref();
         onList();
       },
       onEnd: (fault) => {
-        clearTimeout(this.#lives);
+        clearTimeout(this.#aliveTimer);
         onEnd(fault);
       },
     });
   }
   close(): void {
-    clearTimeout(this.#lives);
+    clearTimeout(this.#aliveTimer);
     this.endpoint.close();
   }
 }

@@ -58,8 +58,8 @@ async function openRegistration(options: RegistrationOptions): Promise<Result<Re
 
   const server = unaryServer({
     handlers: { [REGISTER]: unaryMethod(methodAt(REGISTER), registrar(options)) },
-    mostMessageBytes: MAX_REQUEST_BYTES,
-    mostStreams: 8,
+    maxMessageBytes: MAX_REQUEST_BYTES,
+    maxStreams: 8,
     sessionMegabytes: 1,
   });
   const lost = (message: string): PluginFault => ({ ...refusal("", path, message), code: "SOCKET_LOST" });
@@ -70,7 +70,7 @@ async function openRegistration(options: RegistrationOptions): Promise<Result<Re
   const listening = await listenRebinding({
     path,
     // a connection that is being closed still counts
-    mostConnections: 2 * MAX_CONNECTIONS,
+    maxConnections: 2 * MAX_CONNECTIONS,
     onFault: (message, stands) => options.onFault({ ...lost(message), ...(stands ? { stands } : {}) }),
     onConnection: (socket) => {
       let accepted: AcceptedConnection | undefined;
@@ -155,7 +155,7 @@ export interface DevicePluginHostOptions {
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;
   /** How long after its first list a stream counts as stable; `graceMs` counts from the first end before that. */
-  readonly livesMs?: number;
+  readonly aliveAfterMs?: number;
   /** The interval between scans of `registryDir` without an event. */
   readonly rescanMs?: number;
   /**
@@ -219,7 +219,7 @@ export async function openDevicePluginHost(
   const registry = new PluginRegistry({
     timeouts: { ...PLUGIN_TIMEOUTS, ...options.timeouts },
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
-    ...(options.livesMs === undefined ? {} : { livesMs: options.livesMs }),
+    ...(options.aliveAfterMs === undefined ? {} : { aliveAfterMs: options.aliveAfterMs }),
     isInUse: options.isInUse ?? (() => false),
     now: options.now ?? (() => epochMs(Date.now())),
     onChange,

@@ -156,7 +156,7 @@ class OpenRegistrations {
 }
 
 /** A stream that has lived so long after its first list is no part of a row of failures. */
-const LIVES_MS = 5_000;
+const ALIVE_AFTER_MS = 5_000;
 /** After this many ends in a row, a new stream is hidden until it has proved stable. */
 const ENDS_AT_ONCE = 2;
 
@@ -169,7 +169,7 @@ export class PluginRegistry {
   /** Resource -> the generation of the last registration that its plugin made itself. */
   readonly #origins = new Map<string, number>();
   readonly #registering = new OpenRegistrations();
-  readonly #graces: StopGracePeriods;
+  readonly #stopGracePeriods: StopGracePeriods;
   readonly #reconnects = new Reconnects((resource, path) => this.#reconnect(resource, path));
   readonly #load = new ListThrottle();
   readonly #life = new AbortController();
@@ -179,7 +179,9 @@ export class PluginRegistry {
   constructor(options: PluginRegistryOptions) {
     this.#options = options;
     this.#known = new KnownPlugins(options.onChange, options.isInUse);
-    this.#graces = new StopGracePeriods(options.graceMs ?? STOP_GRACE_MS, (resource) => this.#remove(resource));
+    this.#stopGracePeriods = new StopGracePeriods(options.graceMs ?? STOP_GRACE_MS, (resource) =>
+      this.#remove(resource),
+    );
   }
 
   get plugins(): Plugins {
@@ -232,7 +234,7 @@ export class PluginRegistry {
   close(): void {
     this.#life.abort();
     this.#reconnects.close();
-    this.#graces.close();
+    this.#stopGracePeriods.close();
     for (const watch of [...this.#live.values(), ...this.#trials.values()]) watch.close();
     this.#live.clear();
     this.#trials.clear();
@@ -258,7 +260,7 @@ export class PluginRegistry {
     }
     const watch = new ListAndWatchStream(resource, socketPath, opened.value);
     this.#reconnects.connected(resource, socketPath);
-    if (this.#graces.ends(resource) < ENDS_AT_ONCE) this.#show(watch, ++this.#lastGeneration);
+    if (this.#stopGracePeriods.ends(resource) < ENDS_AT_ONCE) this.#show(watch, ++this.#lastGeneration);
     else this.#trials.set(resource, watch);
     this.#listen(watch);
     return true;
@@ -277,7 +279,7 @@ export class PluginRegistry {
     const { resource } = watch;
     let said = "";
     watch.open({
-      livesMs: this.#options.livesMs ?? LIVES_MS,
+      aliveAfterMs: this.#options.aliveAfterMs ?? ALIVE_AFTER_MS,
       load: this.#load,
       most: () => this.#known.freeSlots(resource),
       onList: () => {
@@ -287,7 +289,7 @@ export class PluginRegistry {
         if (leftOut !== null && leftOut.message !== said) this.#options.onFault(leftOut);
         said = leftOut?.message ?? "";
       },
-      onLives: () => this.#lives(watch),
+      onStreamAlive: () => this.#streamAlive(watch),
       onEnd: (fault) => {
         const isTrial = this.#trials.get(resource) === watch;
         if (!isTrial && this.#live.get(resource) !== watch) return;
@@ -308,7 +310,7 @@ export class PluginRegistry {
     }
     this.#known.listed({ kind: "listed", resource, generation, devices, size, at: this.#options.now() });
   }
-  #lives(watch: ListAndWatchStream): void {
+  #streamAlive(watch: ListAndWatchStream): void {
     const { resource } = watch;
     if (this.#trials.get(resource) === watch) {
       if (this.#registering.has(resource) || (watch.list?.size ?? 0) > this.#known.freeSlots(resource)) {
@@ -320,7 +322,7 @@ export class PluginRegistry {
       this.#show(watch, ++this.#lastGeneration);
       this.#listed(watch);
     }
-    if (this.#live.get(resource) === watch) this.#graces.clear(resource);
+    if (this.#live.get(resource) === watch) this.#stopGracePeriods.clear(resource);
   }
 
   #makeRoom(resource: string): void {
@@ -345,13 +347,13 @@ export class PluginRegistry {
     this.#live.delete(resource);
     watch.close();
     const at = this.#options.now();
-    this.#known.apply({ kind: "ended", resource, generation, at, since: this.#graces.ended(resource, at) });
-    if (this.#graces.isOver(resource)) this.#remove(resource);
+    this.#known.apply({ kind: "ended", resource, generation, at, since: this.#stopGracePeriods.ended(resource, at) });
+    if (this.#stopGracePeriods.isOver(resource)) this.#remove(resource);
   }
   #remove(resource: string): void {
     const plugin = this.plugins.get(resource);
     if (plugin === undefined || this.#live.has(resource)) return;
-    this.#graces.clear(resource);
+    this.#stopGracePeriods.clear(resource);
     this.#reconnects.forget(resource);
     this.#endTrial(resource);
     this.#known.apply({ kind: "removed", resource, generation: plugin.generation });
@@ -364,7 +366,7 @@ interface PluginRegistryOptions {
   /** The time from the end of a stream until its resource is removed. */
   readonly graceMs?: number;
   /** How long after its first list a stream counts as stable. */
-  readonly livesMs?: number;
+  readonly aliveAfterMs?: number;
   readonly isInUse: IsInUse;
   readonly now: () => EpochMs;
   readonly onChange: () => void;

@@ -180,7 +180,7 @@ const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdi
 interface SocketOptions {
   readonly path: string;
   /** The maximum number of connections; further ones are closed at once. */
-  readonly mostConnections: number;
+  readonly maxConnections: number;
   /** Clients may half-close their connection; its errors can be ignored. */
   readonly onConnection: (socket: Socket) => void;
 }
@@ -199,17 +199,13 @@ interface BoundListener extends Listener {
  * process is replaced. The error is a sentence: a process answers there, the path is no socket, or the system's
  * message.
  */
-async function listenOn({
-  path,
-  mostConnections,
-  onConnection,
-}: SocketOptions): Promise<Result<BoundListener, string>> {
+async function listenOn({ path, maxConnections, onConnection }: SocketOptions): Promise<Result<BoundListener, string>> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.on("error", () => undefined).on("close", () => open.delete(socket)));
     onConnection(socket);
   });
-  server.maxConnections = mostConnections;
+  server.maxConnections = maxConnections;
   const found = await staleSocketAt(path);
   if (!found.ok) return found;
   try {

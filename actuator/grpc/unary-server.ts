@@ -35,9 +35,9 @@ interface UnaryServerOptions {
   /** The handlers by path, such as `/v1beta1.Registration/Register`. */
   readonly handlers: Readonly<Record<string, UnaryHandler>>;
   /** Limit of a request's message. */
-  readonly mostMessageBytes: number;
+  readonly maxMessageBytes: number;
   /** Calls at a time of one connection. */
-  readonly mostStreams: number;
+  readonly maxStreams: number;
   /** Memory per connection, including responses that its client does not read; beyond it the connection gets no new calls. */
   readonly sessionMegabytes: number;
 }
@@ -56,7 +56,7 @@ export function unaryServer(options: UnaryServerOptions): {
     maxSessionMemory: options.sessionMegabytes,
     maxHeaderListPairs: 64,
     maxSessionInvalidFrames: 16,
-    settings: { maxConcurrentStreams: options.mostStreams, maxHeaderListSize: 16 * 1024 },
+    settings: { maxConcurrentStreams: options.maxStreams, maxHeaderListSize: 16 * 1024 },
   });
   server.on("session", (session) => session.on("error", () => undefined));
   server.on("sessionError", () => undefined);
@@ -105,16 +105,16 @@ function serve(
   let size = 0;
   stream.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size <= options.mostMessageBytes + PREFIX_BYTES) chunks.push(chunk);
+    if (size <= options.maxMessageBytes + PREFIX_BYTES) chunks.push(chunk);
     else if (chunks.length > 0) {
       chunks.length = 0;
-      const message = `received message larger than max (${options.mostMessageBytes})`;
+      const message = `received message larger than max (${options.maxMessageBytes})`;
       refuse(stream, { code: status.RESOURCE_EXHAUSTED, message });
       stream.close();
     }
   });
   stream.on("end", () => {
-    if (size > options.mostMessageBytes + PREFIX_BYTES) return;
+    if (size > options.maxMessageBytes + PREFIX_BYTES) return;
     const message = messageIn(Buffer.concat(chunks));
     if (!message.ok) {
       refuse(stream, message.error);

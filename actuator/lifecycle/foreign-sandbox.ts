@@ -97,7 +97,7 @@ export function otherNodeOf(pod: RunnablePod, foreign: ForeignSandbox): string |
  * Why nothing of a pod may be started beside a foreign sandbox of the same pod; null: there is none. The name counts, not the
  * uid: a kubelet gives the same manifest another uid.
  */
-export function whyNameIsTaken(pod: RunnablePod, foreign: readonly ForeignSandbox[]): string | null {
+export function foreignSandboxReason(pod: RunnablePod, foreign: readonly ForeignSandbox[]): string | null {
   const same = foreign.find(({ namespace, name }) => namespace === pod.namespace && name === pod.name);
   if (same !== undefined)
     return `its name runs in ${sandboxText(same)}: ${whatToDo(same)}; it is admitted once that is gone`;

@@ -49,10 +49,10 @@ export interface PodSources {
 export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
   const { files, runtimePods } = sources;
   const records = new Map(sources.records);
-  const strays = strayItems(sources.desired, records, runtimePods);
-  const desired = new Map([...sources.desired].filter(([uid]) => !strays.has(uid)));
+  const conflicting = conflictingUids(sources.desired, records, runtimePods);
+  const desired = new Map([...sources.desired].filter(([uid]) => !conflicting.has(uid)));
   const changes: PodSourceChange[] = [];
-  const find = refusedItemFinder([...sources.refused, ...strays.values()]);
+  const find = refusedItemFinder([...sources.refused, ...conflicting.values()]);
   for (const [uid, record] of records) {
     const pod = desired.get(uid);
     const file = files.get(uid);
@@ -133,7 +133,7 @@ function keeps(uid: string, item: RefusedItem): PodSourceChange {
  * Objects whose uid belongs to a pod with another name, by uid. An API server assigns no uid twice, so such an object may mean
  * either pod, and neither is ended because of it. A pending pod has not started yet, and may get another name.
  */
-function strayItems(
+function conflictingUids(
   desired: PodSources["desired"],
   records: ReadonlyMap<string, PodRecord>,
   runtimePods: RuntimePods | null,
@@ -141,14 +141,20 @@ function strayItems(
   const known = new Map<string, PodIdentity>(runtimePods);
   for (const [uid, record] of records) known.set(uid, identityOf(uid, record));
   const names = new Set(Array.from(known.values(), namespacedName));
-  const strays = new Map<string, RefusedItem>();
+  const conflicting = new Map<string, RefusedItem>();
   for (const [uid, pod] of desired) {
     const owner = known.get(uid);
     if (owner === undefined || namespacedName(owner) === namespacedName(pod)) continue;
     if (records.get(uid)?.state === "pending" && !names.has(namespacedName(pod))) continue;
-    strays.set(uid, { uid, namespace: pod.namespace, name: pod.name, deletion: null, owner: namespacedName(owner) });
+    conflicting.set(uid, {
+      uid,
+      namespace: pod.namespace,
+      name: pod.name,
+      deletion: null,
+      owner: namespacedName(owner),
+    });
   }
-  return strays;
+  return conflicting;
 }
 
 /** A pod that never started, or has ended, has nothing to stop. */

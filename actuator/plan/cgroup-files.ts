@@ -78,7 +78,7 @@ function hugetlbRule(version: 1 | 2, file: string): FileRule | null {
 export const controllerOf = (file: string): string => file.slice(0, file.indexOf("."));
 
 /** The limit that a file belongs to: the files of one limit change together or not at all. */
-export function knobOf(file: string): string {
+export function limitOf(file: string): string {
   if (file === "cpu.cfs_quota_us" || file === "cpu.cfs_period_us") return "cpu.bandwidth";
   return file;
 }

@@ -1,4 +1,4 @@
-import { type FileRule, fixedRules, knobOf, ruleOf } from "./cgroup-files.ts";
+import { type FileRule, fixedRules, limitOf, ruleOf } from "./cgroup-files.ts";
 import type { CgroupState } from "./state.ts";
 import { type Target, textBefore } from "./targets.ts";
 import {
@@ -21,7 +21,7 @@ export interface Write {
 /** One limit of one cgroup that must change; cpusets are handled separately (plan.ts). */
 export interface Change {
   readonly path: string;
-  readonly knob: string;
+  readonly limit: string;
   readonly way: "set" | "widen" | "narrow";
   readonly writes: readonly Write[];
   /** Changes of one group are done together or put back together. */
@@ -33,12 +33,12 @@ export function changesOf(target: Target, state: CgroupState, driver: "cgroupfs"
   const changes: Change[] = [];
   const done = new Set<string>();
   for (const rule of rulesOf(target, state.version)) {
-    const knob = knobOf(rule.file);
-    if (rule.kind === "cpuset" || done.has(knob)) continue;
-    done.add(knob);
+    const limit = limitOf(rule.file);
+    if (rule.kind === "cpuset" || done.has(limit)) continue;
+    done.add(limit);
     const change = isBandwidth(rule)
-      ? bandwidthChange(target, state, knob, driver)
-      : plainChange(target, state, rule, knob);
+      ? bandwidthChange(target, state, limit, driver)
+      : plainChange(target, state, rule, limit);
     if (change !== null) changes.push(change);
   }
   return groupMemoryPair(changes);
@@ -46,20 +46,20 @@ export function changesOf(target: Target, state: CgroupState, driver: "cgroupfs"
 
 const isBandwidth = (rule: FileRule): boolean => ["quota", "period", "cpu_max"].includes(rule.kind);
 
-/** The wanted files in the table's order, huge pages last. */
+/** The desired files in the table's order, huge pages last. */
 function rulesOf(target: Target, version: 1 | 2): FileRule[] {
-  const fixed = fixedRules(version).filter((rule) => target.wanted.has(rule.file));
-  const rest = [...target.wanted.keys()].filter((file) => file.startsWith("hugetlb."));
+  const fixed = fixedRules(version).filter((rule) => target.desired.has(rule.file));
+  const rest = [...target.desired.keys()].filter((file) => file.startsWith("hugetlb."));
   return [...fixed, ...rest.flatMap((file) => ruleOf(version, file) ?? [])];
 }
 
-function plainChange(target: Target, state: CgroupState, rule: FileRule, knob: string): Change | null {
-  const to = target.wanted.get(rule.file) ?? "";
+function plainChange(target: Target, state: CgroupState, rule: FileRule, limit: string): Change | null {
+  const to = target.desired.get(rule.file) ?? "";
   const before = textBefore(state, target.path, rule);
   if (sameValue(rule, to, before, state.pageSize)) return null;
   return {
     path: target.path,
-    knob,
+    limit,
     way: wayOf(rule, before, to, state.pageSize),
     writes: [{ file: rule.file, to }],
     group: null,
@@ -76,7 +76,7 @@ function wayOf(rule: FileRule, before: string, to: string, pageSize: number): Ch
 function bandwidthChange(
   target: Target,
   state: CgroupState,
-  knob: string,
+  limit: string,
   driver: "cgroupfs" | "systemd",
 ): Change | null {
   const { before, wanted } = state.version === 1 ? readV1(target, state) : readV2(target, state);
@@ -84,9 +84,9 @@ function bandwidthChange(
   // systemd would round our exact value again at its next reload, so its value stays
   if (driver === "systemd" && sameBandwidth(before, roundedBySystemd(wanted))) return null;
   const writes: readonly Write[] =
-    state.version === 1 ? bandwidthWrites(before, wanted) : [{ file: knob, to: target.wanted.get(knob) ?? "" }];
+    state.version === 1 ? bandwidthWrites(before, wanted) : [{ file: limit, to: target.desired.get(limit) ?? "" }];
   const way = compareBandwidth(wanted, before) < 0 ? "narrow" : "widen";
-  return { path: target.path, knob, way, writes, group: writes.length > 1 ? `${target.path} ${knob}` : null };
+  return { path: target.path, limit, way, writes, group: writes.length > 1 ? `${target.path} ${limit}` : null };
 }
 
 interface Pair {
@@ -101,15 +101,15 @@ function readV1(target: Target, state: CgroupState): Pair {
   return {
     before: bandwidthV1(quota, period),
     wanted: bandwidthV1(
-      target.wanted.get("cpu.cfs_quota_us") ?? quota,
-      target.wanted.get("cpu.cfs_period_us") ?? period,
+      target.desired.get("cpu.cfs_quota_us") ?? quota,
+      target.desired.get("cpu.cfs_period_us") ?? period,
     ),
   };
 }
 
 function readV2(target: Target, state: CgroupState): Pair {
   const before = bandwidthV2(textBefore(state, target.path, ruleNamed("cpu.max", 2)));
-  return { before, wanted: bandwidthV2(target.wanted.get("cpu.max") ?? "", before?.period) };
+  return { before, wanted: bandwidthV2(target.desired.get("cpu.max") ?? "", before?.period) };
 }
 
 function ruleNamed(file: string, version: 1 | 2 = 1): FileRule {
@@ -122,7 +122,7 @@ const MEMORY_PAIR = ["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"];
 
 /** v1: the memory limit and memsw depend on each other, so if both go the same way they share a group. */
 function groupMemoryPair(changes: readonly Change[]): readonly Change[] {
-  const pair = changes.filter((change) => MEMORY_PAIR.includes(change.knob));
+  const pair = changes.filter((change) => MEMORY_PAIR.includes(change.limit));
   if (pair.length < 2 || pair[0]?.way !== pair[1]?.way) return changes;
   return changes.map((change) => (pair.includes(change) ? { ...change, group: `${change.path} memory` } : change));
 }

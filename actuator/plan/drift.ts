@@ -171,8 +171,8 @@ export function findDrift(
   const shares = new Map(decision.cgroups.map((cgroup) => [cgroup.path, cgroup.values.cpuShares]));
   const context: DriftContext = { version: state.version, pageSize: state.pageSize, cpu };
   const found: Drift[] = [];
-  for (const { path, observed, wanted } of targetsOf(decision, state, "existing").targets.values()) {
-    for (const [file, text] of wanted) {
+  for (const { path, observed, desired } of targetsOf(decision, state, "existing").targets.values()) {
+    for (const [file, text] of desired) {
       const actual = observed?.files[file];
       if (observed === null || actual === undefined || actual.trim() === text) continue;
       const known = { path, file, wanted: text, actual, written: written(path, file), shares: shares.get(path) };

@@ -7,12 +7,12 @@ import { nearestAncestor, parentOf, parentsFirst, type Step, type StepReason, ty
 import { type Containers, orphansOf, type Target, targetsOf, textBefore } from "./targets.ts";
 import { amountOf, type CpuSet, formatCpuset, NONE, overlaps, parseCpuset, shareOf, without } from "./values.ts";
 
-/** Writes of one knob of one cgroup, before they have their place. */
+/** Writes of one limit of one cgroup, before they have their place. */
 interface Draft {
   /** The object that the ids are numbered under. */
   readonly of: unknown;
   readonly path: string;
-  readonly knob: string;
+  readonly limit: string;
   readonly why: StepReason;
   readonly writes: readonly Write[];
   readonly group: string | null;
@@ -22,7 +22,7 @@ interface Draft {
 type StepIds = readonly number[];
 
 const depthOf = (draft: Draft): number => draft.path.split("/").length;
-const keyOf = (draft: Draft, path = draft.path): string => `${draft.knob} ${path}`;
+const keyOf = (draft: Draft, path = draft.path): string => `${draft.limit} ${path}`;
 
 /** Steps in their final order; each call appends one phase. */
 class StepList {
@@ -57,7 +57,7 @@ class StepList {
     this.#made.set(path, id);
   }
 
-  /** Each write waits for the nearest ancestor's write of the same knob; independent writes do not wait. Input: parents first. */
+  /** Each write waits for the nearest ancestor's write of the same limit; independent writes do not wait. Input: parents first. */
   topDown(drafts: readonly Draft[]): ReadonlyMap<unknown, StepIds> {
     const ids = new Map<unknown, StepIds>();
     const done = new Map<string, StepIds>();
@@ -71,7 +71,7 @@ class StepList {
     return ids;
   }
 
-  /** Each write waits for the nearest descendants' writes of the same knob. The order among one depth is kept. */
+  /** Each write waits for the nearest descendants' writes of the same limit. The order among one depth is kept. */
   bottomUp(drafts: readonly Draft[]): ReadonlyMap<unknown, StepIds> {
     const ids = new Map<unknown, StepIds>();
     const members = new Set(drafts.map((draft) => keyOf(draft)));
@@ -219,7 +219,7 @@ function neededBelow(paths: readonly string[], targets: ReadonlyMap<string, Targ
 }
 
 const wantedOf = (target: Target | undefined, file: CpusetFile): CpuSet =>
-  parseCpuset(target?.wanted.get(file) ?? "") ?? NONE;
+  parseCpuset(target?.desired.get(file) ?? "") ?? NONE;
 
 function setBefore(state: CgroupState, path: string, file: CpusetFile): CpuSet {
   const rule = ruleOf(state.version, file);
@@ -312,7 +312,7 @@ const draftOf = (change: Change): Draft => ({ ...change, of: change, why: change
 const moveDraft = (move: Move, why: Draft["why"], to: string | null, needs: readonly number[]): Draft => ({
   of: move,
   path: move.path,
-  knob: move.file,
+  limit: move.file,
   why,
   writes: to === null ? [] : [{ file: move.file, to }],
   group: null,

@@ -56,13 +56,13 @@ function podParents(decision: CgroupsDecision): ReadonlySet<string> {
   return parents;
 }
 
-/** The wanted values of a cgroup, beside its current ones. */
+/** The desired values of a cgroup, beside its current ones. */
 export interface Target {
   readonly path: string;
   /** The observed cgroup; null: it must be created. */
   readonly observed: ObservedCgroup | null;
-  /** The wanted texts by file name; empty for an ancestor that the decision does not mention. */
-  readonly wanted: ReadonlyMap<string, string>;
+  /** The desired texts by file name; empty for an ancestor that the decision does not mention. */
+  readonly desired: ReadonlyMap<string, string>;
 }
 
 interface Targets {
@@ -85,8 +85,8 @@ export function targetsOf(decision: CgroupsDecision, state: CgroupState, contain
   const targets = new Map<string, Target>();
   for (const path of parentsFirst(plans.keys())) {
     const observed = state.cgroups[path] ?? null;
-    const wanted = wantedFiles(plans.get(path), observed, state, skipped);
-    targets.set(path, { path, observed, wanted });
+    const desired = desiredFiles(plans.get(path), observed, state, skipped);
+    targets.set(path, { path, observed, desired });
   }
   return { targets, skipped };
 }
@@ -117,20 +117,20 @@ const notStarted = ({ path, containerId, container }: CgroupPlan): string =>
     ? `${path}: whether container ${container} runs is not known: its pod's status names no container, as of a pod that is read from a manifest while the runtime is not asked`
     : `${path} is made by the container runtime and is not there yet`;
 
-function wantedFiles(
+function desiredFiles(
   plan: CgroupPlan | undefined,
   observed: ObservedCgroup | null,
   state: CgroupState,
   skipped: Skip[],
 ): ReadonlyMap<string, string> {
-  const wanted = new Map<string, string>();
+  const desired = new Map<string, string>();
   for (const { path: file, value } of plan?.files ?? []) {
     const rule = ruleOf(state.version, file);
     const why = unusable(rule, file, value, observed, state);
-    if (why === null) wanted.set(file, value.trim());
+    if (why === null) desired.set(file, value.trim());
     else skipped.push({ path: plan?.path ?? "/", file, ...why });
   }
-  return wanted;
+  return desired;
 }
 
 type SkipReason = Pick<Skip, "code" | "message">;

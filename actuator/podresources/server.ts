@@ -174,8 +174,8 @@ const SOCKET = "kubelet.sock";
 const MAX_CONNECTIONS = 256;
 const LIMITS = {
   // two names
-  mostMessageBytes: 16 * 1024,
-  mostStreams: 64,
+  maxMessageBytes: 16 * 1024,
+  maxStreams: 64,
   // an answer about a full node has a few
   sessionMegabytes: 64,
 };
@@ -203,7 +203,7 @@ export function servePodResources(serving: PodResourcesServing): Promise<Result<
   return listenRebinding({
     onFault: serving.onFault ?? (() => undefined),
     path: join(serving.directory, SOCKET),
-    mostConnections: MAX_CONNECTIONS,
+    maxConnections: MAX_CONNECTIONS,
     onConnection: (socket) => server.accept(authorityFixSocket(socket)),
   });
 }

@@ -31,7 +31,7 @@ const CGROUPS_MS = 10_000;
  * Ends all pods, those of the lowest priority first, and waits until nothing of them runs and their cgroups are gone.
  * Pods that are already ending keep their grace period.
  */
-export async function drained(manager: PodManager, sync: () => Promise<void>, clock = systemClock): Promise<void> {
+export async function drainPods(manager: PodManager, sync: () => Promise<void>, clock = systemClock): Promise<void> {
   // static pods are all critical, but not of one priority
   const groups = Map.groupBy(manager.set.living(), ({ pod }) => pod.spec.priority ?? 0);
   manager.drain();
@@ -187,7 +187,7 @@ export class PodsDaemon {
       await sync.call(this);
       await this.#hooks.pace.sleep(config.syncSeconds * 1000);
     }
-    if (config.drain) await drained(this.#pods.manager, () => this.#syncOnce());
+    if (config.drain) await drainPods(this.#pods.manager, () => this.#syncOnce());
     await this.#end();
   }
 

@@ -13,10 +13,10 @@ import type { MachineFacts } from "../machine/facts.ts";
 import type { ListeningPorts } from "../machine/listening-ports.ts";
 import type { LoopDeps, PassReport } from "../pass/loop.ts";
 import type { Counters } from "../status/counters.ts";
-import { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
+import { AdmissionBackoff, CapacityGeneration } from "./admission/admission-backoff.ts";
 import { ForeignSandboxes, type KubeletDevices } from "./admission/foreign-sandboxes.ts";
 import { HostPorts } from "./admission/host-ports.ts";
-import { NodeSnapshotter, PublishedSnapshot, StartRefusals } from "./admission/node-snapshotter.ts";
+import { NodeSnapshotter, PublishedSnapshot, StartErrors } from "./admission/node-snapshotter.ts";
 import type { OtherKubelet } from "./admission/other-kubelet.ts";
 import { PodAdmitter } from "./admission/pod-admitter.ts";
 import { CgroupPasses } from "./cgroups/cgroup-passes.ts";
@@ -149,7 +149,7 @@ function partsOf(deps: PodManagerDeps, settings: ManagerSettings) {
   const eventsOf = podEventRecorder(clock, observers.onEvent);
   const all = { clock, eventsOf, ...runtime, ...node, ...decisions, ...eviction, ...observers };
   const set = new PodSet(pods.records, settings, runtime.complete, runtime.probes, decisions.health);
-  const capacity = new Capacity();
+  const capacity = new CapacityGeneration();
   const backOff = new AdmissionBackoff(all, capacity, settings);
   const queue = new PodWorkQueue(all);
   const cleanup = new PodCleanup(all, set, queue);
@@ -175,7 +175,7 @@ function partsOf(deps: PodManagerDeps, settings: ManagerSettings) {
     dispatcher: new PodDispatcher(all, settings, { ...shared, queue, admitter, foreign, resizes }),
     reconciler: new PodReconciler(all, { ...shared, resizer }),
     evictor: new Evictor(all, settings, { ...shared, passes }),
-    startRefusals: new StartRefusals(all, set, snapshotter),
+    startErrors: new StartErrors(all, set, snapshotter),
     published: new PublishedSnapshot(all, set, snapshotter),
   };
 }
@@ -223,7 +223,17 @@ export class PodManager {
   /** INVARIANT: never throws because of external failures. */
   async sync(): Promise<SyncView> {
     const { pods, runtime, clock, decisions, eviction } = this.#deps;
-    const { set, queue, foreign, startRefusals, resizer, resizes, admitter, hostPorts, dispatcher } = this.#parts;
+    const {
+      set,
+      queue,
+      foreign,
+      startErrors: startRefusals,
+      resizer,
+      resizes,
+      admitter,
+      hostPorts,
+      dispatcher,
+    } = this.#parts;
     const problems: Problem[] = [];
     const untouched = queue.idle();
     const read = await pods.readPods(set.inForce());

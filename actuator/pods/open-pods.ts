@@ -23,7 +23,7 @@ import { liveSource } from "../podresources/live-source.ts";
 import { servePodResources } from "../podresources/server.ts";
 import type { Counters } from "../status/counters.ts";
 import { kubeletsDevices } from "./admission/foreign-sandboxes.ts";
-import { incarnationOf, watchedRuntime } from "./admission/foreign-stops.ts";
+import { socketIdentity, watchedRuntime } from "./admission/foreign-stops.ts";
 import type { PublishedSnapshot } from "./admission/node-snapshotter.ts";
 import { OtherKubelet } from "./admission/other-kubelet.ts";
 import { CurrentCgroups } from "./cgroups/cgroup-view.ts";
@@ -248,7 +248,7 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
     podRuntimeOver(connection.value),
     cgroupRoot,
     (stop) => otherKubelet.recordStop(stop),
-    () => incarnationOf(runtimeEndpoint),
+    () => socketIdentity(runtimeEndpoint),
   );
   if (otherKubelet.observe(null) === null && otherKubelet.isSuspected) {
     // a runtime that is slow to answer is observed in each sync

@@ -135,10 +135,10 @@ export class DiskWalk {
       ? BigInt(stat.ino)
       : this.#attempt(() => lstatSync(path, { bigint: true }))?.ino;
     if (ino === undefined || this.#linked.has(ino)) return false;
-    const hasRoom = this.#linked.size < MAX_LINKED;
-    if (hasRoom) this.#linked.add(ino);
+    const canTrack = this.#linked.size < MAX_LINKED;
+    if (canTrack) this.#linked.add(ino);
     else this.isWhole = false;
-    return hasRoom;
+    return canTrack;
   }
 
   /** Undefined: the entry is gone, or could not be read, which is remembered. */

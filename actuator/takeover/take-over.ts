@@ -230,7 +230,7 @@ export function takeoverPlan(
       stay(`the Nodewise daemon of cgroup root ${sandbox.otherOwner} runs it: let that one end it`);
     else if (unfit !== undefined)
       stay(`its manifest cannot be run here: ${unfit.faults[0]?.path}: ${unfit.faults[0]?.message}`);
-    else if (pod === undefined) stay(whyNobodys(sandbox, pods));
+    else if (pod === undefined) stay(reasonNotOwned(sandbox, pods));
     else if (asked !== null && !asked.has(name)) stay("not asked for");
     else stops.push(stopOf(pod, sandbox));
   }
@@ -247,7 +247,7 @@ const stopOf = (pod: RunnablePod, sandbox: ForeignSandbox): TakeoverStop => ({
   graceSeconds: effectiveGracePeriod(pod, null),
 });
 
-function whyNobodys(sandbox: ForeignSandbox, pods: PodsToRun["pods"]): string {
+function reasonNotOwned(sandbox: ForeignSandbox, pods: PodsToRun["pods"]): string {
   for (const pod of pods.values()) {
     const nodeName = otherNodeOf(pod, sandbox);
     if (nodeName !== null)

@@ -142,7 +142,7 @@ export class ApiServer {
   ): Promise<Result<unknown, ClusterFault>> {
     const url = this.#url(path, query);
     const answer = await this.#access.authorized(({ headers, agent }) =>
-      patiently({ url, headers, agent, ...limits, signal, authority: AUTHORITY }),
+      askWithRetry({ url, headers, agent, ...limits, signal, authority: AUTHORITY }),
     );
     if (!answer.ok) return answer;
     return answer.value.status === 200 ? jsonIn(answer.value, url) : answerFault(answer.value, url, rule);
@@ -156,7 +156,7 @@ export class ApiServer {
 }
 
 /** Sends a request; if the API server is overloaded and says so, sends it once more. */
-async function patiently(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFault>> {
+async function askWithRetry(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFault>> {
   const first = await ask(asked);
   if (!first.ok || (first.value.status !== 429 && first.value.status !== 503)) return first;
   await sleep(1000 * Math.min(MAX_WAIT_SECONDS, first.value.retryAfterSeconds ?? 1));

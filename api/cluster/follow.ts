@@ -69,7 +69,7 @@ export async function followCluster(cluster: Cluster, options: FollowOptions, fo
     },
   };
   const watched = (resource: FollowedResource, keep: ObjectCache): Promise<void> =>
-    new Watched(cluster, resource, options, observer, keep).run();
+    new ResourceWatch(cluster, resource, options, observer, keep).run();
   const [nodes, pods, events] = [poller.nodes, poller.pods, poller.events];
   const followed = { nodes, pods, events, resourceclaims: NOTHING } satisfies Record<FollowedResource, ObjectCache>;
   await Promise.all(Object.entries(followed).map(([of, keep]) => watched(of as FollowedResource, keep)));
@@ -90,7 +90,7 @@ interface ObjectCache {
 const NOTHING: ObjectCache = { set: () => ({}), delete: () => undefined };
 
 /** One resource, listed and then watched for as long as that works. */
-class Watched {
+class ResourceWatch {
   readonly #cluster: Cluster;
   readonly #of: ApiResource & { readonly resource: FollowedResource };
   readonly #options: FollowOptions;

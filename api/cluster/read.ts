@@ -180,7 +180,7 @@ async function nodeOf(
   about: Fields | undefined,
   signal?: AbortSignal,
 ): Promise<Result<NodeDocuments | null, ClusterFault>> {
-  // the story of a pod without claims does not need them
+  // the explanation of a pod without claims does not need them
   const claims = about !== undefined && usesClaims(about);
   return name === undefined ? ok(null) : readNode(cluster, name, { about, claims, signal });
 }

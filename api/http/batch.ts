@@ -2,7 +2,7 @@ import type { BodyFault, Reply } from "../dependencies.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { nextTurn } from "../service/turns.ts";
+import { yieldToEventLoop } from "../service/task-queue.ts";
 import { bodyProblem, boundsOf, faultIn, ndjsonStream } from "./body.ts";
 import { type BudgetLease, ChunkBuffer, rateOf } from "./body-budget.ts";
 import { decide, spliced } from "./decide.ts";
@@ -93,7 +93,7 @@ export async function* lines(
       passed += chunk.length;
       if (passed < TURN_BYTES) continue;
       passed = 0;
-      await nextTurn();
+      await yieldToEventLoop();
       if (signal?.aborted === true) return;
     }
     if (isSlow) fault = "too_slow";
@@ -173,7 +173,7 @@ async function* ordered(exchange: Exchange, source: AsyncGenerator<Line>): Async
         underWay.shift();
         yield* next.answered.parts;
         // lines that are answered at once would otherwise never let other requests run
-        if (++answered % WINDOW === 0) await nextTurn();
+        if (++answered % WINDOW === 0) await yieldToEventLoop();
         if (next.answered.isProblem && ++bad === MAX_BAD_LINES) reading = null;
       } else if (next.read.done === true) reading = null;
       else {

@@ -1,4 +1,4 @@
-import { nextTurn } from "../service/turns.ts";
+import { yieldToEventLoop } from "../service/task-queue.ts";
 
 /** A request's part of the memory that all bodies share. */
 export interface BudgetLease {
@@ -50,7 +50,7 @@ export function rateOf(bytesPerSecond: number, onSlow: () => void): { came(bytes
     bytes = 0;
   };
   // bytes that arrived while this thread was busy count
-  const timer = setInterval(() => void nextTurn().then(look), RATE_OVER_MS);
+  const timer = setInterval(() => void yieldToEventLoop().then(look), RATE_OVER_MS);
   return {
     came: (more) => {
       bytes += more;

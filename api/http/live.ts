@@ -31,9 +31,9 @@ export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem
   if (!first.ok) return first;
   const { streams } = deps;
   const isAsked = /\btext\/event-stream\b/.test(c.req.header("accept") ?? "");
-  const hasRoom = streams !== undefined && (open.get(streams) ?? 0) < streams.limit;
-  if (isAsked && hasRoom) return ok(eventStream(streams, first.value, () => newest(deps.store, node)));
-  return json({ ...first.value, streams: hasRoom });
+  const hasFreeStream = streams !== undefined && (open.get(streams) ?? 0) < streams.limit;
+  if (isAsked && hasFreeStream) return ok(eventStream(streams, first.value, () => newest(deps.store, node)));
+  return json({ ...first.value, streams: hasFreeStream });
 }
 
 interface Newest {

@@ -27,7 +27,7 @@ export const whyForm = z.strictObject({
   ),
 });
 
-/** POST /v1/why: the story of a pod, or the pods that have one, from documents, or from the history; records nothing. */
+/** POST /v1/why: the explanation of a pod, or the pods that have one, from documents, or from the history; records nothing. */
 export async function postWhy(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const input = await postedValue(exchange);
   if (!input.ok) return input;
@@ -44,7 +44,7 @@ export async function postWhy(exchange: Exchange): Promise<Result<Reply, Problem
   return answered(await whyOfHistory(deps.store, ofNode, documents ?? []));
 }
 
-/** GET /v1/nodes/{node}/pods/{namespace}/{name}/why: the story that the history has of a pod. */
+/** GET /v1/nodes/{node}/pods/{namespace}/{name}/why: the explanation that the history has of a pod. */
 export async function getWhy(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const answer = await getWhyAnswer(exchange);
   return answer.ok ? json(answer.value) : answer;

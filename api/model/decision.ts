@@ -4,7 +4,7 @@ import type { KIND_SPECS } from "./kinds.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
- * The names of the decision kinds. Each name is the route, the folder, the row value and the CLI verb. The list is not
+ * The names of the decision kinds. Each name is the route, the row value and the CLI verb, and the name of the kind's files. The list is not
  * in the register (`KIND_SPECS`), because the command line needs the names before it loads any form.
  */
 export const KINDS = [

@@ -281,6 +281,7 @@ const EVICTION_REASONS = [
   "order_is_chance",
   "pod_without_stats",
   "pressure_observed",
+  // what the image or container collection would free is not known: its own decision was refused
   "reclaim_not_told",
   "reclaims_first",
   "samples_after_now",

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { answerText, integer, podRef } from "./forms.ts";
 import { PROBE_TYPES } from "./probe.ts";
 
-/** States of a pod, the worst first: a story begins with its first finding. */
+/** States of a pod, the worst first: an explanation begins with its first finding. */
 export const FINDING_CODES = [
   "evicted",
   "preempted",

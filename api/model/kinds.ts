@@ -1,15 +1,19 @@
+import { admission } from "./admission.ts";
 import { allocatable } from "./allocatable.ts";
 import { cgroups } from "./cgroups.ts";
 import { claims } from "./claims.ts";
 import { containerGc } from "./container-gc.ts";
+import { cpus } from "./cpus.ts";
+import { devices } from "./devices.ts";
 import { eviction } from "./eviction.ts";
 import { imageGc } from "./image-gc.ts";
 import type { KindSpec, KindTraits } from "./kind-spec.ts";
-import { cpus, devices, memory, topology } from "./managers.ts";
-import { admission, preemption } from "./preemption.ts";
+import { memory } from "./memory.ts";
+import { preemption } from "./preemption.ts";
 import { probeGuard } from "./probe-guard.ts";
 import { probes } from "./probes.ts";
 import { resize } from "./resize.ts";
+import { topology } from "./topology.ts";
 
 /** The register of the kinds, in the order of `KINDS`; the types of asks, decisions and reasons are inferred from it. */
 export const KIND_SPECS = {

@@ -44,8 +44,8 @@ interface OutcomeTraits {
   readonly comparedOnce: boolean;
   /** Its effect on the node that later decisions see: a pod came in or was refused, a pod was ended, a pressure condition turned. */
   readonly changes: "admitted-pods" | "ended-pods" | "conditions" | "nothing";
-  /** True: the story of a pod tells of it. */
-  readonly inStory: boolean;
+  /** True: the explanation of a pod tells of it. */
+  readonly explainsPods: boolean;
   /** The number of the fleet that it is counted in. */
   readonly countedAs: "refused" | "evicted" | null;
 }
@@ -58,7 +58,7 @@ const ADMITTING = {
   readsConfiguration: true,
   facts: null,
   comparedOnce: false,
-  inStory: true,
+  explainsPods: true,
 } as const;
 /** A pass of the eviction manager. */
 const EVICTION_PASS = {
@@ -71,16 +71,16 @@ export const OUTCOME_TRAITS: Readonly<Record<OutcomeKind, OutcomeTraits>> = {
   admission: { ...ADMITTING, changes: "admitted-pods", countedAs: "refused" },
   preemption: { ...ADMITTING, changes: "ended-pods", countedAs: null },
   eviction: { ...EVICTION_PASS, changes: "ended-pods", countedAs: "evicted" },
-  conditions: { ...EVICTION_PASS, readsPods: false, changes: "conditions", inStory: false, countedAs: null },
+  conditions: { ...EVICTION_PASS, readsPods: false, changes: "conditions", explainsPods: false, countedAs: null },
   resize: { ...ADMITTING, changes: "nothing", countedAs: null },
   claims: { ...ADMITTING, readsPods: false, admits: false, changes: "nothing", countedAs: null },
   probes: {
     ...{ snapshotAgeMs: Number.POSITIVE_INFINITY, readsPods: false, admits: false, readsConfiguration: false },
-    ...{ facts: null, comparedOnce: false, changes: "nothing", inStory: true, countedAs: null },
+    ...{ facts: null, comparedOnce: false, changes: "nothing", explainsPods: true, countedAs: null },
   },
   "image-gc": {
     ...{ snapshotAgeMs: 5 * MINUTE_MS, readsPods: false, admits: false, readsConfiguration: true },
-    ...{ facts: "image-gc", comparedOnce: true, changes: "nothing", inStory: false, countedAs: null },
+    ...{ facts: "image-gc", comparedOnce: true, changes: "nothing", explainsPods: false, countedAs: null },
   },
 };
 /** Whether a pod is gone from the node by it; a refused pod never was one of the node's. */

@@ -1,12 +1,11 @@
 import * as z from "zod";
-import { decodePodAsk, type PodAsk, podAsk, podAskForm } from "./ask.ts";
+import { decodePodAsk, type PodAsk, podAskForm } from "./ask.ts";
 import { decodeForm } from "./decode.ts";
 import { oneOfForms, optional, resourceName, text, wholeNumber } from "./fields.ts";
-import { answerText, type Form, integer, numbers, podRef, REASONS_OF_PODS, texts } from "./forms.ts";
+import { type Form, integer, numbers, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
-import { managersAssigned } from "./managers.ts";
 import { isObject } from "./own.ts";
 import { ok, type Result } from "./result.ts";
 
@@ -68,23 +67,11 @@ export function decodePreemptionAsk(input: unknown, at = "ask"): Result<Preempti
   return parsed.ok ? ok({ ...asked.value, failureReasons: parsed.value }) : parsed;
 }
 
-/** The kubelet's admission handlers in their order; the one for resizes is not asked for a pod that comes in. */
-const ADMISSION_HANDLERS = [
-  "eviction",
-  "sysctl",
-  "resources",
-  "predicates",
-  "app-armor",
-  "pod-features",
-  "declared-features",
-  "shutdown",
-] as const;
-export type AdmissionHandler = (typeof ADMISSION_HANDLERS)[number];
-
 /** Amounts are thousandths of a CPU for `cpu`, a number of pods for `pods`, and else whole units (bytes, devices). */
 export const resourceAmounts = () => z.array(z.strictObject({ resource: z.string(), quantity: integer }));
 export type ResourceAmount = Form<typeof resourceAmounts>[number];
-const shortage = () => z.strictObject({ resource: z.string(), requested: integer, used: integer, capacity: integer });
+export const shortage = () =>
+  z.strictObject({ resource: z.string(), requested: integer, used: integer, capacity: integer });
 /** A resource that the asked pod lacks: `requested` is more than `capacity` less `used`. */
 export type Shortage = Form<typeof shortage>;
 
@@ -162,7 +149,7 @@ const betterSets = () =>
     .describe("what a chooser without tiers would take; null where it does no better than the kubelet");
 export type BetterSets = Form<typeof betterSets>;
 
-const counterfactuals = () =>
+export const counterfactuals = () =>
   z
     .array(
       z.strictObject({
@@ -183,7 +170,7 @@ export type Counterfactual = Form<typeof counterfactuals>[number];
 /** The reason of a critical pod for which no room can be made. kubelet 1.36: predicateAdmitHandler.Admit. */
 export const NOT_RECOVERED = "UnexpectedAdmissionError";
 
-const PREEMPTION_REASONS = [
+export const PREEMPTION_REASONS = [
   ...REASONS_OF_PODS,
   "asked_again",
   "candidates",
@@ -202,15 +189,7 @@ const PREEMPTION_REASONS = [
   "taint_not_tolerated",
   "tied",
 ] as const;
-const ADMISSION_REASONS = [
-  ...PREEMPTION_REASONS,
-  "kubelet_does_not_start",
-  "node_under_pressure",
-  "preempted_in_vain",
-  "safe_since_kernel",
-] as const;
-
-const ofPreemption = () =>
+export const ofPreemption = () =>
   z.strictObject({
     critical: z.boolean(),
     need: resourceAmounts(),
@@ -239,85 +218,14 @@ const preemptionDecision = z.lazy(() =>
 );
 export type PreemptionDecision = Form<typeof preemptionDecision>;
 
-export const wouldRefuse = () =>
-  z.strictObject({
-    handler: z.enum(ADMISSION_HANDLERS),
-    reason: z.string(),
-    message: z
-      .string()
-      .describe("the kubelet's words, as in the pod's event; the status puts `Pod was rejected: ` before them"),
-    shown: z.boolean().describe("it is the one that the kubelet shows: the first"),
-  });
-export type WouldRefuse = Form<typeof wouldRefuse>;
-export const testedResource = () =>
-  z.strictObject({ ...shortage().shape, insufficient: integer.describe("0: it fits") });
-/** A resource that was tested. */
-export type TestedResource = Form<typeof testedResource>;
-
-/** The decision of the kind `admission`. */
-export const admissionDecision = z.lazy(() =>
-  z.strictObject({
-    pod: podRef,
-    onNode: z
-      .boolean()
-      .describe(
-        "it is on the node already: answered as at the kubelet's restart, with its allocated resources, and not counted twice",
-      ),
-    startErrors: texts.describe(
-      "why a kubelet with these managers would not start, in its words; then nobody is admitted",
-    ),
-    critical: z.boolean(),
-    admit: z.boolean(),
-    reason: answerText.describe("of the pod's status and event; empty when it is admitted"),
-    message: answerText.describe("the kubelet's words; empty when it is admitted"),
-    preempt: z
-      .array(victim())
-      .describe("pods that are ended for it, in kill order; also where a later handler refuses it all the same"),
-    wouldRefuse: z
-      .array(wouldRefuse())
-      .describe("every reason of every handler, in the kubelet's order; each of them alone refuses"),
-    resources: z.array(testedResource()),
-    preemption: ofPreemption()
-      .nullable()
-      .describe(
-        "how room was made, or why it could not be; null for a pod that is not critical, and where nothing is short",
-      ),
-    counterfactuals: counterfactuals(),
-    assigned: managersAssigned()
-      .nullable()
-      .describe("what the resource managers would give its containers; null where they were not asked, or refuse"),
-  }),
-);
-export type AdmissionDecision = Form<typeof admissionDecision>;
-
 /** Who is ended for the asked pod. */
-const podPartsOf = ({ preempt }: Pick<Preemption, "preempt">): readonly PodPart[] =>
+export const preemptedPods = ({ preempt }: Pick<Preemption, "preempt">): readonly PodPart[] =>
   preempt.map(({ namespace, name, uid }) => ({ pod: { namespace, name, uid } }));
 
 /** The reason in the event and the status of each pod that is ended for another. kubelet 1.36: events.PreemptContainer. */
 const PREEMPTING = "Preempting";
-const preemptingReason = (preempt: readonly unknown[]): string | null => (preempt.length > 0 ? PREEMPTING : null);
-
-export const admission = {
-  decides: "whether the kubelet admits a pod, with every reason to refuse it",
-  ask: podAsk,
-  decision: admissionDecision,
-  reasons: ADMISSION_REASONS,
-  reasonOf: ({ reason, preempt }: AdmissionDecision) => (reason === "" ? preemptingReason(preempt) : reason),
-  podPartsOf,
-  facts: null,
-  traits: {
-    ...PLAIN,
-    pods: "overhead",
-    defaultsConfiguration: true,
-    managers: "asked",
-    assumesNoDevices: "unlisted",
-    whatIf: "admission",
-    nodePage: "not-drawn",
-    up: "not-asked",
-    collected: null,
-  },
-} as const satisfies KindSpec;
+export const preemptingReason = (preempt: readonly unknown[]): string | null =>
+  preempt.length > 0 ? PREEMPTING : null;
 
 export const preemption = {
   decides: "which pods are preempted for a critical pod, and which others would have sufficed",
@@ -330,7 +238,7 @@ export const preemption = {
   reasons: PREEMPTION_REASONS,
   reasonOf: ({ admit, preempt, remainingReasons: [first = NOT_RECOVERED] }: PreemptionDecision) =>
     admit ? preemptingReason(preempt) : first,
-  podPartsOf,
+  podPartsOf: preemptedPods,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", whatIf: "not-asked", nodePage: "not-drawn", up: "not-asked", collected: null },
 } as const satisfies KindSpec;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { testedResource, wouldRefuse } from "./admission.ts";
 import { podName } from "./ask.ts";
 import { cgroupFiles, cgroupValues } from "./cgroups.ts";
 import { decodeForm } from "./decode.ts";
@@ -9,7 +10,7 @@ import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { fieldsOf } from "./own.ts";
 import { resourceRequirements } from "./pod.ts";
-import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
+import { resourceAmounts, victim } from "./preemption.ts";
 import { err, ok, type Result } from "./result.ts";
 
 /** The fields that the API server accepts in a patch of the subresource `resize`: it drops others, so a misspelt field would be lost. */

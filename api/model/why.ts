@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { admissionDecision } from "./admission.ts";
 import { cgroupValues } from "./cgroups.ts";
 import { claimsDecision } from "./claims.ts";
 import { VERDICTS } from "./decision.ts";
@@ -7,7 +8,6 @@ import { FINDING_CODES, type FindingCode, NUMBERS, numberOrNull, textOrNull, whe
 import { answerText, type Form, integer, numbers, podRef } from "./forms.ts";
 import { imageGcDecision } from "./image-gc.ts";
 import { comparison } from "./outcome.ts";
-import { admissionDecision } from "./preemption.ts";
 import { probesDecision } from "./probes-decision.ts";
 import { resizeDecision } from "./resize.ts";
 
@@ -41,7 +41,7 @@ export const admissionExcerptForm = () =>
     counterfactuals: true,
   });
 
-/** The part of each kind's decision that a story contains. */
+/** The part of each kind's decision that an explanation contains. */
 const EXCERPTS = {
   claims: () => {
     const { pods, allocationFaults } = claimsDecision.unwrap().shape;
@@ -105,10 +105,10 @@ const decisionHead = () => ({
 type Head = Form<typeof headForm>;
 const headForm = () => z.strictObject(decisionHead());
 /** A decision behind a finding: its kind, its result, and the part of it that is about the pod. */
-export type StoryDecision = {
+export type PodExplanationDecision = {
   readonly [K in DecisionName]: Head & { readonly kind: K; readonly excerpt: Form<(typeof EXCERPTS)[K]> };
 }[DecisionName];
-export type ExcerptOf<K extends DecisionName> = Extract<StoryDecision, { readonly kind: K }>["excerpt"];
+export type ExcerptOf<K extends DecisionName> = Extract<PodExplanationDecision, { readonly kind: K }>["excerpt"];
 
 const CHANGE_CODES = [
   "fewer_pods_would_do",
@@ -213,7 +213,7 @@ export type Finding = {
     readonly numbers: Readonly<{
       [N in keyof ReturnType<(typeof NUMBERS)[C]>]: NumberOf<ReturnType<(typeof NUMBERS)[C]>[N]>;
     }>;
-    readonly decisions: readonly StoryDecision[];
+    readonly decisions: readonly PodExplanationDecision[];
   };
 }[FindingCode];
 type NumberOf<S> = S extends z.ZodType ? Form<S> : never;
@@ -233,7 +233,7 @@ const unused = () =>
   });
 export type Unused = Form<typeof unused>;
 
-const storyPod = () =>
+const explainedPod = () =>
   z.strictObject({
     ...podRef.shape,
     node: textOrNull,
@@ -244,21 +244,21 @@ const storyPod = () =>
     createdAt: when,
     restarts: integer,
   });
-export type StoryPod = Form<typeof storyPod>;
-const storyHead = () =>
+export type ExplainedPod = Form<typeof explainedPod>;
+const podExplanationHead = () =>
   z.strictObject({
-    pod: storyPod(),
+    pod: explainedPod(),
     asOf: when.describe("when the live cluster was read; else the latest time in the documents"),
     missing: z.array(missing()).describe("of all findings"),
     notes: z.array(answerText).describe("what of the documents was taken how"),
     unused: z.array(unused()),
   });
 /** Everything known about a pod; at least one finding, the worst first. */
-export type Story = Form<typeof storyHead> & { readonly findings: readonly Finding[] };
+export type PodExplanation = Form<typeof podExplanationHead> & { readonly findings: readonly Finding[] };
 
 const listed = () =>
   z.strictObject({
-    pod: storyPod(),
+    pod: explainedPod(),
     code: z.enum(FINDING_CODES),
     since: when,
     container: textOrNull,
@@ -266,8 +266,8 @@ const listed = () =>
     message: answerText,
     more: integer.describe("further findings about the pod"),
   });
-export type ListedStory = Form<typeof listed>;
-const storyList = () =>
+export type ListedPodExplanation = Form<typeof listed>;
+const podExplanationList = () =>
   z.strictObject({
     stories: z.array(listed()).describe("the pods that have one, the worst first"),
     pods: integer.describe("that were looked at"),
@@ -277,24 +277,24 @@ const storyList = () =>
     asOf: when,
     unused: z.array(unused()),
   });
-export type StoryList = Form<typeof storyList>;
+export type PodExplanationList = Form<typeof podExplanationList>;
 
 /** The forms of the responses, for the API's document and for checks of real responses. */
-export const storyDecisionForm = z.lazy(() => {
+export const podExplanationDecisionForm = z.lazy(() => {
   const head = decisionHead();
   const excerpts = Object.entries(EXCERPTS).map(([kind, excerpt]) =>
     z.strictObject({ kind: z.literal(kind), ...head, excerpt: excerpt() }),
   );
   return z.discriminatedUnion("kind", excerpts as [(typeof excerpts)[0], ...typeof excerpts]);
 });
-const story = z.lazy(() => {
-  const common = { ...FINDING(), decisions: z.array(storyDecisionForm) };
+const podExplanation = z.lazy(() => {
+  const common = { ...FINDING(), decisions: z.array(podExplanationDecisionForm) };
   const findings = FINDING_CODES.map((code) =>
     z.strictObject({ code: z.literal(code), ...common, numbers: z.strictObject(NUMBERS[code]()) }),
   );
   const finding = z.discriminatedUnion("code", findings as [(typeof findings)[0], ...typeof findings]);
-  return z.strictObject({ ...storyHead().shape, findings: z.array(finding).min(1) });
+  return z.strictObject({ ...podExplanationHead().shape, findings: z.array(finding).min(1) });
 });
 /** The numbers of a finding depend on its code, which zod cannot express. */
-export const storyForm = story as unknown as z.ZodType<Story>;
-export const storyListForm = z.lazy(storyList);
+export const podExplanationForm = podExplanation as unknown as z.ZodType<PodExplanation>;
+export const podExplanationListForm = z.lazy(podExplanationList);

@@ -51,7 +51,7 @@ const chosen = (profile: Profile, asked: string, why: string | null): ChosenProf
   note: { version: profile.version, exact: why === null, why },
 });
 /** The note for a command-line user, who may have given a version. Null if the answer is for that version. */
-export const whyAnother = ({ why }: ProfileNote): string | null =>
+export const otherProfileReason = ({ why }: ProfileNote): string | null =>
   why === NO_VERSION ? `${why}; --kubelet takes another` : why;
 export const profileOf = (version: string | undefined): Profile => chooseProfile(version).profile;
 

@@ -196,7 +196,7 @@ export interface Behaviour {
   /** The one memoryThrottlingFactor that is accepted without the gate MemoryQoS; null for any. */
   readonly throttlingFactorWithoutGate: number | null;
   /** If maxParallelImagePulls is larger, pulls of some images crash the kubelet once it checks credentials; null if none do. */
-  readonly mostPullsChecked: number | null;
+  readonly maxPullsChecked: number | null;
   /** How the uid of a static pod without one is derived from its manifest: a different hash makes it a different pod. */
   readonly staticPodUid: "md5" | "fnv-128a";
   /** Whether a pod that is being resized counts by sums over its containers; otherwise by the maximum per container. */

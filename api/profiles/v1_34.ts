@@ -404,7 +404,7 @@ export const v1_34 = profileOfData({
     allowlistInFull: true,
     throttlingFactorWithoutGate: null,
     // kubelet 1.34.4: NewStripedLockSet
-    mostPullsChecked: 31,
+    maxPullsChecked: 31,
     // kubelet 1.34.4: applyDefaults of pkg/kubelet/config
     staticPodUid: "md5",
     countsResizesByPod: false,

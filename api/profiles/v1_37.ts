@@ -255,7 +255,7 @@ export const v1_37 = profileAfter(v1_36, {
     sidecarStorageLimits: true,
     // the default until this version
     throttlingFactorWithoutGate: 0.9,
-    mostPullsChecked: null,
+    maxPullsChecked: null,
   },
   words: {
     ...v1_36.words,

@@ -6,7 +6,7 @@ import { ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { pruneOnce, type Sweep } from "../retention.ts";
-import { inTurns, type Turns } from "../service/turns.ts";
+import { type TaskQueue, taskQueue } from "../service/task-queue.ts";
 import { type Delivery, type HistoryThreadData, type Order, WRITES, type Write } from "./history-thread.ts";
 
 const EVERY_MS = 10 * 60 * 1000;
@@ -61,11 +61,11 @@ export interface History {
 /**
  * The history of `setting`, read here and written in a thread: a commit waits for the disk, which would block every request
  * meanwhile. INVARIANT: as in the store itself, when a write returns it is on disk, and reads here see it. Callers whose writes
- * were committed together continue one after the other, in `turns`.
+ * were committed together continue one after the other, in `tasks`.
  */
 export async function openHistory(
   setting: StoreSetting,
-  turns: Turns = inTurns(),
+  tasks: TaskQueue = taskQueue(),
 ): Promise<Result<History, StoreFailure>> {
   const reader = await storeAt(setting).open();
   if (!reader.ok) return reader;
@@ -76,7 +76,7 @@ export async function openHistory(
   // the thread does not keep the process alive, but a pending write does
   const hold = (isAwaited: boolean): void => void (isAwaited ? worker.ref() : worker.unref());
   const writer = new Writer((order) => worker.postMessage(order), hold);
-  const inOrder = (work: () => void): void => void turns(async () => work(), false);
+  const inOrder = (work: () => void): void => void tasks(async () => work(), false);
   worker.on("message", (delivery: Delivery) => inOrder(() => writer.settle(delivery)));
   worker.on("error", (error) => inOrder(() => writer.lose(error instanceof Error ? error.message : String(error))));
   const ended = new Promise<void>((resolve) => worker.on("exit", () => inOrder(resolve)));

@@ -9,15 +9,15 @@ import { PROBLEMS } from "../http/problem.ts";
 import { problemResponse } from "../http/respond.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { ProblemCode } from "../service/problem.ts";
-import { inTurns, type Turns } from "../service/turns.ts";
+import { type TaskQueue, taskQueue } from "../service/task-queue.ts";
 import type { KeyPair } from "./tls.ts";
 
 interface ListenOptions {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
-  /** Requests start in these turns, however many arrive at once. */
-  readonly turns?: Turns;
+  /** Requests start as these tasks, however many arrive at once. */
+  readonly tasks?: TaskQueue;
   /** A connection whose client reads nothing of a response for this long is closed. */
   readonly unreadMs?: number;
   /** Absent for plain HTTP. */
@@ -45,7 +45,7 @@ const UNREAD_MS = 60_000;
 /** Serves the app over HTTP/1.1, with TLS 1.2 or newer if there is a key pair. Errors: the address cannot be listened on. */
 export function listen(
   app: Hono,
-  { host, port, turns = inTurns(), unreadMs = UNREAD_MS, tls }: ListenOptions,
+  { host, port, tasks = taskQueue(), unreadMs = UNREAD_MS, tls }: ListenOptions,
 ): Promise<Result<ListeningServer, string>> {
   const listener = getRequestListener(app.fetch, {
     errorHandler: () =>
@@ -59,7 +59,7 @@ export function listen(
     requireHostHeader: false,
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse) =>
-    void turns(async () => {
+    void tasks(async () => {
       // the client may have disconnected meanwhile
       if (!response.destroyed) void listener(request, response);
     }, false);

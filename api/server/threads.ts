@@ -9,7 +9,7 @@ import type { Log } from "../observe/log.ts";
 import { evaluator } from "../service/evaluate.ts";
 import type { Evaluate } from "../service/evaluation.ts";
 import type { Problem } from "../service/problem.ts";
-import { inTurns, type Turns } from "../service/turns.ts";
+import { type TaskQueue, taskQueue } from "../service/task-queue.ts";
 import { movable, sha256 } from "./digest.ts";
 import type { Delivery, Order, RoutesOf, Task, ThreadData } from "./evaluate-thread.ts";
 
@@ -90,8 +90,8 @@ interface ThreadsOptions {
   readonly log?: Log;
   /** Counts the decisions made in threads. */
   readonly metrics?: Counts;
-  /** The turns in which the event loop decides, and handles results of threads. */
-  readonly turns?: Turns;
+  /** The tasks of the event loop: its own decisions, and handling results of threads. */
+  readonly tasks?: TaskQueue;
 }
 
 /**
@@ -99,13 +99,13 @@ interface ThreadsOptions {
  * `most` 0, or where threads are not available, the event loop does everything.
  */
 export function threads(most: number, options: ThreadsOptions = { server: null }): Threads {
-  const { server, turns = inTurns() } = options;
-  const pool = new Pool(most, { ...options, turns });
+  const { server, tasks = taskQueue() } = options;
+  const pool = new Pool(most, { ...options, tasks });
   const inline = evaluator(sha256);
   const problemResult = (problem: Problem): never => err(problem) as never;
   const isOffThread = (bytes: number): boolean => pool.isOpen && bytes >= INLINE_BELOW;
   return {
-    evaluate: (job) => turns(async () => inline(job), job.kind === null),
+    evaluate: (job) => tasks(async () => inline(job), job.kind === null),
     offThread: {
       decide: (asked, bytes, signal, onDecided) => {
         if (server === null || !isOffThread(bytes)) return null;
@@ -128,7 +128,7 @@ export function threads(most: number, options: ThreadsOptions = { server: null }
 }
 
 class Pool {
-  readonly #options: ThreadsOptions & { readonly turns: Turns };
+  readonly #options: ThreadsOptions & { readonly tasks: TaskQueue };
   readonly #threads: Thread[] = [];
   readonly #waiting: QueuedTask[] = [];
   readonly #looking: ReturnType<typeof setInterval>;
@@ -137,7 +137,7 @@ class Pool {
   #number = 0;
   #unanswered = 0;
 
-  constructor(most: number, options: ThreadsOptions & { readonly turns: Turns }) {
+  constructor(most: number, options: ThreadsOptions & { readonly tasks: TaskQueue }) {
     this.#most = most;
     this.#least = Math.min(options.least ?? 0, most);
     this.#options = options;
@@ -236,7 +236,7 @@ class Pool {
       thread.waiting.delete(delivery.number);
       thread.idleSinceMs = performance.now();
       // handling an answer on the event loop counts too
-      if ("done" in delivery) void this.#options.turns(async () => order?.resolve(delivery.done as never), false);
+      if ("done" in delivery) void this.#options.tasks(async () => order?.resolve(delivery.done as never), false);
       else order?.reject(new Error(`a deciding thread failed: ${delivery.fault}`));
     }
     this.#assign();

@@ -2,12 +2,12 @@ import * as z from "zod";
 import { failure, type StoreFailure } from "../../db/failure.ts";
 import type { ExportedRows, ExportFilter, Store } from "../../db/store.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { EXPORT_FORMAT, type ExportHeader, type ExportRow, exportHeaderForm } from "../model/export-row.ts";
 import { isTimestamp } from "../model/fields.ts";
-import { MOVED_FORMAT, type MovedHeader, type MovedRow, movedHeader } from "../model/moved-row.ts";
 import { decodeToken, encodeToken } from "../model/page-token.ts";
 import { ok, type Result } from "../model/result.ts";
+import { yieldToEventLoop } from "./task-queue.ts";
 import { rfc3339 } from "./timestamp.ts";
-import { nextTurn } from "./turns.ts";
 
 /** The default number of rows on a page, each with the rows it needs: on Workers an invocation may run a thousand statements. */
 export const DEFAULT_EXPORTED = 200;
@@ -15,14 +15,14 @@ export const DEFAULT_EXPORTED = 200;
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const BUDGET_MS = 1000;
 /** Reading blocks the thread, so it pauses this often, ms. */
-const TURN_MS = 5;
+const TIME_SLICE_MS = 5;
 
 /** The part of a history that is exported: a node, a start and an end in epoch ms; absent for no limit. */
 export type ExportPart = Omit<ExportFilter, "tokens">;
 type ExportStore = Pick<Store, "exportRows" | "streamDecisions" | "newestDecision">;
 
 /** The first line of an export that starts now. */
-export async function exportHeader(store: ExportStore, part: ExportPart, nowMs: number): Promise<MovedHeader> {
+export async function exportHeader(store: ExportStore, part: ExportPart, nowMs: number): Promise<ExportHeader> {
   const { node, sinceMs, untilMs } = part;
   let oldestAt: string | null = null;
   for await (const first of store.streamDecisions(part)) {
@@ -32,7 +32,7 @@ export async function exportHeader(store: ExportStore, part: ExportPart, nowMs: 
   }
   return {
     type: "nodewise-history",
-    formatVersion: MOVED_FORMAT,
+    formatVersion: EXPORT_FORMAT,
     version: packageJson.version,
     exportedAt: rfc3339(nowMs),
     ...(node === undefined ? {} : { node }),
@@ -45,7 +45,7 @@ export async function exportHeader(store: ExportStore, part: ExportPart, nowMs: 
 /** The progress of an export, 0 to 1, by the time of its last decision (null if past the last one). */
 export async function exportProgress(
   store: ExportStore,
-  { oldestAt, exportedAt }: MovedHeader,
+  { oldestAt, exportedAt }: ExportHeader,
   { node, untilMs = Number.POSITIVE_INFINITY }: ExportPart,
 ): Promise<(atMs: number | null) => number> {
   const newest = await store.newestDecision(node);
@@ -57,8 +57,8 @@ export async function exportProgress(
 /** The response of GET /v1/history. */
 export interface ExportPage {
   /** The export's first line, the same on each page. */
-  readonly header: MovedHeader;
-  readonly rows: readonly MovedRow[];
+  readonly header: ExportHeader;
+  readonly rows: readonly ExportRow[];
   /** Entries of this page that cannot be read, one line each. */
   readonly leftOut: readonly string[];
   /** When the last decision of the page was made, RFC 3339; null if the page ends with another row. */
@@ -69,7 +69,7 @@ export interface ExportPage {
 }
 
 /** An export under way: its first line, and the position after which it continues. */
-const resume = z.tuple([movedHeader, z.string()]);
+const resume = z.tuple([exportHeaderForm, z.string()]);
 type Resume = z.output<typeof resume>;
 
 export const encodeResume = (...begun: Resume): string => encodeToken(JSON.stringify(begun));
@@ -86,7 +86,7 @@ function decodeResume(token: string): Resume | null {
 }
 
 /** The part of the history that an export with this first line has. */
-export const partOf = ({ node, since, until }: MovedHeader): ExportPart => ({
+export const partOf = ({ node, since, until }: ExportHeader): ExportPart => ({
   ...(node === undefined ? {} : { node }),
   ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
   ...(until === undefined ? {} : { untilMs: Date.parse(until) }),
@@ -125,10 +125,10 @@ export async function exportPage(
   const [header, after] = begun.value ?? [await exportHeader(store, part, nowMs), undefined];
   const asked = partOf(header);
   const shareAt = await exportProgress(store, header, asked);
-  const rows: MovedRow[] = [];
+  const rows: ExportRow[] = [];
   const leftOut: string[] = [];
   const started = performance.now();
-  let turn = started;
+  let slice = started;
   let characters = 0;
   let entries = 0;
   let last: ExportedRows | null = null;
@@ -145,9 +145,9 @@ export async function exportPage(
       rows.push(...last.rows);
       characters += charactersOf(last.rows);
     }
-    if (performance.now() - turn < TURN_MS) continue;
-    await nextTurn();
-    turn = performance.now();
+    if (performance.now() - slice < TIME_SLICE_MS) continue;
+    await yieldToEventLoop();
+    slice = performance.now();
   }
   const atMs = last?.atMs ?? null;
   return ok({
@@ -161,7 +161,7 @@ export async function exportPage(
 }
 
 /** The length of the long members, which make up most of a row. */
-const charactersOf = (rows: readonly MovedRow[]): number =>
+const charactersOf = (rows: readonly ExportRow[]): number =>
   rows.reduce(
     (sum, row) => sum + 200 + ("body" in row ? row.body.length : 0) + ("text" in row ? row.text.length : 0),
     0,

@@ -14,8 +14,8 @@ import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { parsed, postedSnapshot, recordedAnswer } from "./replay/parsed.ts";
 import { type Compared, historyReplayer, type Replayed, type Replayer, replayer } from "./replay/replay-one.ts";
-import { type Parts, partsReader } from "./replay/snapshot-parts.ts";
-import { nextTurn } from "./turns.ts";
+import { partsReader, type SnapshotParts } from "./replay/snapshot-parts.ts";
+import { yieldToEventLoop } from "./task-queue.ts";
 
 /** The configuration that decisions were made with, and its findings on its node. */
 interface Recorded {
@@ -37,7 +37,7 @@ const KEPT_LENGTH = 2 * 1024 * 1024;
 export function recordedFindings(store: Snapshots): RecordedFindings {
   const byNode = new Lru<string, Recorded>(MAX_KEPT, KEPT_LENGTH);
   const partsOf = partsReader(KEPT_LENGTH);
-  const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: Parts): Recorded => {
+  const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: SnapshotParts): Recorded => {
     const { snapshot, sizes } = stableInput(decoded);
     const key = JSON.stringify([kubeletConfiguration, cacheKey, sizes]);
     const recorded = byNode.get(key) ?? lookedOver(kubeletConfiguration, snapshot);
@@ -219,7 +219,7 @@ const BUDGET_MS = 3000;
 /** The longest time including waiting, as a multiple of that time. */
 const MAX_WAITED = 3;
 /** Deciding blocks the thread, so it pauses this often, ms. */
-const TURN_MS = 5;
+const TIME_SLICE_MS = 5;
 
 export interface Touched {
   /** Recorded decisions that the finding affected: see `touchedFindings`. */
@@ -329,16 +329,16 @@ const isReadable = (row: DecisionRow): boolean =>
 function clock(budgetMs: number, signal: AbortSignal | undefined): () => Promise<boolean> {
   const started = performance.now();
   let spent = 0;
-  let turn = started;
+  let slice = started;
   return async () => {
     const now = performance.now();
-    if (now - turn > TURN_MS) {
-      spent += now - turn;
-      await nextTurn();
-      turn = performance.now();
+    if (now - slice > TIME_SLICE_MS) {
+      spent += now - slice;
+      await yieldToEventLoop();
+      slice = performance.now();
     }
     if (signal?.aborted === true) return true;
-    return spent + performance.now() - turn > budgetMs || performance.now() - started > budgetMs * MAX_WAITED;
+    return spent + performance.now() - slice > budgetMs || performance.now() - started > budgetMs * MAX_WAITED;
   };
 }
 

@@ -5,9 +5,9 @@ import {
   type Finding,
   type Missing,
   type Next,
-  type Story,
-  type StoryDecision,
-  type StoryList,
+  type PodExplanation,
+  type PodExplanationDecision,
+  type PodExplanationList,
   type Word,
 } from "../model/why.ts";
 import { PROBE_FINDING } from "./sentences/probes.ts";
@@ -42,21 +42,21 @@ const colorOf = (code: FindingCode): Color => {
 const tagOf = (code: FindingCode): string => code.replaceAll("-", " ").toUpperCase();
 
 /**
- * The story of a pod for a person: its state, the messages about it, the decisions behind it, what would change it,
+ * The explanation of a pod for a person: its state, the messages about it, the decisions behind it, what would change it,
  * and which pod is next.
  */
-export function storyText(story: Story, screen: Screen): string {
+export function podExplanationText(explanation: PodExplanation, screen: Screen): string {
   const { paint } = screen;
-  const parts = story.findings.map((finding, i) => findingText(finding, story, i === 0, screen));
-  const notes = story.notes.map((note) => paint("dim", `${printable(note)}\n`)).join("");
-  const unused = story.unused.map(({ origin, what, why }) =>
+  const parts = explanation.findings.map((finding, i) => findingText(finding, explanation, i === 0, screen));
+  const notes = explanation.notes.map((note) => paint("dim", `${printable(note)}\n`)).join("");
+  const unused = explanation.unused.map(({ origin, what, why }) =>
     paint("dim", `not used: ${printable(`${origin} (${what}): ${why}`)}\n`),
   );
-  const rest = [missingText(story.missing, paint), `${notes}${unused.join("")}`].filter((part) => part !== "");
-  return `${headText(story, paint)}${[...parts, ...rest].join("\n")}`;
+  const rest = [missingText(explanation.missing, paint), `${notes}${unused.join("")}`].filter((part) => part !== "");
+  return `${headText(explanation, paint)}${[...parts, ...rest].join("\n")}`;
 }
 
-function headText({ pod, asOf }: Story, paint: Paint): string {
+function headText({ pod, asOf }: PodExplanation, paint: Paint): string {
   const { namespace, name, node, qosClass, phase, priority, owner } = pod;
   const facts = [
     node === null ? "on no node" : node,
@@ -69,7 +69,7 @@ function headText({ pod, asOf }: Story, paint: Paint): string {
   return `${paint("bold", printable(`${namespace}/${name}`))} · ${printable(facts.join(" · "))}${at}\n`;
 }
 
-function findingText(finding: Finding, { asOf }: Story, isFirst: boolean, screen: Screen): string {
+function findingText(finding: Finding, { asOf }: PodExplanation, isFirst: boolean, screen: Screen): string {
   const { paint } = screen;
   const since = sinceText(finding.since, asOf);
   const what = printable(headline(finding));
@@ -134,13 +134,13 @@ function differenceText({ field, kubelet, nodewise }: NonNullable<Comparison["di
   return `${printable(field)} ${ours} in place of ${theirs}`;
 }
 
-const BASIS: Readonly<Record<StoryDecision["basis"], string>> = {
+const BASIS: Readonly<Record<PodExplanationDecision["basis"], string>> = {
   documents: "on these documents",
   snapshot: "on the snapshot",
   recorded: "recorded",
 };
 /** The answers of nodes, one for all equal ones: nodes that would admit the pod first, then by number of nodes. */
-function nodesTexts(decisions: readonly StoryDecision[], screen: Screen): readonly string[] {
+function nodesTexts(decisions: readonly PodExplanationDecision[], screen: Screen): readonly string[] {
   const alike = Map.groupBy(decisions, (one) => decisionText(one, "", screen));
   const groups = [...alike.values()].toSorted(
     ([a], [b]) => Number(b?.verdict === "decided") - Number(a?.verdict === "decided"),
@@ -157,10 +157,10 @@ function nodesTexts(decisions: readonly StoryDecision[], screen: Screen): readon
   return [...shown, `and on ${many(rest.length, "more node")}: ${printable(listed(verdicts))}; -o json has all\n`];
 }
 const MAX_GROUPS = 8;
-const endOf = (decision: StoryDecision): string =>
+const endOf = (decision: PodExplanationDecision): string =>
   decision.kind === "admission" && !decision.excerpt.admit ? decision.excerpt.reason : decision.verdict;
 
-function decisionText(decision: StoryDecision, where: string, screen: Screen): string {
+function decisionText(decision: PodExplanationDecision, where: string, screen: Screen): string {
   const { paint } = screen;
   const { kind, policyVersion, verdict, agrees, differs, basis, at, assumed } = decision;
   const when = at === null ? "" : ` as of ${timeText(Date.parse(at))}`;
@@ -176,7 +176,7 @@ function decisionText(decision: StoryDecision, where: string, screen: Screen): s
   return `${title}${excerptText(decision, screen)}${taken}`;
 }
 
-function excerptText(decision: StoryDecision, screen: Screen): string {
+function excerptText(decision: PodExplanationDecision, screen: Screen): string {
   const shown = { ...screen, notesAt: () => [] };
   switch (decision.kind) {
     case "admission": {
@@ -208,7 +208,10 @@ function excerptText(decision: StoryDecision, screen: Screen): string {
   }
 }
 
-type Excerpt<K extends StoryDecision["kind"]> = Extract<StoryDecision, { readonly kind: K }>["excerpt"];
+type Excerpt<K extends PodExplanationDecision["kind"]> = Extract<
+  PodExplanationDecision,
+  { readonly kind: K }
+>["excerpt"];
 
 function claimsText({ message, claims, calls, allocationFaults }: Excerpt<"claims">): string {
   const lines = [
@@ -311,8 +314,8 @@ function missingText(missing: readonly Missing[], paint: Paint): string {
   return `${paint("bold", "NOT KNOWN")}\n${lines.join("")}`;
 }
 
-/** The pods that have a story, a line each. */
-export function storyListText(list: StoryList, { columns, paint }: Screen): string {
+/** The pods that have an explanation, a line each. */
+export function podExplanationListText(list: PodExplanationList, { columns, paint }: Screen): string {
   const { stories, pods, calm, unknown, unused, missing } = list;
   const notes = unused
     .map(({ origin, what, why }) => paint("dim", `not used: ${printable(`${origin} (${what}): ${why}`)}\n`))

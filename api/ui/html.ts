@@ -49,7 +49,7 @@ export const nodeName = (name: string, shown: Html | string = name): Html =>
 export const breakable = (path: string): Html =>
   html`${path.split(/(?<=[./])/).map((step, i) => (i === 0 ? step : html`<wbr>${step}`))}` as Html;
 
-/** A pod's name, or `shown`, as a link to its story on a node; a pod that is gone from the snapshot has only its uid. */
+/** A pod's name, or `shown`, as a link to its explanation on a node; a pod that is gone from the snapshot has only its uid. */
 export const podLink = (node: string, { namespace, name, uid }: PodRef, shown?: Html): Html =>
   name === ""
     ? html`(gone) ${uid}`

@@ -121,7 +121,7 @@ function takesWrites(client: pg.PoolClient, done: (error?: Error) => void): void
 const WAIT_MS = 60_000;
 const LOCK_TIMEOUT = "55P03";
 
-async function patiently(work: () => Promise<void>, onWait: PostgresOptions["onWait"]): Promise<void> {
+async function withLockRetry(work: () => Promise<void>, onWait: PostgresOptions["onWait"]): Promise<void> {
   const until = performance.now() + WAIT_MS;
   while (true) {
     try {
@@ -165,7 +165,7 @@ export async function openPostgres(
     const migrations = readMigrations(migrationsDir);
     const migrated = await beside(async (client) => {
       const made = await migrate(client, { label, migrations, create });
-      if (made.ok && create) await patiently(() => makePartitions(client, nowMs, maxAgeMs), options.onWait);
+      if (made.ok && create) await withLockRetry(() => makePartitions(client, nowMs, maxAgeMs), options.onWait);
       return made;
     });
     if (!migrated.ok) return migrated;

@@ -1,7 +1,7 @@
 import { type AnyColumn, and, asc, eq, gt, gte, lt, type SQL, sql } from "drizzle-orm";
 import { Lru } from "../../api/model/cache.ts";
 import { HOUR_MS } from "../../api/model/duration.ts";
-import type { Moved, MovedRow } from "../../api/model/moved-row.ts";
+import type { ExportRow, ExportRowOf } from "../../api/model/export-row.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody } from "../body.ts";
 import { corruptRow, failure, type StoreFailure } from "../failure.ts";
@@ -40,7 +40,7 @@ const SENT = 128 * 1024;
 
 /** Rows that belong together, and the place after which the export continues. */
 interface Step {
-  readonly rows: readonly MovedRow[];
+  readonly rows: readonly ExportRow[];
   readonly at: string;
   readonly atMs: number | null;
 }
@@ -108,24 +108,24 @@ class ExportDependencies {
             .select()
             .from(texts)
             .where(sql`${texts.id} IN (SELECT value FROM json_each(${JSON.stringify([...ids])}))`);
-    const moved: Moved<"text">[] = [];
+    const textRows: ExportRowOf<"text">[] = [];
     for (const one of found) {
       if (sliceOf(one.id) !== null) continue;
       const text = await decodeBody(what, one, packing);
       if (!text.ok) return text;
-      moved.push({ type: "text", id: one.id, text: text.value });
+      textRows.push({ type: "text", id: one.id, text: text.value });
     }
     const lacking = [...ids].find((id) => !found.some((one) => one.id === id));
     if (lacking !== undefined) return missing(what, lacking);
-    for (const { id } of moved) this.#sent.set(id, true);
+    for (const { id } of textRows) this.#sent.set(id, true);
     const shared = places.filter(([, id]) => sliceOf(id) === null).map((place) => [...place]);
-    const parts = (shared.length === 0 ? null : shared) as Moved<"snapshot">["parts"];
-    return ok({ moved, found, parts });
+    const parts = (shared.length === 0 ? null : shared) as ExportRowOf<"snapshot">["parts"];
+    return ok({ textRows, found, parts });
   }
 
   /** The snapshots of these ids that are not exported yet, each after its texts. Missing ones are left out. */
-  async snapshots(ids: readonly (string | null | undefined)[]): Read<readonly MovedRow[]> {
-    const rows: MovedRow[] = [];
+  async snapshots(ids: readonly (string | null | undefined)[]): Read<readonly ExportRow[]> {
+    const rows: ExportRow[] = [];
     for (const id of ids) {
       if (id === null || id === undefined || this.#sent.get(`s/${id}`)) continue;
       const [row] = await this.#snapshot({ id });
@@ -133,14 +133,14 @@ class ExportDependencies {
       const what = `snapshot \`${id}\``;
       const taken = await this.taken(what, row);
       if (!taken.ok) return taken;
-      const { moved, found, parts } = taken.value;
+      const { textRows, found, parts } = taken.value;
       const whole = withSlices(what, row, row.parts, found, "body");
       if (!whole.ok) return whole;
       const body = await decodeBody(what, whole.value, this.#driver.packing);
       if (!body.ok) return body;
       const { node, observedAtMs, sequence, bootId, storedAtMs, bytes } = row;
       const own = { id, node, observedAtMs, sequence, bootId, storedAtMs, bytes, body: body.value, parts };
-      rows.push(...moved, { type: "snapshot", ...own });
+      rows.push(...textRows, { type: "snapshot", ...own });
       this.#sent.set(`s/${id}`, true);
     }
     return ok(rows);
@@ -182,7 +182,7 @@ function decisionsPart(driver: Driver, dependencies: ExportDependencies): Part {
       if (!snapshots.ok) return snapshots;
       const taken = await dependencies.taken(what, row);
       if (!taken.ok) return taken;
-      const { moved, found, parts } = taken.value;
+      const { textRows, found, parts } = taken.value;
       const whole = withSlices(what, row, row.parts, found, "body");
       if (!whole.ok) return whole;
       const body = await decodeBody(what, whole.value, packing);
@@ -199,7 +199,7 @@ function decisionsPart(driver: Driver, dependencies: ExportDependencies): Part {
       const again = times === undefined ? {} : { series: { ...times, lastId: repeated?.lastId ?? null } };
       const texts = { bytes: row.bytes, ask: ask.value, body: body.value, parts };
       const decision = { type: "decision", ...head, ...texts, ...again, results } as const;
-      return ok({ rows: [...snapshots.value, ...moved, decision], at, atMs: row.decidedAtMs });
+      return ok({ rows: [...snapshots.value, ...textRows, decision], at, atMs: row.decidedAtMs });
     });
   return async function* ({ tokens: _, ...filter }, first) {
     let from = readCursor(first);
@@ -265,8 +265,8 @@ function removalsPart(driver: Driver): Part {
     const removal = decodeRemoval(row);
     if (!removal.ok) return removal;
     const names = [...removal.value.names];
-    const moved: Moved<"removal"> = { type: "removal", node: row.node, ...removal.value, names };
-    return ok({ rows: [moved], at: placeOf(row), atMs: null });
+    const exported: ExportRowOf<"removal"> = { type: "removal", node: row.node, ...removal.value, names };
+    return ok({ rows: [exported], at: placeOf(row), atMs: null });
   };
   return (filter, first) => paged(driver, first, read(filter), step, placeOf);
 }
@@ -301,13 +301,13 @@ function nodesPart(driver: Driver, dependencies: ExportDependencies): Part {
     const newest = await dependencies.snapshots([row.lastSnapshotId]);
     if (!newest.ok) return newest;
     const own = await db.select().from(latest).where(eq(latest.node, row.name)).orderBy(asc(latest.kind));
-    const moved = {
+    const exported = {
       type: "node",
       ...row,
       latest: own.map(({ node: _, ...one }) => one),
       facts: await factsOf(row.name),
     } as const;
-    return ok({ rows: [...newest.value, moved], at: row.name, atMs: null });
+    return ok({ rows: [...newest.value, exported], at: row.name, atMs: null });
   };
   return ({ node }, first) => paged(driver, first, read(node), step, ({ name }) => name);
 }
@@ -338,13 +338,13 @@ function hoursPart(driver: Driver): Part {
       and(eq(table.hourMs, row.hourMs), eq(table.node, row.node));
     const refused = await db.select().from(refusals).where(within(refusals)).orderBy(asc(refusals.reason));
     const done = await db.select().from(outcomeHours).where(within(outcomeHours));
-    const moved = {
+    const exported = {
       type: "hour",
       ...row,
       refusals: refused.map(({ reason, count }) => ({ reason, count })),
       outcomes: done.map(({ kind, reason, count }) => ({ kind, reason, count })),
     } as const;
-    return ok({ rows: [moved], at: placed(row), atMs: null });
+    return ok({ rows: [exported], at: placed(row), atMs: null });
   };
   return (filter, first) => paged(driver, first, read(filter), step, placed);
 }
@@ -386,7 +386,7 @@ export function exportOf(driver: Driver): Pick<Store, "exportRows"> {
           } else {
             const { rows, at, atMs } = step.value;
             // a text is complete by itself; everything else of one step can be imported together
-            const isText = (row: MovedRow): boolean => row.type === "text";
+            const isText = (row: ExportRow): boolean => row.type === "text";
             const ordered = [...rows.filter(isText), ...rows.filter((row) => !isText(row))];
             yield ok({ rows: ordered, atMs, place: `${name}/${at}` });
           }

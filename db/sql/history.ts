@@ -36,7 +36,7 @@ const sizeOf = (statements: readonly Statement[]): number => {
 };
 
 /** A full disk still accepts small writes: so `ready` tries a write as large as the last one that failed. */
-interface Watched extends Driver {
+interface ObservedDriver extends Driver {
   /** Bytes; 0: since then as large a write went well. */
   readonly failedBytes: () => number;
   /** Records that a write as large as the failed one has succeeded. */
@@ -46,7 +46,7 @@ interface Watched extends Driver {
   /** The failure if the last write met a damaged file. */
   readonly damage: () => StoreFailure | null;
 }
-function watched(driver: Driver): Watched {
+function watched(driver: Driver): ObservedDriver {
   let failedBytes = 0;
   let damage: StoreFailure | null = null;
   return {
@@ -73,7 +73,7 @@ function watched(driver: Driver): Watched {
   };
 }
 
-function readyOf(driver: Watched): Pick<Store, "ready"> {
+function readyOf(driver: ObservedDriver): Pick<Store, "ready"> {
   const { all, unwatched, attempt, failedBytes, written, damage, migrations } = driver;
   const { table, latest, advice } = migrations;
   return {

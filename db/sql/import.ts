@@ -1,6 +1,6 @@
 import { getTableName, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
-import type { Moved, MovedRow } from "../../api/model/moved-row.ts";
+import type { ExportRow, ExportRowOf } from "../../api/model/export-row.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { encodeBody, encodeSliced, storedBytes } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
@@ -63,7 +63,9 @@ const DELETED = "UPDATE nodes SET deleted_ms = ? WHERE name = ? AND last_seen_ms
 
 type Statements = Promise<Result<readonly Statement[], StoreFailure>>;
 
-const idsOf = (parts: Moved<"snapshot">["parts"]): readonly string[] => [...new Set((parts ?? []).map(([, id]) => id))];
+const idsOf = (parts: ExportRowOf<"snapshot">["parts"]): readonly string[] => [
+  ...new Set((parts ?? []).map(([, id]) => id)),
+];
 
 /** Builds the statements for rows; `known`: the rows that exist. */
 class ImportStatements {
@@ -77,11 +79,11 @@ class ImportStatements {
     this.#known = known;
   }
 
-  isKnown(row: MovedRow): boolean {
+  isKnown(row: ExportRow): boolean {
     return this.#known.has(keyOf(row));
   }
 
-  async place(row: MovedRow): Statements {
+  async place(row: ExportRow): Statements {
     switch (row.type) {
       case "text":
         return this.#text(row);
@@ -105,7 +107,7 @@ class ImportStatements {
     }
   }
 
-  async #text(row: Moved<"text">): Statements {
+  async #text(row: ExportRowOf<"text">): Statements {
     const { digest, packing } = this.#driver;
     const what = `text \`${row.id}\``;
     if ((await digest(row.text)).slice(0, 32) !== row.id)
@@ -115,7 +117,7 @@ class ImportStatements {
     return body.ok ? ok([insertText({ id: row.id, usedAtMs: this.#nowMs, ...body.value })]) : body;
   }
 
-  async #snapshot(row: Moved<"snapshot">): Statements {
+  async #snapshot(row: ExportRowOf<"snapshot">): Statements {
     if (this.isKnown(row)) return ok([]);
     const { type: _, body: own, parts: shared, bytes, ...columns } = row;
     const body = await encodeSliced(`snapshot \`${row.id}\``, own, this.#driver.packing);
@@ -127,7 +129,7 @@ class ImportStatements {
     return ok([...statements, insertSnapshot(values, [row.id, JSON.stringify(idsOf(shared))])]);
   }
 
-  async #decision(row: Moved<"decision">): Statements {
+  async #decision(row: ExportRowOf<"decision">): Statements {
     const { packing } = this.#driver;
     const placed: Statement[] = [];
     if (!this.isKnown(row)) {
@@ -156,7 +158,7 @@ class ImportStatements {
   }
 }
 
-function seriesStatements({ id, node, verdict, reason, series }: Moved<"decision">): readonly Statement[] {
+function seriesStatements({ id, node, verdict, reason, series }: ExportRowOf<"decision">): readonly Statement[] {
   if (series === undefined) return [];
   const { times, lastAtMs, lastSnapshotId, lastId } = series;
   const hourMs = hourOf(lastAtMs);
@@ -171,7 +173,7 @@ function seriesStatements({ id, node, verdict, reason, series }: Moved<"decision
   ];
 }
 
-function removalStatements(row: Moved<"removal">): readonly Statement[] {
+function removalStatements(row: ExportRowOf<"removal">): readonly Statement[] {
   const { type: _, id: objectId, names, pod, container: containerName, ...columns } = row;
   const named = { podNamespace: pod?.namespace, podName: pod?.name, podUid: pod?.uid };
   const insert = insertRemoval({ ...columns, objectId, names: JSON.stringify(names), ...named, containerName });
@@ -180,7 +182,7 @@ function removalStatements(row: Moved<"removal">): readonly Statement[] {
   return [insert, { sql: CAME_BACK, params: [againAtMs, node, objectId, target, runtimeHandler, atMs] }];
 }
 
-async function nodeStatements(row: Moved<"node">): Statements {
+async function nodeStatements(row: ExportRowOf<"node">): Statements {
   const { name, firstSeenMs, lastSeenMs, bootId, lastSnapshotId, lastSequence, labels, kubeletVersion, conditions } =
     row;
   const newest = { id: lastSnapshotId, bootId, sequence: lastSequence, labels, kubeletVersion, conditions };
@@ -210,7 +212,7 @@ async function nodeStatements(row: Moved<"node">): Statements {
   return ok(placed);
 }
 
-const hourStatements = (row: Moved<"hour">): readonly Statement[] => [
+const hourStatements = (row: ExportRowOf<"hour">): readonly Statement[] => [
   { sql: HOUR, params: [row.hourMs, row.node, ...COLUMNS.map((column) => row[column])] },
   ...row.refusals.map(({ reason, count }) => ({ sql: HOUR_REFUSED, params: [row.hourMs, row.node, reason, count] })),
   ...row.outcomes.map(({ kind, reason, count }) => ({
@@ -226,9 +228,9 @@ const TABLES = {
   outcome: outcomes.id,
   token: tokens.id,
 };
-type Counts = Partial<Record<MovedRow["type"], number>>;
-const hasTable = (type: MovedRow["type"]): type is keyof typeof TABLES => Object.hasOwn(TABLES, type);
-const keyOf = (row: MovedRow): string => ("id" in row ? `${row.type}/${row.id}` : "");
+type Counts = Partial<Record<ExportRow["type"], number>>;
+const hasTable = (type: ExportRow["type"]): type is keyof typeof TABLES => Object.hasOwn(TABLES, type);
+const keyOf = (row: ExportRow): string => ("id" in row ? `${row.type}/${row.id}` : "");
 
 export function importOf(driver: Driver): Pick<Store, "importRows"> {
   const { all, atomic, attempt } = driver;
@@ -244,7 +246,7 @@ export function importOf(driver: Driver): Pick<Store, "importRows"> {
     return found.map(({ id }) => id);
   };
   /** Keys of the rows that are there. */
-  const knownOf = async (rows: readonly MovedRow[]): Promise<ReadonlySet<string>> => {
+  const knownOf = async (rows: readonly ExportRow[]): Promise<ReadonlySet<string>> => {
     const known = new Set<string>();
     for (const [type, column] of Object.entries(TABLES)) {
       const ids = rows.flatMap((row) => (row.type === type && "id" in row ? [row.id] : []));
@@ -253,13 +255,13 @@ export function importOf(driver: Driver): Pick<Store, "importRows"> {
     return known;
   };
   /** A text that a row needs and that is neither stored nor among the rows. */
-  const lacking = async (rows: readonly MovedRow[]): Promise<string | undefined> => {
+  const lacking = async (rows: readonly ExportRow[]): Promise<string | undefined> => {
     const needed = new Set(rows.flatMap((row) => ("parts" in row ? idsOf(row.parts) : [])));
     for (const row of rows) if (row.type === "text") needed.delete(row.id);
     for (const id of await stored(texts.id, [...needed])) needed.delete(id);
     return needed.values().next().value;
   };
-  const makeRoom = async (rows: readonly MovedRow[], nowMs: number): Promise<void> => {
+  const makeRoom = async (rows: readonly ExportRow[], nowMs: number): Promise<void> => {
     const times = rows.flatMap((row) =>
       row.type === "decision" ? [row.decidedAtMs] : row.type === "snapshot" ? [row.storedAtMs] : [],
     );
@@ -269,7 +271,7 @@ export function importOf(driver: Driver): Pick<Store, "importRows"> {
     roomFromMs = oldest;
   };
 
-  const write = async (rows: readonly MovedRow[], nowMs: number): Promise<Result<ImportedRows, StoreFailure>> => {
+  const write = async (rows: readonly ExportRow[], nowMs: number): Promise<Result<ImportedRows, StoreFailure>> => {
     const missing = await lacking(rows);
     if (missing !== undefined)
       return failure(

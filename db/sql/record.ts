@@ -8,7 +8,7 @@ import { factsStatements } from "./facts.ts";
 import { removalStatements } from "./removals.ts";
 import { decisions } from "./schema.ts";
 import { nodeSeen, placeSnapshot, rangesAreGone, snapshotLookup } from "./snapshots.ts";
-import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
+import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textIdsJson } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
 /**
@@ -213,7 +213,7 @@ export function recordOf(
       decided.push(placed.value);
     }
     for (const cut of cuts) cut.statements.forEach(statements.add);
-    const texts = textsGuard(cuts);
+    const texts = textIdsJson(cuts);
     const stored = posted.map((insert) => statements.add(insert(texts)));
     // before a decision of this turn becomes the newest of its kind
     const again = turn.again.map((one) => statements.add(countRepetition(node, one, texts)));

@@ -7,7 +7,7 @@ import type { Store } from "../store.ts";
 import { type Driver, insertInto, prepared, type Statement, type Value } from "./driver.ts";
 import { grouped, joined, piecesReader } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
-import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
+import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textIdsJson } from "./texts.ts";
 
 /** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */
 const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= nodes.last_seen_ms
@@ -28,7 +28,7 @@ ON CONFLICT (name) DO UPDATE SET ${[
   ...["labels", "kubelet_version"].map((column) => newer(column, `coalesce(excluded.${column}, nodes.${column})`)),
 ].join(", ")}`;
 
-/** Records that the node was heard of at `atMs`, with or without a snapshot. `texts`: see `textsGuard`. */
+/** Records that the node was heard of at `atMs`, with or without a snapshot. `texts`: see `textIdsJson`. */
 export function nodeSeen(
   node: string,
   atMs: number,
@@ -70,7 +70,7 @@ export function nodesOf(driver: Driver): Pick<Store, "listNodes" | "getNode" | "
   };
 }
 
-/** Unless it is there. Parameters of the guard: its id, and `textsGuard`. */
+/** Unless it is there. Parameters of the guard: its id, and `textIdsJson`. */
 export const insertSnapshot = insertInto(
   snapshots,
   `NOT EXISTS (SELECT 1 FROM snapshots WHERE id = ?) AND ${TEXTS_ARE_STORED}`,
@@ -79,7 +79,7 @@ export const insertSnapshot = insertInto(
 /** A row's texts, and the statement that stores the row unless it exists, in this order. */
 interface PlacedRow {
   readonly cut: SplitBody;
-  /** `texts`: see `textsGuard`. */
+  /** `texts`: see `textIdsJson`. */
   readonly insert: (texts: Value) => Statement;
 }
 
@@ -156,7 +156,7 @@ export function snapshotsOf(
     const placed = await placeSnapshot(row, driver, shared);
     if (!placed.ok) return placed;
     const { cut, insert } = placed.value;
-    const guard = textsGuard([cut]);
+    const guard = textIdsJson([cut]);
     const seen = nodeSeen(row.node, row.storedAtMs, row, guard);
     const outcomes = await atomic([...cut.statements, insert(guard), seen], [row.node]);
     const fresh = outcomes[cut.statements.length]?.changes !== 0;

@@ -230,8 +230,8 @@ export function placeSlices(
   };
 }
 
-/** A condition for rows that refer to texts: all of them exist. Its parameter is `textsGuard`. */
+/** A condition for rows that refer to texts: all of them exist. Its parameter is `textIdsJson`. */
 export const TEXTS_ARE_STORED =
   "NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM texts WHERE texts.id = json_each.value))";
-export const textsGuard = (cuts: readonly Pick<SplitBody, "ids">[]): string =>
+export const textIdsJson = (cuts: readonly Pick<SplitBody, "ids">[]): string =>
   JSON.stringify([...new Set(cuts.flatMap((cut) => cut.ids))]);

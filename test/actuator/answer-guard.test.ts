@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import { checkAnswer } from "../../actuator/client/client.ts";
 import { decideLocally } from "../../actuator/client/local-client.ts";
+import type { AdmissionDecision } from "../../api/model/admission.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import type { AdmissionDecision } from "../../api/model/preemption.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import { snapshot } from "./answered.ts";

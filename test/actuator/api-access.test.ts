@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { postJson } from "../../actuator/client/api-access.ts";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { serving } from "../api/serving.ts";
@@ -30,7 +30,7 @@ function clientOf(url: string) {
   const dir = scratchFolder();
   const problems: Problem[] = [];
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
-  const memory = new Memory(dir, (message) => problems.push({ from: "memory", message }));
+  const memory = new FactsStore(dir, (message) => problems.push({ from: "memory", message }));
   return { client: new ApiClient(accessTo(url), outbox, memory, (one) => problems.push(one)), outbox, problems };
 }
 /** One image of the snapshot says in so many bytes what it is. */

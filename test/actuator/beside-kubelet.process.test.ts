@@ -7,7 +7,7 @@ import { Journal } from "../../actuator/apply/journal.ts";
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { localClient } from "../../actuator/client/local-client.ts";
 import { type ActuatorConfig, actuatorConfig } from "../../actuator/core/config.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import { InterruptibleSleep, Notices } from "../../actuator/core/notices.ts";
 import { readConfiguration } from "../../actuator/daemon/configuration-file.ts";
@@ -94,7 +94,7 @@ async function portsOver(
     readPods: podsSource(config),
     readConfiguration: () => readConfiguration(config.kubeletConfiguration, v1_36),
     readStateFiles: () => readStateFiles(realNode("")),
-    client: localClient(new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }))),
+    client: localClient(new FactsStore(config.stateDir, (message) => onProblem({ from: "memory", message }))),
     hierarchy: hierarchy.value,
     journal: journal.value,
     lastPassCgroups: { current: null },

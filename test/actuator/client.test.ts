@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
@@ -32,7 +32,7 @@ function clientFor(url: string, timeoutMs = 5000) {
   const dir = scratch({});
   const problems: Problem[] = [];
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
-  const memory = new Memory(dir, (message) => problems.push({ from: "memory", message }));
+  const memory = new FactsStore(dir, (message) => problems.push({ from: "memory", message }));
   const client = new ApiClient({ url, token: undefined, timeoutMs, fetch }, outbox, memory, (p) => problems.push(p));
   return { client, outbox, problems, takeMessages: () => problems.splice(0).map(({ message }) => message) };
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox, type Pending } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import { serving } from "../api/serving.ts";
 import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
@@ -56,7 +56,7 @@ async function world() {
     };
     const access = { url: api.url, token: undefined, timeoutMs: 20_000, fetch: carry };
     const outbox = Outbox.open(file);
-    const memory = new Memory(dir, (message) => messages.push(message));
+    const memory = new FactsStore(dir, (message) => messages.push(message));
     const client = new ApiClient(access, outbox, memory, ({ message }) => messages.push(message));
     const pass = (day: number) => client.decide("cgroups", snapshotOf(day));
     return { outbox, messages, pass };

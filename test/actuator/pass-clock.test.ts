@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 
@@ -82,7 +82,7 @@ test.each(
   const directory = scratch();
   let sinceBoot = 100_000;
   const clock = new PassClock(directory, kind, () => sinceBoot);
-  const memory = new Memory(directory, (message) => expect.unreachable(message));
+  const memory = new FactsStore(directory, (message) => expect.unreachable(message));
   const pass = (atMs: number, bootId: string) => {
     const now = clock.now(atMs, bootId);
     const snapshot = { observedAt: iso(atMs), bootId, ...clock.snapshotFields(now) };

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { ApiClient, redactAsk, redactSnapshot } from "../../actuator/client/client.ts";
 import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { answered, snapshot } from "./answered.ts";
@@ -63,7 +63,7 @@ test.each([200, 500])("an API that answers %d is posted no value of a pod that n
   const dir = scratch({});
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
   const access = { url, token: undefined, timeoutMs: 20_000, fetch };
-  const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
+  const client = new ApiClient(access, outbox, new FactsStore(dir, () => {}), () => {});
   for (const kind of ["allocatable", "cgroups"] as const) {
     const answer = await client.decide(kind, whole);
     if (answer.ok) await client.commit(answer.value);

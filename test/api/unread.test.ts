@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
 import { listen, whenSent } from "../../api/server/listen.ts";
-import { inTurns } from "../../api/service/turns.ts";
+import { taskQueue } from "../../api/service/task-queue.ts";
 import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { appOver } from "./serving.ts";
 
@@ -33,7 +33,7 @@ async function answering() {
       }),
     ),
   );
-  const listening = await listen(app, { host: "127.0.0.1", port: 0, turns: inTurns(), unreadMs: 1000 });
+  const listening = await listen(app, { host: "127.0.0.1", port: 0, tasks: taskQueue(), unreadMs: 1000 });
   if (!listening.ok) throw new Error(listening.error);
   onTestFinished(() => listening.value.close(0));
   const ask = (...paths: string[]) => {
@@ -126,7 +126,7 @@ test("a batch whose answers nobody takes is read no further", async () => {
 }, 60_000);
 
 test("work of many batches leaves the turn after some milliseconds, and single work goes between it", async () => {
-  const turns = inTurns();
+  const tasks = taskQueue();
   const done: string[] = [];
   let passed = 0;
   const count = (): void => {
@@ -138,9 +138,9 @@ test("work of many batches leaves the turn after some milliseconds, and single w
     done.push(name);
     if (name === "bad") throw new Error("bad");
   };
-  const many = Array.from({ length: 200 }, () => turns(busy("many"), true));
-  const single = turns(busy("single"), false);
-  const bad = turns(busy("bad"), false);
+  const many = Array.from({ length: 200 }, () => tasks(busy("many"), true));
+  const single = tasks(busy("single"), false);
+  const bad = tasks(busy("bad"), false);
   await expect(bad).rejects.toThrow("bad");
   await Promise.all([single, ...many]);
   const seen = passed;

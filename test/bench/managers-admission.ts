@@ -1,4 +1,4 @@
-import { decideAdmission } from "../../api/decide/kinds/admission.ts";
+import { decideByAdmitHandlers } from "../../api/decide/kinds/admission.ts";
 import { decidePreemption } from "../../api/decide/kinds/preemption.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
@@ -59,7 +59,7 @@ export const ADMISSION_CASES: readonly BenchCase[] = [
   {
     name: "admission beside 250 pods",
     run: () => {
-      if (!decideAdmission({ snapshot: effectiveSnapshot(alike), facts: {}, ask: plain, explain: "reasons" }).ok)
+      if (!decideByAdmitHandlers({ snapshot: effectiveSnapshot(alike), facts: {}, ask: plain, explain: "reasons" }).ok)
         throw new Error("no answer");
     },
   },

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { columnsOf, isColorful } from "../../api/cli/terminal.ts";
+import type { CpusDecision } from "../../api/model/cpus.ts";
+import type { DevicesDecision } from "../../api/model/devices.ts";
 import type { PodRef } from "../../api/model/forms.ts";
 import { KIND_SPECS } from "../../api/model/kinds.ts";
-import type { CpusDecision, DevicesDecision } from "../../api/model/managers.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { humanBytes, magnitude } from "../../api/text/size.ts";
 import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf, wrap } from "../../api/text/style.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
-import { storyForm, storyListForm } from "../../api/model/why.ts";
+import { podExplanationForm, podExplanationListForm } from "../../api/model/why.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { startedApi } from "../kit/api.ts";
 import { capturedText, realNode } from "../kit/real-node.ts";
@@ -49,7 +49,7 @@ describe("a story in a terminal", () => {
   test("as JSON and YAML is the same story, in the form of the API", async () => {
     const pods = file("list.json", json(full.documents[0]));
     const asJson = await why(["default/x-cpu", "-f", pods, "-o", "json"]);
-    const story = storyForm.parse(JSON.parse(asJson.stdout));
+    const story = podExplanationForm.parse(JSON.parse(asJson.stdout));
     expect(story.findings[0]?.code).toBe("refused");
     expect((await why(["x-cpu", "-n", "default", "-f", pods, "-o", "yaml"])).stdout).toContain("code: refused");
   });
@@ -62,7 +62,7 @@ describe("a story in a terminal", () => {
     expect([none.code, none.stdout]).toEqual([0, "no problem with 11 pods\n"]);
     const all = await why([], json(evicted.documents[0]));
     expect(all.stdout.split("\n")[1]).toMatch(/^EVICTED {2}default\/m-bu-over/);
-    const list = storyListForm.parse(JSON.parse((await why(["-o", "json"], json(evicted.documents))).stdout));
+    const list = podExplanationListForm.parse(JSON.parse((await why(["-o", "json"], json(evicted.documents))).stdout));
     expect(list.stories.map(({ code }) => code)).toEqual(["evicted", "evicted", "refused", "refused", "refused"]);
   });
   test("the commands that it names ask where the story is from", async () => {

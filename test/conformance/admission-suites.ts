@@ -1,4 +1,4 @@
-import { decideAdmission } from "../../api/decide/kinds/admission.ts";
+import { decideByAdmitHandlers } from "../../api/decide/kinds/admission.ts";
 import { decideCgroups } from "../../api/decide/kinds/cgroups.ts";
 import { decideCpus } from "../../api/decide/kinds/cpus.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
@@ -78,7 +78,7 @@ const admission = suite({
   },
   decide: ({ snapshot, pod }, profile) => {
     const asked = { snapshot: effectiveSnapshot(snapshot, profile), facts: {}, ask: { pod }, explain: "off" as const };
-    const answer = decideAdmission(asked);
+    const answer = decideByAdmitHandlers(asked);
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value.decision;
   },

@@ -8,6 +8,7 @@ import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, reportOf, snapshotsAndKeys } from "./api-decisions.ts";
+import { exportAndImport } from "./api-export-import.ts";
 import { fleetAnswers } from "./api-fleet.ts";
 import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
 import { collectionsUnlisted } from "./api-gc-failed.ts";
@@ -15,7 +16,6 @@ import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { fleets, history, misspelt, replays, results } from "./api-history.ts";
 import { kubeletsInFleet, outcomeLists, unreadKubelets } from "./api-kubelets.ts";
-import { moving } from "./api-moving.ts";
 import { agreements, badOutcomes, conditions, evictions, outcomes, preemptions } from "./api-outcomes.ts";
 import { pages } from "./api-pages.ts";
 import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
@@ -34,7 +34,7 @@ import { whyNot, whyOutcomes } from "./why-outcomes.ts";
 
 /** Answers that are made of decisions and recorded nowhere. */
 function questions(of: () => ApiSubject): void {
-  describe("rows of another history", () => moving(of));
+  describe("rows of another history", () => exportAndImport(of));
   describe("advice on reservations", () => advice(of));
   describe("upgrades of the kubelet", () => {
     upgrades(of);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { Store } from "../../db/store.ts";
 import { damage } from "./store-damage.ts";
+import { exportAndImport, exportedTokens, importFaults } from "./store-export-import.ts";
 import { fleet, fleetNotes, fleetOutcomes } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
 import { decisionLog } from "./store-log.ts";
-import { movedFaults, movedTokens, moving } from "./store-moving.ts";
 import { outcomeFilters, outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
 import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
 import { manyRemovals, removalLists } from "./store-removal-lists.ts";
@@ -73,9 +73,9 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     });
     describe("moving to another store", () => {
       const another = (): Store => subject.another;
-      movedTokens(of, another);
-      moving(of, another);
-      movedFaults(of, another);
+      exportedTokens(of, another);
+      exportAndImport(of, another);
+      importFaults(of, another);
     });
     describe("the decision log", () => decisionLog(() => subject));
     describe("damage", () => damage(() => subject));

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { DecisionAnswer, Problem } from "../../actuator/core/interfaces.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { ended, printed, start } from "../cli/run.ts";
@@ -58,7 +58,7 @@ function openClient() {
   const problems: Problem[] = [];
   const state = join(dir, "state");
   const outbox = Outbox.open(join(state, "outbox.jsonl"));
-  const memory = new Memory(state, (message) => problems.push({ from: "memory", message }));
+  const memory = new FactsStore(state, (message) => problems.push({ from: "memory", message }));
   const access = { url, token: undefined, timeoutMs: 60_000, fetch };
   const client = new ApiClient(access, outbox, memory, (problem) => problems.push(problem));
   const decide = async (kind: Kind, snapshot: unknown, ask?: object): Promise<DecisionAnswer> => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { decideAdmission } from "../../api/decide/kinds/admission.ts";
+import { decideByAdmitHandlers } from "../../api/decide/kinds/admission.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
+import type { WouldRefuse } from "../../api/model/admission.ts";
 import type { Pod } from "../../api/model/pod.ts";
-import type { Preemption, Shortage, WouldRefuse } from "../../api/model/preemption.ts";
+import type { Preemption, Shortage } from "../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { container } from "../kit/containers.ts";
 import { decodedPod, namedPod, requesting } from "../kit/pods.ts";
@@ -143,7 +144,7 @@ function question(faults: readonly Fault[]): Question {
 }
 function wouldRefuse(faults: readonly Fault[]): readonly WouldRefuse[] {
   const { snapshot, pod } = question(faults);
-  const answer = decideAdmission({
+  const answer = decideByAdmitHandlers({
     snapshot: effectiveSnapshot(decoded(snapshot)),
     facts: {},
     ask: { pod: decodedPod(pod) },

@@ -3,7 +3,7 @@ import { admitPod, type NamedProvider } from "../../api/decide/topology/admit.ts
 import { numaNodes } from "../../api/decide/topology/hint.ts";
 import { type LargestAsk, largestPod, largestPodOn } from "../../api/decide/topology/largest-pod.ts";
 import type { TopologyPolicy } from "../../api/decide/topology/policy.ts";
-import type { PodSize } from "../../api/model/managers.ts";
+import type { PodSize } from "../../api/model/topology.ts";
 import { bytes } from "../../api/model/units.ts";
 import { countedProvider } from "../decide/topology/counted-provider.ts";
 import { decodedPod, guaranteed } from "../kit/pods.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { storyForm, storyListForm } from "../../api/model/why.ts";
-import { storiesIn, storyOf } from "../../api/service/why/story.ts";
+import { podExplanationForm, podExplanationListForm } from "../../api/model/why.ts";
+import { explainPod, explainPods } from "../../api/service/why/pod-explanation.ts";
 import { plainPaint } from "../../api/text/style.ts";
-import { storyListText, storyText } from "../../api/text/why.ts";
+import { podExplanationListText, podExplanationText } from "../../api/text/why.ts";
 import {
   admissionStories,
   evictionStories,
@@ -40,17 +40,20 @@ test("documents that are changed at random are answered in the form that is desc
       if (at.length > 0) all = changed(all, d.pick(at), drawn(d));
     }
     const values = Array.isArray(all) ? (all as readonly unknown[]) : [all];
-    const answer = storyOf(named(values), { pod, namespace: null });
+    const answer = explainPod(named(values), { pod, namespace: null });
     met[answer.ok ? "answered" : "refused"]++;
     if (answer.ok) {
-      const form = storyForm.safeParse(JSON.parse(JSON.stringify(answer.value)));
+      const form = podExplanationForm.safeParse(JSON.parse(JSON.stringify(answer.value)));
       expect(form.error, `seed ${seed}`).toBeUndefined();
-      expect(storyText(answer.value, screen), `seed ${seed}`).not.toMatch(STEERING);
+      expect(podExplanationText(answer.value, screen), `seed ${seed}`).not.toMatch(STEERING);
     } else expect(answer.error.message, `seed ${seed}`).not.toBe("");
-    const list = storiesIn(named(values), null);
+    const list = explainPods(named(values), null);
     if (!list.ok) continue;
-    expect(storyListForm.safeParse(JSON.parse(JSON.stringify(list.value))).error, `seed ${seed}`).toBeUndefined();
-    expect(storyListText(list.value, screen), `seed ${seed}`).not.toMatch(STEERING);
+    expect(
+      podExplanationListForm.safeParse(JSON.parse(JSON.stringify(list.value))).error,
+      `seed ${seed}`,
+    ).toBeUndefined();
+    expect(podExplanationListText(list.value, screen), `seed ${seed}`).not.toMatch(STEERING);
   }
   expect(Math.min(met.answered, met.refused), `a branch was hardly met: ${JSON.stringify(met)}`).toBeGreaterThan(10);
 });
@@ -58,7 +61,7 @@ test("documents that are changed at random are answered in the form that is desc
 test("the order of documents, and whether they come in lists, changes nothing", () => {
   for (const [seed, { pod, documents }] of REAL.entries()) {
     const of = (values: readonly unknown[]) => {
-      const answer = storyOf(named(values), { pod, namespace: null });
+      const answer = explainPod(named(values), { pod, namespace: null });
       return answer.ok
         ? { findings: answer.value.findings, asOf: answer.value.asOf, missing: answer.value.missing }
         : answer.error;

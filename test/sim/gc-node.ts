@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import type { LogRemoval, ObservedLogs } from "../../actuator/containerd/logs.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { DecisionClient, Problem } from "../../actuator/core/interfaces.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import { Collector } from "../../actuator/gc/collector.ts";
@@ -44,7 +44,7 @@ export class GcNode {
   stop = new AbortController();
   /** By how much the wall clock was set, which the clock since boot does not know. */
   clockSetMs = 0;
-  memory!: Memory;
+  memory!: FactsStore;
   readonly #clock: SimClock;
   readonly #dir: string;
   /** The API that is asked; another one may take its place. */
@@ -73,9 +73,12 @@ export class GcNode {
   }
   /** The facts that the next image pass would be told. */
   get facts(): unknown {
-    return new Memory(this.#dir, (message) => this.problems.push({ from: "memory", message })).factsFor("image-gc", {
-      observedAt: new Date(this.#clock.nowMs + 1e9).toISOString(),
-    });
+    return new FactsStore(this.#dir, (message) => this.problems.push({ from: "memory", message })).factsFor(
+      "image-gc",
+      {
+        observedAt: new Date(this.#clock.nowMs + 1e9).toISOString(),
+      },
+    );
   }
 
   turn(due: readonly GcKind[] = ["container-gc", "image-gc"], operation?: GcOperation): Promise<GcReport> {
@@ -102,7 +105,7 @@ export class GcNode {
       fetch: (request: Request) => this.fetch(request),
     };
     const onProblem = (problem: Problem) => void this.problems.push(problem);
-    this.memory = new Memory(this.#dir, (message) => onProblem({ from: "memory", message }));
+    this.memory = new FactsStore(this.#dir, (message) => onProblem({ from: "memory", message }));
     const outbox = Outbox.open(join(this.#dir, "outbox.jsonl"));
     this.#client = this.#watched(new ApiClient(access, outbox, this.memory, onProblem));
     this.#collector = new Collector(this.#ports(), {

@@ -3,7 +3,7 @@ import { Journal, recover } from "../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import type { LoopDeps } from "../../actuator/pass/loop.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
@@ -100,7 +100,7 @@ export class SimNode {
   }
   #openClient(): ApiClient {
     const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch: this.#fetch };
-    const memory = new Memory(this.#dir, (message) => this.problems.push({ from: "memory", message }));
+    const memory = new FactsStore(this.#dir, (message) => this.problems.push({ from: "memory", message }));
     return new ApiClient(access, Outbox.open(join(this.#dir, "outbox.jsonl")), memory, (p) => this.problems.push(p));
   }
   #ports(): LoopDeps {

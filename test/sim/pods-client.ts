@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { join } from "node:path";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../actuator/core/interfaces.ts";
 import type { SimApi } from "./api.ts";
 import type { WatchedDisk } from "./pods-disk.ts";
@@ -52,7 +52,7 @@ export function watchedClient({ api, life, disk, stateDir, asked, unheard, onPro
     return never();
   };
   const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch };
-  const memory = new Memory(stateDir, (message) => onProblem({ from: "memory", message }));
+  const memory = new FactsStore(stateDir, (message) => onProblem({ from: "memory", message }));
   const client = new ApiClient(access, Outbox.open(join(stateDir, "outbox.jsonl")), memory, onProblem);
   const ofAnswer = (answer: DecisionAnswer): Asked | undefined =>
     life.isOver ? undefined : asked.find((one) => one.answer === answer);

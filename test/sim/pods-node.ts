@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
-import { drained } from "../../actuator/pods/daemon.ts";
+import { drainPods } from "../../actuator/pods/daemon.ts";
 import type { PodManager, SyncView } from "../../actuator/pods/manager.ts";
 import { ROOT, simulated } from "../actuator/cgroups/hierarchy-kit.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
@@ -154,7 +154,7 @@ export class PodsNode {
       this.last = await daemon.manager.sync();
       this.onLook();
     };
-    const over = daemon.life.run(() => drained(daemon.manager, turn, this.time)).then(() => true);
+    const over = daemon.life.run(() => drainPods(daemon.manager, turn, this.time)).then(() => true);
     const isDone = (await this.#unlessOver(daemon.life, over)) ?? false;
     this.onLook();
     this.isDraining = false;

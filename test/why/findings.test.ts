@@ -1,12 +1,12 @@
 import { describe, expect, it, test } from "vitest";
-import type { Story } from "../../api/model/why.ts";
-import { storiesIn, storyOf } from "../../api/service/why/story.ts";
+import type { PodExplanation } from "../../api/model/why.ts";
+import { explainPod, explainPods } from "../../api/service/why/pod-explanation.ts";
 import { plainPaint } from "../../api/text/style.ts";
-import { storyText } from "../../api/text/why.ts";
+import { podExplanationText } from "../../api/text/why.ts";
 import { AT, event, LATER, node, pod } from "../kit/api-objects.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
-import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
+import { codes, documentsOf, noExplanation, only, pieces, stories, story } from "./ask.ts";
 
 const waiting = (reason: string, message = "", more: Json = {}): Json => ({
   phase: "Pending",
@@ -148,7 +148,7 @@ describe("a pod that waits", () => {
     const alike = Array.from({ length: 40 }, (_, i) => sized(`n${i + 10}`, "4"));
     const answer = story("web", [waits, ...alike, sized("tiny", "1"), sized("wide", "8")]);
     expect(only(answer, "unscheduled").decisions).toHaveLength(42);
-    const text = storyText(answer, { columns: 200, paint: (_, text) => text });
+    const text = podExplanationText(answer, { columns: 200, paint: (_, text) => text });
     expect(text.match(/^DECISION admission on [^:]*/gm)).toEqual([
       "DECISION admission on wide",
       "DECISION admission on n10, n11, n12 and 37 more (40 nodes)",
@@ -156,7 +156,7 @@ describe("a pod that waits", () => {
     ]);
     expect(text).toMatch(/^- on n10, n11, n12 and 37 more with /m);
     const all = Array.from({ length: 510 }, (_, i) => sized(`n${i + 10}`, `${100 + i}m`));
-    const many = storyText(story("web", [waits, ...all]), { columns: 200, paint: (_, text) => text });
+    const many = podExplanationText(story("web", [waits, ...all]), { columns: 200, paint: (_, text) => text });
     expect(many.match(/^DECISION /gm)).toHaveLength(8);
     expect(many).toContain("\nand on 492 more nodes: 492 OutOfcpu; -o json has all\n");
     expect(many).toContain("\n- and 488 more like these, of other nodes\n");
@@ -284,7 +284,7 @@ describe("a pod that waits", () => {
         { code: "claim_devices", numbers: { claim: "web-gpu", classes: "a100" } },
       ]);
       expect(finding.missing.map(({ piece }) => piece)).toContain("resourceSlices");
-      expect(storyText(answer, { columns: 200, paint: plainPaint })).toMatch(
+      expect(podExplanationText(answer, { columns: 200, paint: plainPaint })).toMatch(
         /^UNSCHEDULED {2}the scheduler has found no node for it, and has not allocated its ResourceClaim web-gpu$/m,
       );
       expect(only(story("web", [unbound, claim({ allocation })]), "unscheduled").numbers.claims).toEqual([]);
@@ -303,7 +303,7 @@ describe("a pod that waits", () => {
         drivers as unknown as Json,
       ]);
       expect(only(driver, "claims-not-prepared").decisions).toMatchObject([{ agrees: true }]);
-      expect(storyText(driver, { columns: 100, paint: plainPaint })).toMatch(
+      expect(podExplanationText(driver, { columns: 100, paint: plainPaint })).toMatch(
         /^CLAIMS NOT PREPARED {2}its ResourceClaims are not prepared: a DRA driver is not registered on the node \(gpu\.example\.com\)$/m,
       );
     });
@@ -518,14 +518,14 @@ describe("a container at its CPU limit", () => {
 });
 
 const storyOfFiles = (files: readonly { origin: string; value: unknown }[]): readonly (string | null)[] => {
-  const answer = storyOf(files, { pod: "web", namespace: null });
+  const answer = explainPod(files, { pod: "web", namespace: null });
   return answer.ok
     ? answer.value.findings.flatMap(({ code, container: of }) => (code === "throttled" ? [of] : []))
     : ["error"];
 };
 
 /** As the terminal has it, without colors. */
-const shown = (answer: Story): string => storyText(answer, { columns: Infinity, paint: plainPaint });
+const shown = (answer: PodExplanation): string => podExplanationText(answer, { columns: Infinity, paint: plainPaint });
 
 describe("a resize", () => {
   const six = { cpu: "6", memory: "1Gi" };
@@ -821,7 +821,7 @@ describe("which pod is meant", () => {
     ] as const) {
       expect(story(given, documents, namespace).pod.uid).toBe(uid);
     }
-    expect(noStory("web", documents)).toMatchObject({
+    expect(noExplanation("web", documents)).toMatchObject({
       code: "ambiguous_pod",
       message: "there is a pod web in 2 namespaces: shop/web, test/web; name one",
       near: ["shop/web", "test/web"],
@@ -829,10 +829,12 @@ describe("which pod is meant", () => {
   });
   it("is suggested where none is: a near name, a Deployment's, or the namespace in which it is", () => {
     const documents = [named("web-7d9f-x2x", "shop", "u1"), named("api", "shop", "u2")];
-    expect(noStory("web", documents)).toMatchObject({ code: "no_such_pod", near: ["shop/web-7d9f-x2x"] });
-    expect(noStory("apl", documents)).toMatchObject({ near: ["shop/api"] });
-    expect(noStory("api", documents, "test")).toMatchObject({ near: ["shop/api"] });
-    expect(noStory("other", documents).message).toBe("no pod `other` among the 2 pods that the documents tell of");
+    expect(noExplanation("web", documents)).toMatchObject({ code: "no_such_pod", near: ["shop/web-7d9f-x2x"] });
+    expect(noExplanation("apl", documents)).toMatchObject({ near: ["shop/api"] });
+    expect(noExplanation("api", documents, "test")).toMatchObject({ near: ["shop/api"] });
+    expect(noExplanation("other", documents).message).toBe(
+      "no pod `other` among the 2 pods that the documents tell of",
+    );
   });
   it("of two of one name is the one made last, and the events of the other are left out", () => {
     const documents = [
@@ -851,7 +853,7 @@ describe("which pod is meant", () => {
 
 describe("documents that do not go together", () => {
   it("are refused where they are of two clusters", () => {
-    const other = noStory("web", [pod(), node("n1", {}, { uid: "a" }), node("n1", {}, { uid: "b" })]);
+    const other = noExplanation("web", [pod(), node("n1", {}, { uid: "a" }), node("n1", {}, { uid: "b" })]);
     expect(other).toMatchObject({
       code: "contradicting_documents",
       message: expect.stringContaining("both a node n1, with the uids b and a"),
@@ -860,7 +862,7 @@ describe("documents that do not go together", () => {
     expect(story("web", [pod({ status: { hostIP: "10.2.2.2" } }), elsewhere]).notes).toEqual([
       "the pod ran on 10.2.2.2, and node n1 has the address 10.1.1.1: is it the node of another cluster?",
     ]);
-    expect(noStory("web", [pod(), pod({ spec: { nodeName: "n2" } })]).message).toContain("a pod never moves");
+    expect(noExplanation("web", [pod(), pod({ spec: { nodeName: "n2" } })]).message).toContain("a pod never moves");
   });
   it("are named where they are of another node, or nothing that tells of a pod", () => {
     const summary = { node: { nodeName: "n2", memory: { time: AT } }, pods: [] };
@@ -873,9 +875,9 @@ describe("documents that do not go together", () => {
     ]);
   });
   it("hold no pod, or the pod is none", () => {
-    expect(noStory("web", [node()])).toMatchObject({ code: "no_pods" });
-    expect(noStory("web", [])).toMatchObject({ code: "no_pods" });
-    expect(noStory("web", [{ ...pod(), status: { phase: 1 } }])).toMatchObject({
+    expect(noExplanation("web", [node()])).toMatchObject({ code: "no_pods" });
+    expect(noExplanation("web", [])).toMatchObject({ code: "no_pods" });
+    expect(noExplanation("web", [{ ...pod(), status: { phase: 1 } }])).toMatchObject({
       code: "invalid_document",
       message: expect.stringContaining("file 0: is no v1.Pod as Kubernetes writes it: status.phase: "),
     });
@@ -910,7 +912,7 @@ describe("all pods at once", () => {
     ]);
     expect([pods, calm]).toEqual([3, 1]);
     expect(stories([pod(), sick], "shop").stories).toHaveLength(1);
-    expect(storiesIn(documentsOf([pod(), sick]), "shops")).toMatchObject({
+    expect(explainPods(documentsOf([pod(), sick]), "shops")).toMatchObject({
       error: { code: "no_such_pod", message: expect.stringContaining("they tell of pods in shop"), near: ["shop"] },
     });
   });
@@ -945,7 +947,7 @@ describe("a node that is below a threshold, and whose status does not tell that 
       numbers: { conditions: ["MemoryPressure"] },
       decisions: [{ kind: "eviction" }],
     });
-    expect(storyText(reportOf(LATER), { paint: plainPaint, columns: 120 })).toContain(
+    expect(podExplanationText(reportOf(LATER), { paint: plainPaint, columns: 120 })).toContain(
       "the next pass of its node's kubelet will find MemoryPressure, which the node's status does not show yet",
     );
   });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { AdditionalEvidence } from "../../api/service/why/evidence.ts";
-import { storiesIn, storyOf } from "../../api/service/why/story.ts";
+import { explainPod, explainPods } from "../../api/service/why/pod-explanation.ts";
 import { plainPaint } from "../../api/text/style.ts";
-import { storyListText, storyText } from "../../api/text/why.ts";
+import { podExplanationListText, podExplanationText } from "../../api/text/why.ts";
 import { AT, event, LATER, node, pod } from "../kit/api-objects.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
-import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
+import { codes, documentsOf, noExplanation, only, pieces, stories, story } from "./ask.ts";
 
 const limited = [container("app", { cpu: "100m" }, { cpu: "500m" })];
 const two = [...limited, container("log", {}, { cpu: "1" })];
@@ -24,7 +24,7 @@ const using = (nanos: number): Json => ({
 });
 /** The documents that are left out beside a cpu.stat of this path. */
 function unusedOf(path: string, values: readonly unknown[], stat = stopped): readonly string[] {
-  const answer = storyOf([...documentsOf(values), { origin: path, value: stat }], { pod: "web", namespace: null });
+  const answer = explainPod([...documentsOf(values), { origin: path, value: stat }], { pod: "web", namespace: null });
   return answer.ok ? answer.value.unused.map(({ origin, why }) => `${origin}: ${why}`) : [answer.error.message];
 }
 
@@ -36,7 +36,7 @@ describe("throttling of which nobody tells", () => {
     expect(answer.missing).toEqual([
       { piece: "cpu.stat", why: "whether container app is stopped at its CPU limit", command },
     ]);
-    expect(storyText(answer, { columns: Infinity, paint: plainPaint })).toContain(
+    expect(podExplanationText(answer, { columns: Infinity, paint: plainPaint })).toContain(
       `NOT KNOWN\n- cpu.stat: whether container app is stopped at its CPU limit\n  ${command}\n`,
     );
   });
@@ -59,7 +59,7 @@ describe("a pod of which numbers alone tell", () => {
   it("is in the list with the numbers, and its container once", () => {
     const list = stories([pod({ containers: limited }), node(), using(490_000_000)]);
     expect(list.stories).toMatchObject([{ code: "throttled", container: "app", reason: "" }]);
-    expect(storyListText(list, { columns: Infinity, paint: plainPaint })).toMatch(
+    expect(podExplanationListText(list, { columns: Infinity, paint: plainPaint })).toMatch(
       /^THROTTLED .* {2}container app uses 490m of its limit of 500m CPU: it is most likely throttled now and then$/m,
     );
   });
@@ -136,7 +136,7 @@ describe("a cpu.stat that is of no container", () => {
     const other = pod({ containers: limited, metadata: { name: "other", uid: "u-other" } });
     const values = [pod({ containers: limited, status }), other, node()];
     const listed = (path: string) => {
-      const answer = storiesIn([...documentsOf(values), { origin: path, value: stopped }], null);
+      const answer = explainPods([...documentsOf(values), { origin: path, value: stopped }], null);
       return answer.ok ? answer.value : null;
     };
     expect(listed("cpu.stat")).toMatchObject({
@@ -152,7 +152,7 @@ describe("a cpu.stat that is of no container", () => {
 
 describe("a list", () => {
   const shown = (values: readonly unknown[]): string =>
-    storyListText(stories(values), { columns: Infinity, paint: plainPaint });
+    podExplanationListText(stories(values), { columns: Infinity, paint: plainPaint });
   it("says what it did not look at, and that nothing is wrong of the rest alone", () => {
     const free = pod({ metadata: { name: "free", uid: "u-free" } });
     const list = stories([pod({ containers: limited }), free, node()]);
@@ -187,10 +187,10 @@ describe("documents that do not belong together", () => {
     ["the first before", [old, newer]],
     ["the last before", [newer, old]],
   ])("are two of a node with different kubelets, %s", (_, nodes) => {
-    const { code, message } = noStory("web", [pod(), ...nodes]);
+    const { code, message } = noExplanation("web", [pod(), ...nodes]);
     expect(code).toBe("contradicting_documents");
     expect(message).toMatch(/are both a node n1, with the kubelets v1\.3[47]\.\d and v1\.3[47]\.\d/);
-    expect(storiesIn(documentsOf([pod(), ...nodes]), null).ok).toBe(false);
+    expect(explainPods(documentsOf([pod(), ...nodes]), null).ok).toBe(false);
   });
   it("are not a node and a snapshot of an earlier time", () => {
     expect(codes(story("web", [pod(), newer, { node: old, pods: [] }]))).toEqual(["healthy"]);
@@ -198,7 +198,7 @@ describe("documents that do not belong together", () => {
   });
   it("are a /configz with a field that the node's kubelet does not know", () => {
     const configz = { kubeletconfig: { imagePullCredentialsVerificationPolicy: "NeverVerify", neverWas: 1 } };
-    expect(noStory("web", [pod(), newer, configz]).message).toBe(
+    expect(noExplanation("web", [pod(), newer, configz]).message).toBe(
       "/configz: neverWas: a kubelet 1.37, which node n1 has, does not know the field, so this is another kubelet's /configz: give that of n1",
     );
     const own = { kubeletconfig: { cpuCFSQuota: true } };
@@ -235,7 +235,7 @@ describe("events alone", () => {
 
 describe("a live cluster", () => {
   const live = (values: readonly unknown[], beside: AdditionalEvidence) => {
-    const answer = storyOf(documentsOf(values), { pod: "web", namespace: null }, beside);
+    const answer = explainPod(documentsOf(values), { pod: "web", namespace: null }, beside);
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value;
   };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Comparison, PodOutcome } from "../../api/model/outcome.ts";
-import type { Story } from "../../api/model/why.ts";
+import type { PodExplanation } from "../../api/model/why.ts";
 import type { SeenOutcome } from "../../api/service/why/outcomes.ts";
-import { storyOf } from "../../api/service/why/story.ts";
+import { explainPod } from "../../api/service/why/pod-explanation.ts";
 import { plainPaint } from "../../api/text/style.ts";
-import { storyText } from "../../api/text/why.ts";
+import { podExplanationText } from "../../api/text/why.ts";
 import { AT, event, LATER, node, pod } from "../kit/api-objects.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
@@ -35,10 +35,10 @@ const refusal = { kind: "admission", admitted: false, reason: "OutOfcpu", messag
 function reportOf(
   values: readonly unknown[],
   outcomes: readonly SeenOutcome[],
-): { readonly story: Story; text: string } {
-  const story = storyOf(documentsOf(values), { pod: "web", namespace: null }, { outcomes });
+): { readonly story: PodExplanation; text: string } {
+  const story = explainPod(documentsOf(values), { pod: "web", namespace: null }, { outcomes });
   if (!story.ok) throw new Error(story.error.message);
-  return { story: story.value, text: storyText(story.value, { columns: Infinity, paint: plainPaint }) };
+  return { story: story.value, text: podExplanationText(story.value, { columns: Infinity, paint: plainPaint }) };
 }
 
 describe("what a collector saw a kubelet do", () => {

@@ -1,4 +1,4 @@
-import type { NameValue } from "../../../api/model/managers.ts";
+import type { NameValue } from "../../../api/model/devices.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import {
   CONTAINER_HASH,

@@ -29,8 +29,8 @@ type NameCheck = (name: string) => readonly string[];
 const invalid = (name: string, message: string): string => `Invalid value: ${shown(name)}: ${message}`;
 
 /** kubernetes 1.36: validateContainerResourceName. */
-const ofContainers: NameCheck = (name) => {
-  const faults = [...ofAnything(name)];
+const validateContainerResourceName: NameCheck = (name) => {
+  const faults = [...validateResourceName(name)];
   if (!name.includes("/")) {
     const isGiven = OF_CONTAINERS.includes(name) || isHugePages(name);
     if (!isGiven) faults.push(invalid(name, "must be a standard resource for containers"));
@@ -41,14 +41,14 @@ const ofContainers: NameCheck = (name) => {
 };
 
 /** kubernetes 1.36: validatePodResourceName. */
-const ofPods: NameCheck = (name) => {
-  const faults = ofAnything(name);
+const validatePodResourceName: NameCheck = (name) => {
+  const faults = validateResourceName(name);
   if (faults.length > 0 || OF_PODS.includes(name) || isHugePages(name)) return faults;
   return [`Unsupported value: ${shown(name)}: supported values: ${OF_PODS.map(shown).join(", ")}`];
 };
 
 /** kubernetes 1.36: validateResourceName. */
-function ofAnything(name: string): readonly string[] {
+function validateResourceName(name: string): readonly string[] {
   const says = qualifiedName(name);
   if (says.length > 0) return says.map((message) => invalid(name, message));
   const isKnown = name.includes("/") || STANDARD.has(name) || isHugePages(name.replace(/^requests\./, ""));
@@ -94,9 +94,9 @@ function checkUsed(list: FieldValue, names: ReadonlySet<string>): void {
 type Amounts = Readonly<Record<string, Quantity>>;
 
 /** Checks a container's resources, devices of plugins among them. */
-export const checkResources = (at: FieldValue): void => check(at, ofContainers);
+export const checkResources = (at: FieldValue): void => check(at, validateContainerResourceName);
 /** Checks the resources of a whole pod, which has no devices. kubernetes 1.36: validatePodResources. */
-export const checkPodResources = (at: FieldValue): void => check(at, ofPods);
+export const checkPodResources = (at: FieldValue): void => check(at, validatePodResourceName);
 
 /**
  * Names and amounts that can be, and requests that fit their limits: of devices they are whole and equal. The decisions read

@@ -4,7 +4,7 @@ import type { PodClock } from "../pod-clock.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 
 /** Counts how often something that pods wait for was released. */
-export class Capacity {
+export class CapacityGeneration {
   #generation = 0;
 
   /** Increases whenever more may be free than before. */
@@ -45,12 +45,12 @@ const RESET_MS = 2 * LONGEST_MS;
 /** Chooses the waiting pods to try again: more capacity may be free, or the last try was long ago. */
 export class AdmissionBackoff {
   readonly #deps: Deps;
-  readonly #capacity: Capacity;
+  readonly #capacity: CapacityGeneration;
   readonly #settings: Settings;
   readonly #tried = new Map<string, LastAttempt>();
   readonly #failed = new Map<string, Failed>();
 
-  constructor(deps: Deps, capacity: Capacity, settings: Settings) {
+  constructor(deps: Deps, capacity: CapacityGeneration, settings: Settings) {
     this.#deps = deps;
     this.#capacity = capacity;
     this.#settings = settings;

@@ -1,6 +1,7 @@
+import type { AdmissionDecision } from "../../../api/model/admission.ts";
 import { namespacedName } from "../../../api/model/forms.ts";
 import { byText } from "../../../api/model/order.ts";
-import type { AdmissionDecision, Victim } from "../../../api/model/preemption.ts";
+import type { Victim } from "../../../api/model/preemption.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import { isCritical } from "../../lifecycle/decoded-pod.ts";
@@ -78,7 +79,7 @@ export async function admit(
 }
 
 /** Ends pods that must make room for another one. Returns their names. */
-export function preemptAll(
+export function preemptPods(
   lifecycle: PodLifecycle,
   victims: readonly Victim[],
   decisionId: string | null,

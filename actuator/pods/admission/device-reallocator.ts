@@ -1,5 +1,5 @@
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
-import type { DevicesDecision } from "../../../api/model/managers.ts";
+import type { DevicesDecision } from "../../../api/model/devices.ts";
 import type { Fields } from "../../../api/model/own.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { Result } from "../../../api/model/result.ts";

@@ -1,7 +1,12 @@
 import { join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/interfaces.ts";
-import { FOREIGN_SANDBOX, type ForeignSandbox, sandboxText, whyNameIsTaken } from "../../lifecycle/foreign-sandbox.ts";
+import {
+  FOREIGN_SANDBOX,
+  type ForeignSandbox,
+  foreignSandboxReason,
+  sandboxText,
+} from "../../lifecycle/foreign-sandbox.ts";
 import { mayRun } from "../../lifecycle/instances.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { machineFiles } from "../../machine/files.ts";
@@ -58,7 +63,7 @@ export class ForeignSandboxes {
     for (const known of this.#set.all()) {
       const { uid, pod, record } = known;
       const before = this.#holds.get(uid);
-      const why = record.state === "terminated" ? null : whyNameIsTaken(pod, foreign);
+      const why = record.state === "terminated" ? null : foreignSandboxReason(pod, foreign);
       const hold = why === null ? leftOf(known, before, nowMs) : { why, seenMs: nowMs };
       if (hold === null) continue;
       holds.set(uid, hold);

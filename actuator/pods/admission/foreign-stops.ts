@@ -45,54 +45,54 @@ const BEFORE_SANDBOX_MS = 60_000;
 /**
  * A runtime that calls `onStop` for objects of this daemon that another process stopped: they ran, or were created,
  * before a list was requested, and do not run in it, although this daemon did not stop them. The first list is not
- * compared, nor one after the runtime did not answer or restarted (`incarnation`), since the end of a runtime stops
+ * compared, nor one after the runtime did not answer or restarted (`identity`), since the end of a runtime stops
  * objects too.
  */
 export function watchedRuntime(
   runtime: PodRuntime,
   owner: string,
   onStop: (stop: ForeignStop) => void,
-  incarnation: () => string = () => "",
+  identity: () => string = () => "",
 ): PodRuntime {
-  const watch = new StopWatch(owner, onStop);
-  let before = incarnation();
+  const detector = new ForeignStopDetector(owner, onStop);
+  let before = identity();
   return {
     ...runtime,
     pods: async () => {
-      const compare = watch.begin();
+      const compare = detector.begin();
       const listed = await runtime.pods();
-      const now = incarnation();
+      const now = identity();
       compare(listed.ok ? listed.value : null, now === before);
       before = now;
       return listed;
     },
     runSandbox: async (config) => {
       const made = await runtime.runSandbox(config);
-      if (made.ok) watch.sandboxes.set(made.value, identityOf(config.metadata));
+      if (made.ok) detector.sandboxes.set(made.value, identityOf(config.metadata));
       return made;
     },
     createContainer: async (sandboxId, config, sandbox) => {
       const made = await runtime.createContainer(sandboxId, config, sandbox);
       if (made.ok)
-        watch.created.set(made.value, { pod: identityOf(sandbox.metadata), sandboxId, name: config.metadata.name });
+        detector.created.set(made.value, { pod: identityOf(sandbox.metadata), sandboxId, name: config.metadata.name });
       return made;
     },
     startContainer: async (id) => {
       const started = await runtime.startContainer(id);
-      const created = watch.created.get(id);
-      if (started.ok && created !== undefined) watch.running.set(id, created);
-      watch.created.delete(id);
+      const created = detector.created.get(id);
+      if (started.ok && created !== undefined) detector.running.set(id, created);
+      detector.created.delete(id);
       return started;
     },
-    stopSandbox: (id) => watch.asked(id, () => runtime.stopSandbox(id)),
-    removeSandbox: (id) => watch.asked(id, () => runtime.removeSandbox(id)),
-    stopContainer: (id, graceSeconds) => watch.asked(id, () => runtime.stopContainer(id, graceSeconds)),
-    removeContainer: (id) => watch.asked(id, () => runtime.removeContainer(id)),
+    stopSandbox: (id) => detector.asked(id, () => runtime.stopSandbox(id)),
+    removeSandbox: (id) => detector.asked(id, () => runtime.removeSandbox(id)),
+    stopContainer: (id, graceSeconds) => detector.asked(id, () => runtime.stopContainer(id, graceSeconds)),
+    removeContainer: (id) => detector.asked(id, () => runtime.removeContainer(id)),
   };
 }
 
 /** Identifies the process that owns a unix socket: a restarted runtime makes a new socket. Empty: there is none. */
-export function incarnationOf(endpoint: string): string {
+export function socketIdentity(endpoint: string): string {
   const path = socketPathOf(endpoint);
   try {
     const { ino, ctimeMs } = statSync(path.ok ? path.value : "");
@@ -102,7 +102,7 @@ export function incarnationOf(endpoint: string): string {
   }
 }
 
-class StopWatch {
+class ForeignStopDetector {
   /** Ready sandboxes by id. */
   sandboxes = new Map<string, PodIdentity>();
   readonly created = new Map<string, ForeignSandboxRef>();

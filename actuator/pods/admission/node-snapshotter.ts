@@ -12,7 +12,7 @@ import { driverOf, snapshotOf } from "../../pass/snapshot.ts";
 import type { ManagerFiles } from "../devices/manager-files.ts";
 import type { DeviceSnapshot, NodeDevices } from "../devices/port.ts";
 import type { PodClock } from "../pod-clock.ts";
-import { Identities, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import { type KnownPod, ObjectNumbers, type PodSet } from "../records/pod-set.ts";
 
 interface NodeParts {
   readonly machine: MachineFacts;
@@ -182,7 +182,7 @@ interface PublishedDeps {
  * for example after a change of cpuManagerPolicy. A kubelet reports that at its start; this daemon reads its
  * configuration while it runs, so it reports it at once, not only for the next pod.
  */
-export class StartRefusals {
+export class StartErrors {
   readonly #deps: StartDeps;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
@@ -249,7 +249,7 @@ export class PublishedSnapshot {
   readonly #deps: PublishedDeps;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
-  readonly #identities = new Identities();
+  readonly #objectNumbers = new ObjectNumbers();
 
   constructor(deps: PublishedDeps, set: PodSet, snapshotter: NodeSnapshotter) {
     this.#deps = deps;
@@ -262,8 +262,11 @@ export class PublishedSnapshot {
     const { files, devices } = this.#deps;
     const pods = this.#set
       .living()
-      .map(({ uid, record, runtimePod }) => `${uid}:${this.#identities.of(record)}:${this.#identities.of(runtimePod)}`);
-    return `${this.#identities.of(files.read().assignments)} ${devices?.version ?? 0} ${pods.join(" ")}`;
+      .map(
+        ({ uid, record, runtimePod }) =>
+          `${uid}:${this.#objectNumbers.of(record)}:${this.#objectNumbers.of(runtimePod)}`,
+      );
+    return `${this.#objectNumbers.of(files.read().assignments)} ${devices?.version ?? 0} ${pods.join(" ")}`;
   }
 
   /** Errors: a sentence; nothing has been observed yet, or the configuration cannot be read. */

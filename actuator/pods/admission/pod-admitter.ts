@@ -1,5 +1,5 @@
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
-import type { DevicesDecision } from "../../../api/model/managers.ts";
+import type { DevicesDecision } from "../../../api/model/devices.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import { FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
@@ -12,7 +12,7 @@ import type { PodClock } from "../pod-clock.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
-import type { AdmissionBackoff, Capacity } from "./admission-backoff.ts";
+import type { AdmissionBackoff, CapacityGeneration } from "./admission-backoff.ts";
 import {
   type Admitted,
   admit,
@@ -20,7 +20,7 @@ import {
   formerVersionOf,
   inAdmissionOrder,
   OTHER_KUBELET,
-  preemptAll,
+  preemptPods,
   WAITS_FOR_VICTIMS,
 } from "./admission-queue.ts";
 import { DeviceReallocator, persistNext } from "./device-reallocator.ts";
@@ -100,7 +100,7 @@ interface Parts {
   readonly set: PodSet;
   readonly lifecycle: PodLifecycle;
   readonly snapshotter: NodeSnapshotter;
-  readonly capacity: Capacity;
+  readonly capacity: CapacityGeneration;
   readonly backOff: AdmissionBackoff;
   readonly hostPorts: HostPorts;
   readonly foreign: ForeignSandboxes;
@@ -289,7 +289,7 @@ export class PodAdmitter {
       return null;
     }
     if (asked.kind === "after") {
-      const names = preemptAll(lifecycle, asked.victims, asked.answer.id, this.#deps.clock.nowMs());
+      const names = preemptPods(lifecycle, asked.victims, asked.answer.id, this.#deps.clock.nowMs());
       const message = `waits until ${names} ended`;
       this.#postpone(known.uid, { reason: WAITS_FOR_VICTIMS, message });
       await this.report(asked.answer, known, "admit", "skipped", message);

@@ -7,7 +7,7 @@ import { type LoopDeps, type PassReport, runPass } from "../../pass/loop.ts";
 import type { LastPassCgroups } from "../../plan/state.ts";
 import type { ManagerFiles } from "../devices/manager-files.ts";
 import type { NodeDevices } from "../devices/port.ts";
-import { Identities, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import { type KnownPod, ObjectNumbers, type PodSet } from "../records/pod-set.ts";
 import { type CgroupView, type CurrentCgroups, cgroupView } from "./cgroup-view.ts";
 import { type OrphanProcessDeps, OrphanProcesses } from "./orphan-processes.ts";
 
@@ -74,7 +74,7 @@ export class CgroupPasses {
   readonly #deps: Deps;
   readonly #settings: Settings;
   readonly #set: PodSet;
-  readonly #versions = new Identities();
+  readonly #versions = new ObjectNumbers();
   readonly #orphans: OrphanProcesses;
   #last: LastPass | null = null;
   readonly #lastPassCgroups: { current: LastPassCgroups | null } = { current: null };

@@ -7,8 +7,8 @@ import {
 } from "../../../api/decide/devices/checkpoint.ts";
 import { type CheckpointFault, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
 import { Lru, memo, perObject } from "../../../api/model/cache.ts";
+import type { NameValue } from "../../../api/model/devices.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
-import type { NameValue } from "../../../api/model/managers.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import type { StateFiles } from "../../machine/files.ts";
 

@@ -154,7 +154,9 @@ type PluginsSeen = ReadonlyMap<string, PluginState>;
 export function pluginEvents(before: PluginsSeen, states: readonly PluginState[]): readonly DeviceEvent[] {
   return states.flatMap((now) => {
     const was = before.get(now.resource);
-    return was === now ? [] : [...registrationEvents(was, now), ...healthEvents(was, now), ...goings(was, now)];
+    return was === now
+      ? []
+      : [...registrationEvents(was, now), ...healthEvents(was, now), ...unregisteredEvents(was, now)];
   });
 }
 
@@ -168,7 +170,7 @@ function registrationEvents(
   ];
 }
 
-function goings(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
+function unregisteredEvents(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
   const { resource, endpoint, state, generation } = now;
   const before = was?.generation === generation ? was.state : "registered";
   const ended = { kind: "ended", resource, endpoint } as const;

@@ -1,4 +1,4 @@
-import type { DeviceConflict } from "../../../api/model/managers.ts";
+import type { DeviceConflict } from "../../../api/model/devices.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../../api/decide/devices/allocate-response.ts";
 import { idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
-import type { DeviceConflict, DeviceOptions } from "../../../api/model/managers.ts";
+import type { DeviceConflict, DeviceOptions } from "../../../api/model/devices.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import type { Problem } from "../../core/interfaces.ts";

@@ -96,7 +96,7 @@ export class ManagerFiles {
   tryAgain(): boolean {
     let isBetter = false;
     for (const [name, { text, atMs }] of [...this.#unwritten]) {
-      const stays = text === null ? performance.now() - atMs < SIZE_STANDS_MS : !this.#hasRoom(name, text);
+      const stays = text === null ? performance.now() - atMs < SIZE_STANDS_MS : !this.#canWrite(name, text);
       if (!stays) isBetter = this.#unwritten.delete(name);
     }
     return isBetter;
@@ -107,7 +107,7 @@ export class ManagerFiles {
     this.#unwritten.set(name, { message, text, atMs: performance.now() });
     return err(message);
   }
-  #hasRoom(name: string, text: string): boolean {
+  #canWrite(name: string, text: string): boolean {
     const probe = `${this.pathOf(name)}.probe`;
     const fault = this.#write(probe, text);
     rmSync(probe, { force: true });

@@ -1,6 +1,6 @@
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
+import type { DeviceOptions } from "../../../api/model/devices.ts";
 import type { Device, DevicePlugin } from "../../../api/model/machine.ts";
-import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
 import type { RuntimePod } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";

@@ -2,7 +2,7 @@ import type { Eviction, EvictionDecision, NodeReclaimFunction } from "../../../a
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import type { PassClock } from "../../core/pass-clock.ts";
 import { endOf } from "../../lifecycle/pod-state.ts";
-import type { Capacity } from "../admission/admission-backoff.ts";
+import type { CapacityGeneration } from "../admission/admission-backoff.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
 import type { CgroupView } from "../cgroups/cgroup-view.ts";
@@ -55,7 +55,7 @@ interface Parts {
   readonly lifecycle: PodLifecycle;
   readonly cleanup: { isCleared(uid: string): boolean };
   readonly snapshotter: NodeSnapshotter;
-  readonly capacity: Capacity;
+  readonly capacity: CapacityGeneration;
   readonly passes: Pick<CgroupPasses, "current">;
 }
 

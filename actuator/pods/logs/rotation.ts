@@ -14,7 +14,7 @@ import { faultText } from "../../containerd/fault.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import type { Counters } from "../../status/counters.ts";
-import { isWithin, openWithin, UnsafePath } from "../volumes/places.ts";
+import { isWithin, openWithin, UnsafePathError } from "../volumes/places.ts";
 import { COMPRESSED, nextStamp, type RotatedLog, rotatedLogs, TEMPORARY } from "./rotated.ts";
 
 /** The rotation of containers' logs: the fields containerLog* of a KubeletConfiguration. */
@@ -307,7 +307,7 @@ export class LogRotation {
         // a mistake in the code ends one check, not the daemon that runs the pods
         .catch((error: unknown) => `unexpected: ${(error as Error).message}`)
         .then((fault) => {
-          this.#note(one, fault);
+          this.#recordFault(one, fault);
           this.#busy.delete(id);
           this.#work();
         });
@@ -329,7 +329,7 @@ export class LogRotation {
       if (typeof size === "string") return size;
       return size < this.#policy.maxSize ? null : await this.#rotate(container);
     } catch (error) {
-      if (error instanceof UnsafePath) return error.message;
+      if (error instanceof UnsafePathError) return error.message;
       // the directory is removed with its pod
       return codeOf(error) === "ENOENT" && this.#isGone(container) ? null : goErrorText(error);
     }
@@ -361,7 +361,8 @@ export class LogRotation {
   async #inDirectory<T>(logPath: string, work: (directory: string, name: string) => Promise<T>): Promise<T> {
     const { podLogsDirectory } = this.#deps;
     const directory = dirname(logPath);
-    if (!isWithin(directory, podLogsDirectory)) throw new UnsafePath(`${directory} is outside of ${podLogsDirectory}`);
+    if (!isWithin(directory, podLogsDirectory))
+      throw new UnsafePathError(`${directory} is outside of ${podLogsDirectory}`);
     const fd = openWithin(realpathSync(podLogsDirectory), relative(podLogsDirectory, directory));
     try {
       return await work(`/proc/self/fd/${fd}`, basename(logPath));
@@ -377,7 +378,7 @@ export class LogRotation {
   }
 
   /** Reports a fault once while it stays the same. */
-  #note({ container: { id, logPath }, name }: Logged, fault: string | null): void {
+  #recordFault({ container: { id, logPath }, name }: Logged, fault: string | null): void {
     const message = fault === null ? undefined : `the log of ${name}, ${logPath}: ${fault}`;
     if (message === undefined) this.#faults.delete(id);
     else if (this.#faults.get(id) !== message) {
@@ -410,7 +411,7 @@ const problemOf = (message: string): Problem => ({ from: "logs", message });
 async function sizeOf(path: string): Promise<number | null> {
   try {
     const stats = await lstat(path);
-    if (!stats.isFile()) throw new UnsafePath("it is not a regular file, and is left alone");
+    if (!stats.isFile()) throw new UnsafePathError("it is not a regular file, and is left alone");
     return stats.size;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;

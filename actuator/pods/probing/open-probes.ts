@@ -14,9 +14,9 @@ import type { PodEvent } from "../../lifecycle/record.ts";
 import type { PodStatus } from "../../lifecycle/status/status.ts";
 import { attempt } from "../../probes/engine/attempt.ts";
 import type { ManagerSettings } from "../../probes/engine/engine.ts";
-import { newlyHeld, ProbeHistory } from "../../probes/engine/history.ts";
+import { containersNewlyHeld, ProbeHistory } from "../../probes/engine/history.ts";
 import { MAX_NAMED } from "../../probes/engine/history-entry.ts";
-import { type Guarded, GuardMemory } from "../../probes/engine/liveness-storm-guard.ts";
+import { type Guarded, GuardStateFile } from "../../probes/engine/liveness-storm-guard.ts";
 import { ProbeManager } from "../../probes/engine/probe-manager.ts";
 import { systemProbeClock } from "../../probes/engine/probe-time.ts";
 import type { ProbedContainer, ProbedPod } from "../../probes/engine/probed.ts";
@@ -155,7 +155,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
       random: Math.random,
       counters,
       history,
-      guardMemory: new GuardMemory({ stateDir: config.stateDir, nowMs: systemProbeClock.nowMs, onFault }),
+      guardStateFile: new GuardStateFile({ stateDir: config.stateDir, nowMs: systemProbeClock.nowMs, onFault }),
       onResult: ({ podUid }) => {
         probes.changed(podUid);
         onChange();
@@ -197,7 +197,7 @@ export async function reportGuardDecision(
   { ask, decision, killedBefore }: Guarded,
   { nodeName, client, onProblem }: GuardListeners,
 ): Promise<void> {
-  const held = newlyHeld(decision);
+  const held = containersNewlyHeld(decision);
   const named = (what: string, names: readonly string[]): string =>
     names.length === 0 ? "" : `; ${what}: ${names.slice(0, MAX_NAMED).join(", ")}`;
   const message = `${decision.message}${named("restarted before", killedBefore)}${named("held now", held)}`;

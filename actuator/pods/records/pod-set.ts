@@ -244,7 +244,7 @@ export class PodSet {
 }
 
 /** Numbers objects: the same object always gets the same number. */
-export class Identities {
+export class ObjectNumbers {
   readonly #numbers = new WeakMap<object, number>();
   #next = 1;
 

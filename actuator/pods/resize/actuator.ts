@@ -10,7 +10,7 @@ import type { Problem } from "../../core/interfaces.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import { resizeRestarts } from "../../lifecycle/pod-status.ts";
 import type { PendingResize } from "../../lifecycle/record.ts";
-import type { Capacity } from "../admission/admission-backoff.ts";
+import type { CapacityGeneration } from "../admission/admission-backoff.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
 import type { PodCgroups } from "../cgroups/cgroup-view.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
@@ -76,7 +76,7 @@ interface Parts {
   readonly set: PodSet;
   readonly passes: CgroupPasses;
   readonly lifecycle: PodLifecycle;
-  readonly capacity: Capacity;
+  readonly capacity: CapacityGeneration;
   readonly events: ResizeEvents;
 }
 

@@ -14,8 +14,8 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { sameSpec } from "../../lifecycle/pod-source-diff.ts";
 import type { Actuation, PendingResize, PodRecord } from "../../lifecycle/record.ts";
 import { configurationOf } from "../../pass/snapshot.ts";
-import type { Capacity } from "../admission/admission-backoff.ts";
-import { type Admitted, admit, preemptAll, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
+import type { CapacityGeneration } from "../admission/admission-backoff.ts";
+import { type Admitted, admit, preemptPods, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
 import { persistNext } from "../admission/device-reallocator.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
@@ -49,7 +49,7 @@ interface Parts {
   readonly lifecycle: PodLifecycle;
   readonly admitter: PodAdmitter;
   readonly snapshotter: NodeSnapshotter;
-  readonly capacity: Capacity;
+  readonly capacity: CapacityGeneration;
   readonly events: ResizeEvents;
 }
 
@@ -162,7 +162,7 @@ export class Resizer {
     }
     if (asked.kind === "after") {
       const { victims, answer } = asked;
-      const names = preemptAll(this.#parts.lifecycle, victims, answer.id, this.#deps.clock.nowMs());
+      const names = preemptPods(this.#parts.lifecycle, victims, answer.id, this.#deps.clock.nowMs());
       const message = `waits until ${names} ended`;
       return [this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, message), message];
     }

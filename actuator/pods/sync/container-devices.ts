@@ -1,4 +1,4 @@
-import type { DeviceOptions } from "../../../api/model/managers.ts";
+import type { DeviceOptions } from "../../../api/model/devices.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";

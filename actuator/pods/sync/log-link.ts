@@ -65,7 +65,7 @@ export function linkLog(directory: string, linked: LinkedLog): Result<"linked" |
     symlinkSync(linked.log, link.value);
     return ok("linked");
   } catch (error) {
-    return leadsThere(link.value, linked.log) ? ok("linked") : err(`link ${link.value}: ${goErrorText(error)}`);
+    return isLinkTo(link.value, linked.log) ? ok("linked") : err(`link ${link.value}: ${goErrorText(error)}`);
   }
 }
 
@@ -76,7 +76,7 @@ export function linkLog(directory: string, linked: LinkedLog): Result<"linked" |
 export function unlinkLog(directory: string, linked: LinkedLog): Result<"removed" | "not there", string> {
   const link = linkAt(directory, linked);
   if (!link.ok) return link;
-  if (!leadsThere(link.value, linked.log)) return ok("not there");
+  if (!isLinkTo(link.value, linked.log)) return ok("not there");
   try {
     unlinkSync(link.value);
     return ok("removed");
@@ -146,7 +146,7 @@ function linkAt(directory: string, linked: LinkedLog): Result<string, string> {
   return ok(join(directory, name));
 }
 
-function leadsThere(link: string, log: string): boolean {
+function isLinkTo(link: string, log: string): boolean {
   try {
     return lstatSync(link).isSymbolicLink() && readlinkSync(link) === log;
   } catch {

@@ -8,7 +8,7 @@ import {
   type RuntimeResult,
 } from "../../containerd/cri.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
-import { FOREIGN_SANDBOX, foreignSandboxes, whyNameIsTaken } from "../../lifecycle/foreign-sandbox.ts";
+import { FOREIGN_SANDBOX, foreignSandboxes, foreignSandboxReason } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod, TextMap } from "../../lifecycle/pod.ts";
 
 /** The part of a runtime's pod that this daemon made; other sandboxes and containers belong to somebody else. */
@@ -91,7 +91,7 @@ export class OwnedRuntime {
     if (this.#pod === null) return ok(null);
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
-    const why = whyNameIsTaken(this.#pod, foreignSandboxes(held.value, this.#owner));
+    const why = foreignSandboxReason(this.#pod, foreignSandboxes(held.value, this.#owner));
     return why === null ? ok(null) : err({ call, code: FOREIGN_SANDBOX, message: why });
   }
   #made(ids: Set<string>, made: Awaited<RuntimeResult<string>>): Awaited<RuntimeResult<string>> {

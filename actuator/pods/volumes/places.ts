@@ -15,18 +15,18 @@ const inside = (fd: number, part: string): string => `/proc/self/fd/${fd}/${part
 const partsOf = (path: string): readonly string[] => path.split("/").filter((part) => part !== "" && part !== ".");
 
 /** The path is outside of the base, or has a link where none is allowed. */
-export class UnsafePath extends Error {
+export class UnsafePathError extends Error {
   readonly code = "UNSAFE";
   readonly syscall = "open";
 }
 
 /**
  * Opens `path` with links resolved, if the result is in `base` (a resolved path). The caller closes it. Throws the system's
- * errors, and UnsafePath. kubelet 1.36: safeOpenSubPath.
+ * errors, and UnsafePathError. kubelet 1.36: safeOpenSubPath.
  */
 export function openWithin(base: string, path: string): number {
   const resolved = realpathSync(join(base, path));
-  if (!isWithin(resolved, base)) throw new UnsafePath(`${resolved} is outside of ${base}`);
+  if (!isWithin(resolved, base)) throw new UnsafePathError(`${resolved} is outside of ${base}`);
   return openParts(base, partsOf(relative(base, resolved)));
 }
 
@@ -38,7 +38,7 @@ function openParts(base: string, parts: readonly string[]): number {
       const child = openSync(inside(fd, part), HANDLE | O_NOFOLLOW);
       closeSync(fd);
       fd = child;
-      if (fstatSync(fd).isSymbolicLink()) throw new UnsafePath(`${part} in ${base} became a link`);
+      if (fstatSync(fd).isSymbolicLink()) throw new UnsafePathError(`${part} in ${base} became a link`);
     }
     return fd;
   } catch (error) {
@@ -49,7 +49,7 @@ function openParts(base: string, parts: readonly string[]): number {
 
 /**
  * Makes the missing directories of `path` in `base` (a resolved path), each with the mode of `base`. Throws the system's
- * errors, and UnsafePath. kubelet 1.36: doSafeMakeDir.
+ * errors, and UnsafePathError. kubelet 1.36: doSafeMakeDir.
  */
 export function makeWithin(base: string, path: string): void {
   const parts = partsOf(path);

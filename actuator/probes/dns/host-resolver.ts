@@ -9,7 +9,7 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 const BELIEVED_MS = 5000;
 
 /** The parsed content of a small file, read again after a change; a missing file counts as empty. */
-class ReadFile<T> {
+class CachedFile<T> {
   readonly #path: string;
   readonly #parse: (text: string) => T;
   #known: { readonly value: T; readonly version: string } | undefined;
@@ -205,15 +205,15 @@ const LOCALHOST = ["::1", "127.0.0.1"];
  * not used. Concurrent lookups of the same name share one query.
  */
 export class HostResolver {
-  readonly #hosts: ReadFile<ReadonlyMap<string, readonly string[]>>;
-  readonly #conf: ReadFile<ResolvConf>;
+  readonly #hosts: CachedFile<ReadonlyMap<string, readonly string[]>>;
+  readonly #conf: CachedFile<ResolvConf>;
   readonly #port: number;
   readonly #asked = new Map<string, Promise<AddressResult>>();
   #query: { readonly conf: ResolvConf; readonly query: NameQuery } | undefined;
 
   constructor({ hosts, resolvConf, port }: NamesDeps) {
-    this.#hosts = new ReadFile(hosts, parseHosts);
-    this.#conf = new ReadFile(resolvConf, parseResolvConf);
+    this.#hosts = new CachedFile(hosts, parseHosts);
+    this.#conf = new CachedFile(resolvConf, parseResolvConf);
     this.#port = port;
   }
 

@@ -13,7 +13,7 @@ import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ProbeCounters } from "../../status/counters.ts";
 import type { Attempt, ExecLimit, ProbeDeps } from "./attempt.ts";
 import type { ProbeEventRecorder, ProbeHistory } from "./history.ts";
-import type { Guarded, GuardMemory, LivenessStormGuard } from "./liveness-storm-guard.ts";
+import type { Guarded, GuardStateFile, LivenessStormGuard } from "./liveness-storm-guard.ts";
 import { type ProbeClock, type ProbeTime, TimerHeap } from "./probe-time.ts";
 import type { ProbeWorker } from "./probe-worker.ts";
 import type { ProbeChange, ProbeResults, ProbeWarning } from "./probed.ts";
@@ -394,7 +394,7 @@ export interface ManagerDeps {
   /** Called when the set of held kills changes. */
   readonly onGuard: (guarded: Guarded) => void;
   /** Absent: a restarted daemon does not know what the guard held. */
-  readonly guardMemory?: Pick<GuardMemory, "read" | "persist">;
+  readonly guardStateFile?: Pick<GuardStateFile, "read" | "persist">;
 }
 export interface ManagerSettings {
   /** Wall-clock time at which the daemon started. */

@@ -13,7 +13,7 @@ import { replaceFile } from "../../core/record-file.ts";
 import type { ProbeClock, ProbeTime } from "./probe-time.ts";
 import type { ProbeWorker } from "./probe-worker.ts";
 
-interface GuardMemoryOptions {
+interface GuardStateFileOptions {
   readonly stateDir: string;
   /** The wall clock. */
   readonly nowMs: () => number;
@@ -22,12 +22,12 @@ interface GuardMemoryOptions {
 }
 
 /** Keeps the guard's knowledge in a file, so that a restarted daemon continues to hold what the previous one held. */
-export class GuardMemory {
-  readonly #options: GuardMemoryOptions;
+export class GuardStateFile {
+  readonly #options: GuardStateFileOptions;
   readonly #file: string;
   #isBroken = false;
 
-  constructor(options: GuardMemoryOptions) {
+  constructor(options: GuardStateFileOptions) {
     this.#options = options;
     this.#file = join(options.stateDir, "probe-guard.json");
   }
@@ -71,7 +71,7 @@ class FailingContainers {
     this.#windowMs = windowMs;
   }
 
-  note(failure: FailedContainer, atMs: number): void {
+  record(failure: FailedContainer, atMs: number): void {
     this.#last.set(failure.containerId, { ...failure, atMs });
   }
   forget(containerId: string): void {
@@ -107,7 +107,7 @@ interface LivenessStormGuardDeps {
   /** Ids of the containers that have a liveness probe. */
   readonly containers: () => ReadonlySet<string>;
   /** Undefined: a restart loses the known failures. */
-  readonly memory: Pick<GuardMemory, "read" | "persist"> | undefined;
+  readonly stateFile: Pick<GuardStateFile, "read" | "persist"> | undefined;
   /** Called when the container's kill may go ahead. */
   readonly onKill: (worker: ProbeWorker) => void;
   readonly onGuarded: (guarded: Guarded) => void;
@@ -140,9 +140,9 @@ export class LivenessStormGuard {
 
   constructor(deps: LivenessStormGuardDeps) {
     this.#deps = deps;
-    const { settings, time, memory } = deps;
+    const { settings, time, stateFile } = deps;
     this.#failing = new FailingContainers(settings.windowSeconds * 1000);
-    this.#known = (memory?.read() ?? []).filter(({ failedAgoMs, heldForMs }) =>
+    this.#known = (stateFile?.read() ?? []).filter(({ failedAgoMs, heldForMs }) =>
       heldForMs === null ? failedAgoMs <= settings.windowSeconds * 1000 : heldForMs < settings.holdSeconds * 1000,
     );
     this.#knownIds = idsOf(this.#known);
@@ -166,7 +166,7 @@ export class LivenessStormGuard {
 
   /** Notes a failed attempt below the failure threshold: it is judged together with another container's failure. */
   failing(failure: FailedContainer): void {
-    this.#failing.note(failure, this.#deps.time.now());
+    this.#failing.record(failure, this.#deps.time.now());
   }
   /** Judges a container whose failure threshold is reached. */
   failed(failure: FailedContainer, worker: ProbeWorker): void {
@@ -201,7 +201,7 @@ export class LivenessStormGuard {
     this.#disarm ??= this.#deps.after(gatherMs, () => this.#judge());
   }
   #judge(): void {
-    const { time, memory, onKill, onGuarded } = this.#deps;
+    const { time, stateFile, onKill, onGuarded } = this.#deps;
     this.#disarm = null;
     const nowMs = time.now();
     const ask = this.#ask(nowMs);
@@ -213,7 +213,7 @@ export class LivenessStormGuard {
     this.#knownIds = idsOf(decision.known);
     this.#knownAtMs = nowMs;
     const isChange = decision.released.length > 0 || decision.hold.some(({ heldForMs }) => heldForMs === 0);
-    if (isChange || decision.kill.length > 0) memory?.persist(decision.known);
+    if (isChange || decision.kill.length > 0) stateFile?.persist(decision.known);
     const killedBefore = this.#holding === null && decision.holding > 0 ? this.#killedSince(nowMs) : [];
     if (isChange || this.#holding === null) this.#holding = decision.holding > 0 ? decision : null;
     if (isChange) onGuarded({ ask, decision, killedBefore });

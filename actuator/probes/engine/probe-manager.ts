@@ -4,7 +4,7 @@ import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "
 import type { ProbeFacts } from "../../status/probe-row.ts";
 import { ExecLimit } from "./attempt.ts";
 import { type ManagerDeps, type ManagerSettings, ProbeEngine, REPORT_MS } from "./engine.ts";
-import { newlyHeld, ProbeEventRecorder } from "./history.ts";
+import { containersNewlyHeld, ProbeEventRecorder } from "./history.ts";
 import { type Guarded, LivenessStormGuard } from "./liveness-storm-guard.ts";
 import { ProbeTime } from "./probe-time.ts";
 import { ProbeWorker } from "./probe-worker.ts";
@@ -250,13 +250,13 @@ export class ProbeManager {
       after: this.#deps.clock.after,
       groups: () => this.#livenessGroups().size,
       containers: () => new Set([...this.#liveness()].flatMap(({ container }) => container.id ?? [])),
-      memory: this.#deps.guardMemory,
+      stateFile: this.#deps.guardStateFile,
       onKill: (worker) => this.#engine.kill(worker),
       onGuarded: (guarded) => this.#guarded(guarded),
     });
   }
   #guarded(guarded: Guarded): void {
-    this.#deps.counters.probeKillsHeld(newlyHeld(guarded.decision).length);
+    this.#deps.counters.probeKillsHeld(containersNewlyHeld(guarded.decision).length);
     this.#events.guarded(guarded);
     this.#deps.onGuard(guarded);
   }

@@ -240,11 +240,11 @@ export const prepared = (request: HttpRequest): Pick<Progress, "request" | "sent
 /**
  * Sends a request and follows redirects as long as they stay on the same host, as the kubelet's client for containers does.
  * Error: Go's words, `Get "http://10.0.0.1:80/": EOF`. kubelet 1.36: RedirectChecker; Go 1.26: Client.do.
- * @param mostBytes limit for the last response's body
+ * @param maxBytes limit for the last response's body
  */
 export async function follow(
   progress: Progress,
-  mostBytes: number,
+  maxBytes: number,
   opened: OpenConnections,
 ): Promise<Result<LastAnswer, string>> {
   const first = progress.request;
@@ -259,7 +259,7 @@ export async function follow(
       if (isRedirect(status, location)) next = redirected(first, request, location);
       if (!next.ok) return 0;
       progress.isInBody = next.value === null;
-      if (next.value === null) return mostBytes;
+      if (next.value === null) return maxBytes;
       // whatever happens to this body, the next response is awaited
       Object.assign(progress, prepared(next.value));
       progress.stage = "answer";

@@ -19,8 +19,8 @@ import {
   chooseProfileFor,
   knownVersion,
   minorOf,
+  otherProfileReason,
   type ProfileNote,
-  whyAnother,
 } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { leftOutText } from "../../service/upgrade/sections.ts";
@@ -301,7 +301,7 @@ function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["a
 
 /** The note that another kubelet was used than the node's or the requested one. */
 function assumedKubelet(note: ProfileNote): Assumption | undefined {
-  const why = whyAnother(note);
+  const why = otherProfileReason(note);
   return why === null ? undefined : { text: why, data: {} };
 }
 

@@ -16,7 +16,7 @@ import { openDeviceManager } from "../../../actuator/pods/devices/device-manager
 import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
 import { readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
 import { systemClock } from "../../../actuator/pods/pod-clock.ts";
-import type { DevicesDecision } from "../../model/managers.ts";
+import type { DevicesDecision } from "../../model/devices.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";

@@ -1,5 +1,5 @@
 import { decideLocally } from "../../../actuator/client/local-client.ts";
-import { factsOf, Memory } from "../../../actuator/core/facts-file.ts";
+import { FactsStore, factsOf } from "../../../actuator/core/facts-file.ts";
 import type { DecisionAnswer } from "../../../actuator/core/interfaces.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
 import { type NodeObservation, observeNode } from "../../../actuator/gc/observe-node.ts";
@@ -51,7 +51,7 @@ function rememberedOf(
   { kind, given: { seen }, config: { stateDir }, terminal }: Pick<GcJob, "kind" | "given" | "config" | "terminal">,
   { snapshot, lists, at }: NodeObservation,
 ): Result<RememberedFacts, Fault> {
-  const facts = new Memory(stateDir, (message) => terminal.warn(`nodewise: ${message}`)).factsFor(kind, snapshot);
+  const facts = new FactsStore(stateDir, (message) => terminal.warn(`nodewise: ${message}`)).factsFor(kind, snapshot);
   if (seen !== undefined) {
     const images = lists["images"] as Parameters<typeof assumeSeen>[1];
     const assumed = assumeSeen(facts as ImageGcFacts | undefined, images, Date.parse(at), seen);

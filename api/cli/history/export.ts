@@ -17,7 +17,7 @@ import { gzipSync } from "node:zlib";
 import { storeAt } from "../../../db/open/node.ts";
 import type { Store } from "../../../db/store.ts";
 import { Lru } from "../../model/cache.ts";
-import type { MovedHeader, MovedRow } from "../../model/moved-row.ts";
+import type { ExportHeader, ExportRow } from "../../model/export-row.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type ExportPage, type ExportPart, exportHeader, exportProgress, partOf } from "../../service/export-page.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
@@ -43,7 +43,7 @@ const CHUNK = 4 * 1024 * 1024;
 
 /** The progress of an export. */
 interface ExportProgress {
-  readonly header: MovedHeader;
+  readonly header: ExportHeader;
   /** The position after the written rows; empty if there are none. */
   readonly place: string;
   readonly rows: number;
@@ -76,7 +76,7 @@ const outSink = (cli: Cli): Sink => ({
  * Locks a file's name for this process. Null if another running process has it. The lock of a killed process is ignored. The lock
  * file appears with its content, so that no process reads it half written.
  */
-function holdName(file: string): (() => void) | null {
+function lockFile(file: string): (() => void) | null {
   const [lock, own] = [`${file}.lock`, `${file}.lock.${process.pid}.${randomUUID()}`];
   writeFileSync(own, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
   try {
@@ -179,7 +179,7 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
     let release: (() => void) | null = null;
     try {
       if (file !== undefined) {
-        release = holdName(file);
+        release = lockFile(file);
         if (release === null)
           return fault(
             EXIT.failed,
@@ -270,9 +270,9 @@ interface ExportSource {
   /** Distinguishes it from other sources. */
   readonly label: string;
   /** The first line. Errors: there is no such history, or the caller may not read it. */
-  begin(part: ExportPart): Promise<Result<MovedHeader, Fault>>;
+  begin(part: ExportPart): Promise<Result<ExportHeader, Fault>>;
   /** The rows after a position; empty for all rows after the first line. */
-  steps(header: MovedHeader, place: string): AsyncGenerator<Result<ExportStep, Fault>>;
+  steps(header: ExportHeader, place: string): AsyncGenerator<Result<ExportStep, Fault>>;
 }
 
 const storeSource = (store: Store, label: string, hasTokens: boolean): ExportSource => ({
@@ -310,7 +310,7 @@ function apiSource(url: string, token: string | undefined): Result<ExportSource,
     },
     async *steps(header, after) {
       const sent = new Lru<string, true>(SENT);
-      const isNew = (row: MovedRow): boolean => {
+      const isNew = (row: ExportRow): boolean => {
         if (row.type !== "text" && row.type !== "snapshot") return true;
         const key = `${row.type}/${row.id}`;
         const isSent = sent.get(key) === true;

@@ -1,13 +1,13 @@
 import { createReadStream, statSync } from "node:fs";
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { ImportedRows, MovedCounts, Store } from "../../../db/store.ts";
+import type { ImportCounts, ImportedRows, Store } from "../../../db/store.ts";
 import { lines } from "../../http/batch.ts";
 import { DAY_MS } from "../../model/duration.ts";
-import { MAX_MOVED_LINE, type MovedHeader, type MovedRow } from "../../model/moved-row.ts";
+import { type ExportHeader, type ExportRow, MAX_EXPORT_LINE } from "../../model/export-row.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { DEFAULT_RETENTION } from "../../retention.ts";
-import { checkHeader, type MovedLine, readMovedLine } from "../../service/moved-line.ts";
+import { checkExportHeader, type ExportLine, readExportLine } from "../../service/export-line.ts";
 import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
 import { type HistoryPlace, storeSetting } from "../api-options.ts";
@@ -28,7 +28,7 @@ interface Target {
   readonly rows: number;
   readonly bytes: number;
   readonly takesTokens: boolean;
-  take(header: MovedHeader, rows: readonly MovedRow[]): Promise<Result<ImportedRows, Fault>>;
+  take(header: ExportHeader, rows: readonly ExportRow[]): Promise<Result<ImportedRows, Fault>>;
 }
 
 const storeTarget = (store: Store): Target => ({
@@ -128,7 +128,7 @@ function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStr
 
 /** An export whose first line has been read. */
 interface OpenedExport {
-  readonly header: MovedHeader;
+  readonly header: ExportHeader;
   readonly name: string;
   readonly size: number | null;
   /** The other lines. */
@@ -143,14 +143,14 @@ async function beginningOf({ name, stream, bytes: size }: Source): Promise<Resul
   const plain = plainOf(stream, (bytes) => {
     passed += bytes;
   });
-  const rest = lines(plain, MAX_MOVED_LINE);
+  const rest = lines(plain, MAX_EXPORT_LINE);
   const first = await rest.next();
   if (first.done === true || !first.value.bytes.ok)
     return fault(EXIT.failed, `${name} ends within line 1; ${EXPORT_AGAIN}`);
   const at = `line ${first.value.number}`;
-  const line = readMovedLine(first.value.bytes.value);
+  const line = readExportLine(first.value.bytes.value);
   if (!line.ok) return fault(EXIT.badInput, `${at}: it is not the first line of an exported history: ${line.error}`);
-  const header = checkHeader(line.value);
+  const header = checkExportHeader(line.value);
   return header.ok
     ? ok({ header: header.value, name, size, rest, passed: () => passed })
     : fault(EXIT.badInput, `${at}: ${header.error}`);
@@ -161,7 +161,7 @@ class Import {
   readonly #target: Target;
   readonly #cli: Cli;
   readonly #counts = { added: {} as Record<string, number>, known: {} as Record<string, number> };
-  #rows: MovedRow[] = [];
+  #rows: ExportRow[] = [];
   #bytes = 0;
   #first = 0;
   #tokens = 0;
@@ -184,7 +184,7 @@ class Import {
     for await (const { number, bytes } of rest) {
       if (broken !== null) return this.#ended(line, `line ${broken.number}: ${broken.message}`, CORRECT);
       last = number;
-      const read = bytes.ok ? readMovedLine(bytes.value) : err(bytes.error === "too_large" ? "it is too long" : CUT);
+      const read = bytes.ok ? readExportLine(bytes.value) : err(bytes.error === "too_large" ? "it is too long" : CUT);
       if (!read.ok) {
         broken = { number, message: read.error };
         continue;
@@ -217,7 +217,7 @@ class Import {
     return ok(EXIT.ok);
   }
 
-  async #line(line: MovedLine, number: number, bytes: number): Promise<Result<null, Fault>> {
+  async #line(line: ExportLine, number: number, bytes: number): Promise<Result<null, Fault>> {
     if (line.type === "end" || line.type === "nodewise-history") return ok(null);
     if (line.type === "token" && !this.#target.takesTokens) {
       this.#tokens++;
@@ -261,7 +261,7 @@ class Import {
     return fault(EXIT.failed, `${what}; what is before it is imported; ${advice}`);
   }
 
-  #warn({ oldestAt }: MovedHeader): void {
+  #warn({ oldestAt }: ExportHeader): void {
     const days = oldestAt === null ? 0 : Math.ceil((Date.now() - Date.parse(oldestAt)) / DAY_MS);
     const { maxAgeMs, maxRowsPerNode } = DEFAULT_RETENTION;
     if (days * DAY_MS <= maxAgeMs) return;
@@ -291,7 +291,7 @@ class Import {
   }
 }
 
-const countOf = (counts: MovedCounts | Record<string, number>, type: keyof MovedCounts): number => counts[type] ?? 0;
+const countOf = (counts: ImportCounts | Record<string, number>, type: keyof ImportCounts): number => counts[type] ?? 0;
 const CUT = "the file ends within it, or is damaged";
 const CORRECT = "correct or remove that line, or export again, and import again: what is there is skipped";
 const EXPORT_ANEW = "lines are missing, or there twice: export again, and import again: what is there is skipped";

@@ -1,7 +1,7 @@
 import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { type ProfileNote, whyAnother } from "../../profiles/index.ts";
+import { otherProfileReason, type ProfileNote } from "../../profiles/index.ts";
 import { many, namesText } from "../../text/sentences/words.ts";
 import { assumedLine } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
@@ -76,7 +76,7 @@ function nodesText(linted: readonly Linted[], terminal: Terminal): string {
     const heading = `${namesText(same.map(({ node }) => node))} (${many(same.length, "node")})`;
     const notes = findings.map((finding) => ({ ...finding, touched: null }));
     const text = why === null ? findingsText(notes, () => null, terminal) : `${terminal.paint("yellow", why)}\n`;
-    return `${terminal.paint("bold", heading)}\n${assumedLine(profile && whyAnother(profile), terminal.paint)}${text}`;
+    return `${terminal.paint("bold", heading)}\n${assumedLine(profile && otherProfileReason(profile), terminal.paint)}${text}`;
   });
   return texts.length === 0 ? "the cluster has no nodes\n" : texts.join("\n");
 }

@@ -6,7 +6,7 @@ import { type KubeletStart, lintStart } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { chooseProfileFor, type ProfileNote, whyAnother } from "../../profiles/index.ts";
+import { chooseProfileFor, otherProfileReason, type ProfileNote } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { type CodedAnnotation, githubText, type JUnitCase, junitText, sarifText } from "../../text/ci.ts";
@@ -304,7 +304,7 @@ export function print(linted: readonly LintedFile[], given: LintFlags, { termina
 
 function textOf({ profile, findings, placeOf, name }: LintedFile, isNamed: boolean, terminal: Terminal): string {
   const heading = isNamed ? `${terminal.paint("bold", printable(name))}\n` : "";
-  const assumed = assumedLine(whyAnother(profile), terminal.paint);
+  const assumed = assumedLine(otherProfileReason(profile), terminal.paint);
   return `${heading}${assumed}${findingsText(findings, placeOf, terminal)}`;
 }
 

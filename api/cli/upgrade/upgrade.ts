@@ -1,7 +1,7 @@
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
-import { nextTurn } from "../../service/turns.ts";
+import { yieldToEventLoop } from "../../service/task-queue.ts";
 import { configured, versionBefore } from "../../service/upgrade/asked.ts";
 import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
@@ -202,7 +202,7 @@ async function reportsOf(
   }
   for (const node of names.value) {
     // lets a signal be handled, which a local history's answers do not
-    await nextTurn();
+    await yieldToEventLoop();
     if (isStopped()) return fault(EXIT.interrupted, "interrupted: nothing was compared yet");
     const report = await source.reportOf(node, read.file?.configuration, besideOf(read));
     if (!report.ok) return report;

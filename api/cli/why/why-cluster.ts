@@ -136,7 +136,7 @@ async function evidenceOfAll(
     api.list({ resource: "nodes" }),
     api.list({ resource: "events", ...within }),
   ]);
-  // without a namespace's pods there is no story; who may read only one namespace may not read nodes
+  // without a namespace's pods there is no explanation; who may read only one namespace may not read nodes
   if (!pods.ok)
     return clusterRefusal(
       [pods, nodes, events].flatMap((one) => (one.ok ? [] : [one.error])),

@@ -1,14 +1,14 @@
 import { formOf, podItems } from "../../documents/document-form.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { isCalm, type Story } from "../../model/why.ts";
+import { isCalm, type PodExplanation } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { WORKLOADS, type Workload } from "../../service/why/find-pod.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
 import { many, namesText } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { printable } from "../../text/style.ts";
-import { storyListText, storyText } from "../../text/why.ts";
+import { podExplanationListText, podExplanationText } from "../../text/why.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster } from "../cluster-options.ts";
@@ -88,7 +88,7 @@ export async function why(
 const NOTHING_ASKED =
   "there is nothing to read: give --context NAME for a live cluster (`kubectl nodewise why` takes the current one), -f FILE for what kubectl printed, or --data-dir or --api for a history";
 
-/** A workload's story is that of its worst pod; if no pod has a problem, that is printed. */
+/** A workload's explanation is that of its worst pod; if no pod has a problem, that is printed. */
 function ofDocuments(
   documents: readonly WhyDocument[],
   asked: WhyAsked,
@@ -101,7 +101,7 @@ function ofDocuments(
   return print(worst === null ? answer : whyOf(documents, { ...asked, pod: worst }), given, cli);
 }
 
-/** The first pod of a list, with the number of others on standard error; null if none has a story. */
+/** The first pod of a list, with the number of others on standard error; null if none has an explanation. */
 function worstOf({ list }: WhyAnswer, { kind, name }: Workload, { terminal }: Cli): string | null {
   const [worst, ...others] = (list?.stories ?? []).map(({ pod }) => namespacedName(pod));
   if (worst === undefined) return null;
@@ -166,7 +166,7 @@ async function ofApi(
   return answer.ok ? print(answer, given, cli) : answer;
 }
 
-/** The commands in the story, adapted to where it is from: the same cluster, history, API or files. */
+/** The commands in the explanation, adapted to where it is from: the same cluster, history, API or files. */
 function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): WhyAnswer {
   const { context, kubeconfig, cluster, user, as, dataDir, database, api, tokenFile, filename } = given;
   const typed = (options: Readonly<Record<string, string | undefined>>): string =>
@@ -193,7 +193,7 @@ function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): Why
     const where = isLive ? ofCluster : verb === " why" ? ofHistory : "";
     return `${plugin}nodewise${verb}${where}${rest}${verb === " why" ? files : ""}`;
   };
-  const asking = <T extends { readonly missing: Story["missing"] }>(one: T): T => ({
+  const asking = <T extends { readonly missing: PodExplanation["missing"] }>(one: T): T => ({
     ...one,
     missing: one.missing.map((piece) => ({ ...piece, command: there(piece.command) })),
   });
@@ -214,13 +214,13 @@ function print(answer: Result<WhyAnswer, WhyFailure>, given: WhyFlags, cli: Cli)
   }
   const { story, list } = askingThere(answer.value, given, cli);
   if (output !== "table") printData(terminal, story ?? list, output);
-  else if (story !== null) printText(terminal, storyText(story, terminal));
-  else if (list !== null) printText(terminal, storyListText(list, terminal));
+  else if (story !== null) printText(terminal, podExplanationText(story, terminal));
+  else if (list !== null) printText(terminal, podExplanationListText(list, terminal));
   const isWell = story === null ? list?.stories.length === 0 : story.findings.every(isCalm);
   return ok(isWell ? EXIT.ok : EXIT.negative);
 }
 
-/** The subject of a story; both null for all pods. */
+/** The subject of an explanation; both null for all pods. */
 interface WhySubject {
   /** NAME, NAMESPACE/NAME or a uid. */
   readonly pod: string | null;

@@ -1,9 +1,10 @@
+import type { TestedResource } from "../../model/admission.ts";
 import type { Amounts } from "../../model/aggregate.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { own } from "../../model/own.ts";
 import { OS_LABEL, type Taint, type Toleration } from "../../model/placement.ts";
 import { type Container, isSidecar, type Pod, podNamespace } from "../../model/pod.ts";
-import { NOT_RECOVERED, type Preemption, type Shortage, type TestedResource } from "../../model/preemption.ts";
+import { NOT_RECOVERED, type Preemption, type Shortage } from "../../model/preemption.ts";
 import { isDraResource, isExtendedResource } from "../../model/resource-name.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { parseWhole } from "../go/strconv.ts";

@@ -208,7 +208,7 @@ export function treeContext(
   const runtime = runtimeContext(snapshot, version, { cpuSets: cpuSets.value, period: period.value, memory }, needs);
   const { memoryQos, swap } = runtime;
   const ofPods = { version, driver, pageSizes, memoryCapacity, memoryQos, swap };
-  const ofNode = kept?.in(config, snapshot.assignments, surroundingsText(snapshot, reasons.explain, ofPods));
+  const ofNode = kept?.in(config, snapshot.assignments, contextKey(snapshot, reasons.explain, ofPods));
   return ok({
     ...runtime,
     ...ofPods,
@@ -227,11 +227,7 @@ export function treeContext(
  * A text of everything that a pod's cgroups depend on besides the pod, the configuration and the assignments. The
  * profile's behaviour belongs to the configuration.
  */
-function surroundingsText(
-  { cgroup }: EffectiveSnapshot,
-  explain: Explain,
-  { memoryQos, ...rest }: PodTreeContext,
-): string {
+function contextKey({ cgroup }: EffectiveSnapshot, explain: Explain, { memoryQos, ...rest }: PodTreeContext): string {
   return JSON.stringify([explain, cgroup?.runtimeCpuWeight, rest, memoryQos && { ...memoryQos, behaviour: null }]);
 }
 

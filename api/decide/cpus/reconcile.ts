@@ -1,5 +1,5 @@
+import type { CpuChange } from "../../model/cpus.ts";
 import type { PodRef } from "../../model/forms.ts";
-import type { CpuChange } from "../../model/managers.ts";
 import { type ContainerStatus, containersOf, type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import type { CpuManager } from "./manager.ts";
 import { type CpuSet, cpuText, sameCpus } from "./sets.ts";

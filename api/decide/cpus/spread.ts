@@ -115,7 +115,7 @@ function bestRemainder(search: Search, nodes: readonly number[], share: number):
     combinations(givers, size, (subset) => {
       if (search.steps.left-- <= 0) fault = tooLong(search);
       else if (sumOf(left, subset) >= rest) {
-        if (!handOut(after, subset, rest, search.group)) fault = endlessSearchMessage(rest, search.group);
+        if (!distributeRemainder(after, subset, rest, search.group)) fault = endlessSearchMessage(rest, search.group);
         const balance = deviation(search, after);
         if (balance < best.balance) best = { balance, remainder: subset };
         for (const node of subset) after[node] = left[node] as number;
@@ -127,7 +127,7 @@ function bestRemainder(search: Search, nodes: readonly number[], share: number):
 }
 
 /** Takes `rest` from the nodes in turns; false: no node has a group left, where the kubelet loops for ever. */
-function handOut(free: number[], nodes: readonly number[], rest: number, group: number): boolean {
+function distributeRemainder(free: number[], nodes: readonly number[], rest: number, group: number): boolean {
   let left = rest;
   while (left > 0) {
     const before = left;

@@ -1,4 +1,4 @@
-import type { DeviceConflict, DeviceOptions, NameValue } from "../../model/managers.ts";
+import type { DeviceConflict, DeviceOptions, NameValue } from "../../model/devices.ts";
 import { byKey, byText } from "../../model/order.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { fieldsOf, type Slice, textOf, type WireFault } from "./wire.ts";

@@ -1,6 +1,6 @@
 import { aggregateContainers } from "../../model/aggregate.ts";
 import { type Amount, value } from "../../model/amount.ts";
-import type { DeviceOptions } from "../../model/managers.ts";
+import type { DeviceOptions } from "../../model/devices.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import {

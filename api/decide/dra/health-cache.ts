@@ -21,7 +21,7 @@ export interface ReportedDevice extends Omit<DeviceState, "updatedAt" | "timeout
 interface Update {
   /** Devices whose health, message or timeout changed. */
   readonly changed: readonly DeviceState[];
-  /** The number of devices without room: their health is not known. */
+  /** The number of devices that do not fit: their health is not known. */
   readonly leftOut: number;
   readonly isStored: boolean;
 }
@@ -57,7 +57,7 @@ export class HealthCache {
     this.#drivers.set(driver, known);
     const changed: DeviceState[] = [];
     const seen = new Set<string>();
-    let [room, leftOut] = [this.#roomFor(driver), 0];
+    let [freeBytes, leftOut] = [this.#freeBytesFor(driver), 0];
     for (const one of reported) {
       const device = this.#kept(one, now);
       const key = `${one.poolName}/${one.deviceName}`;
@@ -65,11 +65,11 @@ export class HealthCache {
       seen.add(key);
       const growth = sizeOf(device) - (before === undefined ? 0 : sizeOf(before));
       // an entry that does not grow is stored however full the file is
-      if ((growth > 0 && growth > room) || (before === undefined && known.size >= MAX_DEVICES)) {
+      if ((growth > 0 && growth > freeBytes) || (before === undefined && known.size >= MAX_DEVICES)) {
         leftOut++;
         continue;
       }
-      room -= growth;
+      freeBytes -= growth;
       if (before === undefined || !isSame(before, device)) changed.push(device);
       known.set(key, device);
     }
@@ -101,7 +101,7 @@ export class HealthCache {
       message: healthMessages ? cutMessage(message) : "",
     };
   }
-  #roomFor(driver: string): number {
+  #freeBytesFor(driver: string): number {
     let [own, others] = [0, 0];
     for (const [name, devices] of this.#drivers) {
       for (const device of devices.values()) {

@@ -18,11 +18,11 @@ interface AdjustableValue {
 /** The highest priority below the system's own classes, whose pods are critical. */
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
 
-function leversOf(c: Candidate, resource: StarvedResource): readonly AdjustableValue[] {
+function adjustableValuesOf(c: Candidate, resource: StarvedResource): readonly AdjustableValue[] {
   const { usage, priority, request, deducted } = c;
   if (usage === undefined) return [];
   const used = fromUnits(usage);
-  const levers: AdjustableValue[] = [
+  const values: AdjustableValue[] = [
     {
       change: "usage",
       from: usage,
@@ -41,7 +41,7 @@ function leversOf(c: Candidate, resource: StarvedResource): readonly AdjustableV
     },
   ];
   // inodes and process ids cannot be requested
-  if (resource === "inodes" || resource === "pids") return levers;
+  if (resource === "inodes" || resource === "pids") return values;
   const requested: AdjustableValue = {
     change: "request",
     from: value(request),
@@ -50,17 +50,17 @@ function leversOf(c: Candidate, resource: StarvedResource): readonly AdjustableV
     turns: (o) => [usage, value(sub(used, o.above))],
     keyAt: (to) => ({ priority, ...usageRank(resource, used, fromUnits(to), fromUnits(to)) }),
   };
-  return [requested, ...levers];
+  return [requested, ...values];
 }
 
 /** The change of a value after which another pod is evicted first; 0: it is already; Infinity: never. */
-function distanceTo(other: Candidate, lever: AdjustableValue, resource: StarvedResource): number {
-  const { from, direction, furthest } = lever;
+function distanceTo(other: Candidate, adjustable: AdjustableValue, resource: StarvedResource): number {
+  const { from, direction, furthest } = adjustable;
   let least = Number.POSITIVE_INFINITY;
-  for (const to of [from, ...lever.turns(other).flatMap((n) => [n - 1, n, n + 1])]) {
+  for (const to of [from, ...adjustable.turns(other).flatMap((n) => [n - 1, n, n + 1])]) {
     const distance = (to - from) * direction;
     const isPossible = distance >= 0 && (furthest - to) * direction >= 0;
-    if (isPossible && distance < least && isBefore(other, lever.keyAt(to), resource)) least = distance;
+    if (isPossible && distance < least && isBefore(other, adjustable.keyAt(to), resource)) least = distance;
   }
   return least;
 }
@@ -79,15 +79,15 @@ export function counterfactuals(
 ): readonly Counterfactual[] {
   const others = ranked.filter((c) => c !== of);
   const heir = others.findIndex((c) => !c.critical);
-  return leversOf(of, resource).flatMap((lever) => {
-    const distances = others.map((other) => distanceTo(other, lever, resource));
+  return adjustableValuesOf(of, resource).flatMap((adjustable) => {
+    const distances = others.map((other) => distanceTo(other, adjustable, resource));
     const safe = distances[heir] ?? Number.POSITIVE_INFINITY;
     const ahead = [...new Set(distances)].filter((d) => d > 0 && Number.isFinite(d)).sort((a, b) => a - b);
     return ahead
       .filter((distance, i) => i < PLACES || distance === safe)
       .map((distance): Counterfactual => {
-        const { change, from } = lever;
-        const to = from + distance * lever.direction;
+        const { change, from } = adjustable;
+        const to = from + distance * adjustable.direction;
         const victim = distance >= safe ? others[heir] : of.critical ? undefined : of;
         const quantity = change === "request" ? { quantity: canonicalText(fromUnits(to), "BinarySI") } : {};
         const place = 1 + distances.filter((d) => d <= distance).length;

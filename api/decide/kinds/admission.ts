@@ -1,17 +1,13 @@
+import type { AdmissionDecision, AdmissionHandler, WouldRefuse } from "../../model/admission.ts";
 import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
-import type { TopologyDecision } from "../../model/managers.ts";
 import { own } from "../../model/own.ts";
 import { APP_ARMOR_ANNOTATION, type AppArmorProfile } from "../../model/placement.ts";
 import { type Container, containersOf, type Pod, podRef, podUid } from "../../model/pod.ts";
-import {
-  type AdmissionDecision,
-  type AdmissionHandler,
-  NOT_RECOVERED,
-  type WouldRefuse,
-} from "../../model/preemption.ts";
+import { NOT_RECOVERED } from "../../model/preemption.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { TopologyDecision } from "../../model/topology.ts";
 import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";
 import { isGateOn } from "../../profiles/profile.ts";
 import { checkPredicates, findFailures, type Predicates } from "../admission/predicates.ts";
@@ -188,11 +184,11 @@ export interface ManagersAtHand {
 }
 
 /**
- * Decides whether the kubelet admits a pod, in the kubelet's words, with all refusals and what would change the
+ * Decides by all admission handlers whether the kubelet admits a pod, in the kubelet's words, with all refusals and what would change the
  * answer. Errors: the ask has no pod or an unknown one, the node does not list its allocatable, or
  * allowedUnsafeSysctls keeps the kubelet from starting. kubelet 1.36: allocation manager AddPod.
  */
-export function decideAdmission(
+export function decideByAdmitHandlers(
   { snapshot, ask, explain }: EffectiveArguments<PodAsk>,
   at: ManagersAtHand = {},
 ): Result<DecidedOf<"admission">, Refusal> {
@@ -254,7 +250,7 @@ function answer(
 const BEFORE_PREEMPTION: ReadonlySet<string> = new Set(["eviction", "sysctl", "resources", "predicates"]);
 
 /** The kubelet's full admission of a pod: all handlers, with the resource managers that the snapshot describes. */
-export function decideWithManagers(
+export function decideAdmission(
   asked: EffectiveArguments<PodAsk>,
   more: Pick<ManagersAtHand, "preempts"> = {},
 ): Result<DecidedOf<"admission">, Refusal> {
@@ -263,12 +259,12 @@ export function decideWithManagers(
   if (!started.ok) {
     // without the machine's topology the other handlers still answer
     return started.error.code === "needs_input"
-      ? withNeeds(decideAdmission(asked, more), started.error.needs)
+      ? withNeeds(decideByAdmitHandlers(asked, more), started.error.needs)
       : started;
   }
-  if (!started.value.ok) return withStartErrors(decideAdmission(asked, more), started.value.error);
+  if (!started.value.ok) return withStartErrors(decideByAdmitHandlers(asked, more), started.value.error);
   const { next, ...hands } = managerAttempts(started.value.value);
-  const answer = withNeeds(decideAdmission(asked, { ...hands, ...more }), needs);
+  const answer = withNeeds(decideByAdmitHandlers(asked, { ...hands, ...more }), needs);
   return answer.ok && answer.value.decision.admit ? ok({ ...answer.value, next: next() }) : answer;
 }
 

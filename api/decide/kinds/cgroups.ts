@@ -172,7 +172,7 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   const cpus = context.cpuSets.cpusOf(own.uid, c.name);
   const options = containerOptions(context, own.pod, own.uid, c, context.pageSizes);
   const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
-  keepNodePages(values, context, path);
+  removeUnsupportedPageSizes(values, context, path);
   if (context.version === 2) addRuntimeWeight(values, context, path);
   addMemory(values, context, own.pod, c, own.qos, path, reasons);
   if (cpus !== undefined) {
@@ -215,7 +215,7 @@ export function resizedValues(
   reasons: Recorder,
 ): CgroupValues {
   const values = containerValues(pod, c, containerOptions(context, pod, uid, c, pageSizes), "", reasons);
-  dropPages(values, pageSizes);
+  removeOtherPageSizes(values, pageSizes);
   addMemory(values, context, pod, c, qos, "", reasons);
   addOomGroup(values, context, "", reasons);
   return values;
@@ -382,7 +382,7 @@ function reportTierClaims({ pods, claims, paths, reasons }: TreeContext, kubepod
 
 /** A cgroup of the kubelet's own limits every page size of the node; those without a limit get `unnamed` (bytes). */
 function limitAllPages(values: Values, context: TreeContext, at: string, unnamed: Bytes): void {
-  keepNodePages(values, context, at);
+  removeUnsupportedPageSizes(values, context, at);
   const { pageSizes, reasons } = context;
   if (pageSizes.length === 0) return;
   const every = limitEach(pageSizes, unnamed);
@@ -394,9 +394,9 @@ function limitAllPages(values: Values, context: TreeContext, at: string, unnamed
  * Takes out the limits of page sizes that the node does not have: its kernel has no file for them, and a kubelet would not
  * have let the pod in. Where the capacity is not known, it is what the answer lacks.
  */
-function keepNodePages(values: Values, context: TreeContext, at: string): void {
+function removeUnsupportedPageSizes(values: Values, context: TreeContext, at: string): void {
   const { pageSizes, reasons, needs, snapshot } = context;
-  const absent = dropPages(values, pageSizes);
+  const absent = removeOtherPageSizes(values, pageSizes);
   if (absent.length === 0) return;
   const names = absent.map((size) => pageSizeUnit(Number(size)));
   const hasController = snapshot.machine?.hugetlb !== false;
@@ -406,7 +406,7 @@ function keepNodePages(values: Values, context: TreeContext, at: string): void {
   if (isUnknown && !needs.includes(CAPACITY)) needs.push(CAPACITY);
 }
 /** Takes out the limits of all sizes but these (bytes), and answers which those were. */
-function dropPages(values: Values, pageSizes: readonly number[]): readonly string[] {
+function removeOtherPageSizes(values: Values, pageSizes: readonly number[]): readonly string[] {
   const limits = values.hugePageLimit ?? {};
   const absent = Object.keys(limits).filter((size) => !pageSizes.includes(Number(size)));
   if (absent.length === 0) return absent;

@@ -183,7 +183,7 @@ function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): Claims
   // last, since this adds the pods to their claims
   const prepared = pods.map((pod) => preparedPod(node, pod));
   // after that, since a pod that joins a claim prevents its unpreparing
-  const givenBack = givenBackOf(node, names, asked);
+  const givenBack = unpreparedClaims(node, names, asked);
   const [of] = asked === null ? [] : prepared;
   const message = of?.message ?? null;
   return {
@@ -377,7 +377,11 @@ function containerOf(
  * The claims that are unprepared: those of pods that ended or are being deleted, once their containers have stopped;
  * those of unknown pods, at the next reconcile.
  */
-function givenBackOf(node: Node, names: ReturnType<typeof podNames>, asked: Pod | null): ClaimsDecision["givenBack"] {
+function unpreparedClaims(
+  node: Node,
+  names: ReturnType<typeof podNames>,
+  asked: Pod | null,
+): ClaimsDecision["givenBack"] {
   const { snapshot, cache, sources } = node;
   const here = new Map([...podsOfNode(snapshot), ...(asked === null ? [] : [asked])].map((pod) => [podUid(pod), pod]));
   const leaving = [...here.values()].filter((pod) => isLeaving(pod) && cache.ofPod(podUid(pod) ?? "").length > 0);

@@ -1,7 +1,7 @@
 import { milliValue } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
+import type { CpuAssignment, CpusDecision } from "../../model/cpus.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { byKey } from "../../model/order.ts";
 import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";

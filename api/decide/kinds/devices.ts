@@ -1,7 +1,7 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import type { AssignedDevices, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/devices.ts";
 import type { PodRef } from "../../model/forms.ts";
-import type { AssignedDevices, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { reportsDevices } from "../allocatable/capacity.ts";

@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveArguments, effectiveSnapshot } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { othersPods, podsLeftOut, unknownOverheads } from "../pods/pods-of-other-nodes.ts";
-import { decideWithManagers } from "./admission.ts";
+import { decideAdmission } from "./admission.ts";
 import { decideAllocatable } from "./allocatable.ts";
 import { decideCgroups } from "./cgroups.ts";
 import { decideClaims } from "./claims.ts";
@@ -31,7 +31,7 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   topology: decideTopology,
   devices: decideDevices,
   claims: decideClaims,
-  admission: decideWithManagers,
+  admission: decideAdmission,
   preemption: decidePreemption,
   resize: decideResize,
   eviction: decideEviction,

@@ -1,6 +1,6 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/managers.ts";
+import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/memory.ts";
 import { containersOf, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { bytes } from "../../model/units.ts";

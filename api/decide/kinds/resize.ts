@@ -1,9 +1,10 @@
+import type { AdmissionDecision } from "../../model/admission.ts";
 import { add, compare, value, ZERO } from "../../model/amount.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { own } from "../../model/own.ts";
 import { type Container, conditionIn, isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
-import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
+import type { Victim } from "../../model/preemption.ts";
 import { quantityOf, unitsQuantity } from "../../model/quantity.ts";
 import {
   askedAbout,
@@ -41,7 +42,7 @@ import { withSizes } from "../resize/volumes.ts";
 import { cfsPeriod, linearWeight } from "../resources/cpu-convert.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { qosClass } from "../resources/qos.ts";
-import { decideWithManagers } from "./admission.ts";
+import { decideAdmission } from "./admission.ts";
 import { quotaOff, resizedValues, runtimeWeight } from "./cgroups.ts";
 
 const quiet = new Reasons<string>("off");
@@ -198,7 +199,7 @@ function tryResize(
   const { config } = facts;
   const ask = { pod: desired };
   const preempts = !gateOn(config, "InPlacePodVerticalScalingSchedulerPreemption");
-  const admission = decideWithManagers({ ...asked, snapshot, facts: {}, ask }, { preempts });
+  const admission = decideAdmission({ ...asked, snapshot, facts: {}, ask }, { preempts });
   if (!admission.ok) return admission;
   const { decision, reasons, needs } = admission.value;
   if (decision.startErrors.length > 0) return ok({ startErrors: decision.startErrors });
@@ -300,7 +301,7 @@ function largestOf(
     if (refused !== null && !isOpen(refused)) notRequested.push({ resource, message: refused.message });
     else if (known.length > 0) tested.push(...known);
     else if (isOpen(invalid)) {
-      const answer = decideWithManagers(
+      const answer = decideAdmission(
         { ...asked, snapshot, facts: {}, ask: { pod: grown(desired, resource) } },
         { preempts: false },
       );

@@ -1,8 +1,8 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import type { TopologyDecision } from "../../model/managers.ts";
 import { containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { TopologyDecision } from "../../model/topology.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { cpuText } from "../cpus/sets.ts";
 import { freeCapacity } from "../managers/free-capacity.ts";

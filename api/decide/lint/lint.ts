@@ -28,7 +28,7 @@ import { imageGcFindings } from "./image-gc.ts";
 import { ineffectiveFindings } from "./ineffective.ts";
 import { type LintBy, type LintInput, lintInput, type RelativePaths } from "./input.ts";
 import { managerFindings, podFindings } from "./managers.ts";
-import { NAMED_SIGNALS, Renames, standingRenames, UNKNOWN_SIGNAL } from "./signal-fix.ts";
+import { NAMED_SIGNALS, remainingRenames, SignalSuggestions, UNKNOWN_SIGNAL } from "./signal-fix.ts";
 import { thresholdFindings } from "./thresholds.ts";
 import { imageFindings } from "./validate-images.ts";
 import { loggingFindings } from "./validate-logging.ts";
@@ -88,11 +88,11 @@ function endpoint({ given }: LintInput): readonly LintFinding[] {
 
 /** Thresholds that cannot be read, and soft ones without a grace period. kubelet 1.36: ParseThresholdConfig. */
 function thresholdFaults({ config, given }: LintInput): readonly LintFinding[] {
-  const renames = new Renames(given);
+  const suggestions = new SignalSuggestions(given);
   return readThresholds(config).faults.map((fault) => {
     const [, field = "", name = ""] = /^(\w+)\["(.*)"\]$/.exec(fault.field) ?? [];
     const text = config[field as "evictionHard"][name] ?? "";
-    return advised(fault, { field, signal: name, text }, renames);
+    return advised(fault, { field, signal: name, text }, suggestions);
   });
 }
 
@@ -101,9 +101,9 @@ interface Entry {
   readonly signal: string;
   readonly text: string;
 }
-function advised(fault: SettingFault, { field, signal, text }: Entry, renames: Renames): LintFinding {
+function advised(fault: SettingFault, { field, signal, text }: Entry, suggestions: SignalSuggestions): LintFinding {
   const patch = (value: unknown): unknown => ({ [field]: value });
-  if (fault.message.startsWith("unsupported eviction signal")) return unknownSignal(fault, signal, renames);
+  if (fault.message.startsWith("unsupported eviction signal")) return unknownSignal(fault, signal, suggestions);
   if (fault.message.startsWith("grace period must be specified")) {
     const advice = "say in evictionSoftGracePeriod how long the threshold has to be met, such as 1m30s";
     return refusal("soft-without-grace", fault, advice);
@@ -122,11 +122,11 @@ function advised(fault: SettingFault, { field, signal, text }: Entry, renames: R
  * The finding for an unknown signal. Without a likely signal there is no fix: removing the entry would leave nothing
  * in place of the threshold.
  */
-function unknownSignal(fault: SettingFault, name: string, renames: Renames): LintFinding {
-  const meant = renames.meantBy(name);
+function unknownSignal(fault: SettingFault, name: string, suggestions: SignalSuggestions): LintFinding {
+  const meant = suggestions.meantBy(name);
   const known = `there are ${NAMED_SIGNALS.join(", ")}`;
   if (meant === null) return refusal(UNKNOWN_SIGNAL, fault, `${known}: name the one that is meant`);
-  const fix = renames.patchOf(name, meant);
+  const fix = suggestions.patchOf(name, meant);
   const advice = `${known}; was \`${meant}\` meant?`;
   return fix.ok
     ? refusal(UNKNOWN_SIGNAL, fault, advice, fix.value)
@@ -308,7 +308,7 @@ interface LintContext extends LintBy {
 }
 function findingsOf(configuration: Fields, by: LintContext): readonly LintFinding[] {
   const checked = (given: Fields) => checkedBy(given, by);
-  return standingRenames(checked(configuration), configuration, checked);
+  return remainingRenames(checked(configuration), configuration, checked);
 }
 function checkedBy(configuration: Fields, by: LintContext): readonly LintFinding[] {
   const input = lintInput(configuration, by);

@@ -62,7 +62,7 @@ function isOneOff(text: string, name: string): boolean {
 export const UNKNOWN_SIGNAL = "unknown-signal";
 
 /** The signals that were meant by names that are no signals, in any of the four fields. */
-export class Renames {
+export class SignalSuggestions {
   readonly #maps: readonly (readonly [string, Fields])[];
   readonly #meant = new Map<string, EvictionSignal | null>();
   /** The number of wrong names that mean each signal. */
@@ -116,7 +116,7 @@ function isOf(field: string, signal: EvictionSignal, text: string): boolean {
  * caused by it. A wrong name also hides refusals of other settings; refusals that exist without the wrong names too
  * are not caused by the renaming. `findingsOf`: checks a whole configuration.
  */
-export function standingRenames(
+export function remainingRenames(
   found: readonly LintFinding[],
   configuration: Fields,
   findingsOf: (patched: Fields) => readonly LintFinding[],
@@ -127,13 +127,13 @@ export function standingRenames(
   return found.map((finding) => {
     if (!isRename(finding)) return finding;
     const text = JSON.stringify(finding.fix);
-    let harm = known.get(text);
-    if (harm === undefined) {
+    let reason = known.get(text);
+    if (reason === undefined) {
       const after = findingsOf(mergePatch(configuration, finding.fix) as Fields);
-      harm = harmIn(after, before);
-      known.set(text, harm);
+      reason = reasonNotOffered(after, before);
+      known.set(text, reason);
     }
-    return harm === null ? finding : { ...finding, fix: null, advice: `${finding.advice} ${harm}` };
+    return reason === null ? finding : { ...finding, fix: null, advice: `${finding.advice} ${reason}` };
   });
 }
 
@@ -167,9 +167,9 @@ const OF_ANY_VALUE: ReadonlySet<string> = new Set([
   SUM,
 ]);
 /** Why the corrected configuration is not offered; null: it is. */
-function harmIn(after: readonly LintFinding[], before: ReadonlySet<string>): string | null {
-  const harm = after.filter((one) => (isRefusal(one) || PLACES.has(one.field)) && !before.has(keyOf(one)));
-  const other = harm.find(({ code }) => OF_ANY_VALUE.has(code));
+function reasonNotOffered(after: readonly LintFinding[], before: ReadonlySet<string>): string | null {
+  const found = after.filter((one) => (isRefusal(one) || PLACES.has(one.field)) && !before.has(keyOf(one)));
+  const other = found.find(({ code }) => OF_ANY_VALUE.has(code));
   if (other !== undefined) return `and then: ${other.message} (${other.advice})`;
-  return harm.length > 0 ? "then with another value" : null;
+  return found.length > 0 ? "then with another value" : null;
 }

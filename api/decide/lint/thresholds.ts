@@ -14,7 +14,7 @@ export function thresholdFindings(input: LintInput): readonly LintFinding[] {
   return [
     // a reclaim is of a signal, which may have two thresholds
     ...oncePerField(thresholds.flatMap((t) => pastCapacity(input, t))),
-    ...thresholds.flatMap((t) => softFight(input, t, thresholds)),
+    ...thresholds.flatMap((t) => softThresholdConflict(input, t, thresholds)),
     ...withoutThreshold(input, thresholds),
     ...ignored(input),
     ...timing(input, thresholds),
@@ -30,7 +30,7 @@ function compared(input: LintInput, a: Threshold, b: Threshold): number | null {
   return compare(thresholdQuantity(a.value, capacity).amount, thresholdQuantity(b.value, capacity).amount);
 }
 
-function softFight(input: LintInput, soft: Threshold, all: readonly Threshold[]): readonly LintFinding[] {
+function softThresholdConflict(input: LintInput, soft: Threshold, all: readonly Threshold[]): readonly LintFinding[] {
   if (isHard(soft)) return [];
   const hard = all.find((t) => isHard(t) && t.signal === soft.signal);
   const order = hard === undefined ? null : compared(input, soft, hard);

@@ -112,7 +112,7 @@ export function imageFindings(input: LintInput): readonly LintFinding[] {
 /** A pull is locked by its image, under a number that may lie past the last lock. kubelet 1.36: StripedLockSet. */
 function pastLocks({ given, profile: { behaviour, version } }: LintInput): readonly LintFinding[] {
   const field = "maxParallelImagePulls";
-  const most = behaviour.mostPullsChecked;
+  const most = behaviour.maxPullsChecked;
   if (most === null || given.number(field) <= most) return [];
   const message = `kubelet ${version} checks the credentials of at most ${most} pulls at a time: with ${given.number(field)} it panics when it pulls some images`;
   return [error({ code: "pulls-past-locks", field, message, advice: `at most ${most}`, fix: { [field]: most } })];

@@ -1,8 +1,8 @@
 import { type Amount, add, milliValue, sub, value, ZERO } from "../../model/amount.ts";
 import type { Refusal } from "../../model/decision.ts";
-import type { PodSize, TopologyDecision } from "../../model/managers.ts";
 import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { PodSize, TopologyDecision } from "../../model/topology.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import { nodeCapacity } from "../allocatable/capacity.ts";
 import { allocatableOf, totalReservation } from "../allocatable/node-allocatable.ts";

@@ -78,31 +78,32 @@ export function probePlan(probes: readonly PlannedProbe[]): ProbePlan {
 }
 
 function maxAtOnce(probes: readonly PlannedProbe[]): number {
-  const rings = ringsOf(probes);
-  const periods = [...rings.keys()];
+  const countsByPeriod = windowCountsByPeriod(probes);
+  const periods = [...countsByPeriod.keys()];
   const meetsMs = periods.reduce((all, period) => (all > LONGEST_MEETING_MS ? all : leastMultiple(all, period)), 1);
-  if (meetsMs > LONGEST_MEETING_MS) return [...rings.values()].reduce((sum, ring) => sum + maxOf(ring.values()), 0);
+  if (meetsMs > LONGEST_MEETING_MS)
+    return [...countsByPeriod.values()].reduce((sum, windows) => sum + maxOf(windows.values()), 0);
   const counts = new Array<number>(Math.ceil(meetsMs / WINDOW_MS)).fill(0);
-  for (const [period, ring] of rings)
-    for (const [window, count] of ring)
+  for (const [period, windows] of countsByPeriod)
+    for (const [window, count] of windows)
       for (let i = window; i < counts.length; i += period / WINDOW_MS) counts[i] = (counts[i] as number) + count;
   return maxOf(counts);
 }
 
 /** For each period in milliseconds: the number of probes in each of its windows. */
-function ringsOf(probes: readonly PlannedProbe[]): ReadonlyMap<number, ReadonlyMap<number, number>> {
-  const rings = new Map<number, Map<number, number>>();
+function windowCountsByPeriod(probes: readonly PlannedProbe[]): ReadonlyMap<number, ReadonlyMap<number, number>> {
+  const countsByPeriod = new Map<number, Map<number, number>>();
   const numbers = new Map<number, number>();
   for (const { periodSeconds } of probes) {
     const period = periodSeconds * 1000;
-    const ring = rings.get(period) ?? new Map<number, number>();
+    const windows = countsByPeriod.get(period) ?? new Map<number, number>();
     const index = numbers.get(period) ?? 0;
     const window = Math.floor(phaseOf(index, period) / WINDOW_MS);
-    ring.set(window, (ring.get(window) ?? 0) + 1);
-    rings.set(period, ring);
+    windows.set(window, (windows.get(window) ?? 0) + 1);
+    countsByPeriod.set(period, windows);
     numbers.set(period, index + 1);
   }
-  return rings;
+  return countsByPeriod;
 }
 
 function maxOf(counts: Iterable<number>): number {

@@ -1,8 +1,9 @@
+import type { AdmissionDecision } from "../../model/admission.ts";
 import type { Amounts } from "../../model/aggregate.ts";
 import { ZERO } from "../../model/amount.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { isTerminating, type Pod, podRef, podUid } from "../../model/pod.ts";
-import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
+import type { Victim } from "../../model/preemption.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
 import { countedRequests } from "../admission/counted.ts";
 import { type Requirement, subtract, victimOf } from "../preemption/candidate.ts";

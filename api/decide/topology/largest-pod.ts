@@ -1,8 +1,8 @@
 import type { Machine } from "../../model/machine.ts";
-import type { Fragments, PodSize } from "../../model/managers.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { unitsQuantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { Fragments, PodSize } from "../../model/topology.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import { admitPod, type NamedProvider } from "./admit.ts";
 import type { TopologyHint } from "./hint.ts";

@@ -113,7 +113,7 @@ function bestHint(policy: AligningPolicy, lists: readonly HintList[]): Result<To
     all,
   );
   if (!reached.ok) return reached;
-  const best = first(reached.value, closeTo(mostOfNarrowest(lists), fitness(policy)));
+  const best = first(reached.value, closeTo(maxOfMinAffinityCounts(lists), fitness(policy)));
   return ok(best === undefined ? nothing : { nodes: best, preferred: false });
 }
 
@@ -175,7 +175,7 @@ function closeTo(most: number, fitter: Order): Order {
   return (a, b) => rank(a) - rank(b) || fitter(a, b);
 }
 /** kubelet 1.36: maxOfMinAffinityCounts. */
-function mostOfNarrowest(lists: readonly HintList[]): number {
+function maxOfMinAffinityCounts(lists: readonly HintList[]): number {
   return lists.reduce((most, list) => {
     const counts = list.flatMap(({ nodes }) => (nodes === null ? [] : [countNodes(nodes)]));
     return counts.length === 0

@@ -2,11 +2,11 @@ import * as z from "zod";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
+import { EXPORT_ROW_TYPES, exportHeaderForm, exportRowForm } from "../../model/export-row.ts";
 import { podRef } from "../../model/forms.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
-import { MOVED_TYPES, movedHeader, movedRow } from "../../model/moved-row.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
+import { podExplanationDecisionForm, podExplanationForm, podExplanationListForm } from "../../model/why.ts";
 import { historyReplay } from "../../service/replay/replay-answer.ts";
 import { changedDecision, replayCounts, unreadableDecision } from "../../service/replay/tally.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
@@ -146,15 +146,15 @@ export const agreementAnswer = z.strictObject({
   nextPageToken: z.string().nullable(),
 });
 
-const moved = z.partialRecord(z.enum(MOVED_TYPES), integer);
+const importCounts = z.partialRecord(z.enum(EXPORT_ROW_TYPES), integer);
 export const historyImported = z.strictObject({
-  added: moved.describe("rows by their type"),
-  known: moved.describe("rows that were there before"),
+  added: importCounts.describe("rows by their type"),
+  known: importCounts.describe("rows that were there before"),
 });
 
 export const historyExported = z.strictObject({
-  header: movedHeader.describe("the first line of the export, the same on each page"),
-  rows: z.array(movedRow),
+  header: exportHeaderForm.describe("the first line of the export, the same on each page"),
+  rows: z.array(exportRowForm),
   leftOut: z.array(z.string()).describe("what is missing because it cannot be read, a line each"),
   reachedAt: time.nullable().describe("when the last decision of the page was made; null: it ends with something else"),
   progress: z.number().min(0).max(1),
@@ -201,9 +201,9 @@ const ENVELOPES = {
   LintAnswer: lintAnswer,
   UpgradeReport: upgradeReport,
   UpgradeAnswer: upgradeAnswer,
-  StoryDecision: storyDecisionForm,
-  Story: storyForm,
-  StoryList: storyListForm,
+  StoryDecision: podExplanationDecisionForm,
+  Story: podExplanationForm,
+  StoryList: podExplanationListForm,
   WhyAnswer: whyAnswer,
   ReservesAdvice: reservesAdvice,
   BatchLine: batchLine,

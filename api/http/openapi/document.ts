@@ -2,7 +2,7 @@ import { type JsonSchema, ref } from "../../model/json-schema.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import type { ProblemCode } from "../../service/problem.ts";
-import { nextTurn } from "../../service/turns.ts";
+import { yieldToEventLoop } from "../../service/task-queue.ts";
 import { PROBLEM_TYPE, PROBLEMS } from "../problem.ts";
 import type { Route } from "../route.ts";
 import { ANSWERS } from "./answers.ts";
@@ -172,7 +172,7 @@ async function madeInTurns(schemas: readonly SchemaToMake[]): Promise<Readonly<R
   const made: Record<string, JsonSchema> = {};
   for (const [name, make] of schemas) {
     made[name] = make();
-    await nextTurn();
+    await yieldToEventLoop();
   }
   return made;
 }

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { assignments } from "../../model/assignments.ts";
 import { doneList } from "../../model/container-gc.ts";
+import { exportHeaderForm, exportRowForm } from "../../model/export-row.ts";
 import { nodeResourceList, observedResourceList, resourceList } from "../../model/fields.ts";
 import { COUNT, type JsonSchema, type JsonSchemas, ref, strictObject } from "../../model/json-schema.ts";
 import { REMEMBERING, specOf } from "../../model/kinds.ts";
 import { configurationMeta, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { devices, machine } from "../../model/machine.ts";
-import { movedHeader, movedRow } from "../../model/moved-row.ts";
 import { outcomesPosted } from "../../model/outcome.ts";
 import { node } from "../../model/placement.ts";
 import { container, containerStatus, pod } from "../../model/pod.ts";
@@ -234,7 +234,7 @@ export function inputSchemas(): readonly SchemaToMake[] {
     // a null in it takes a part away
     ["SnapshotChanges", () => jsonSchema(snapshotChanges, "input", NAMES, "SnapshotChanges")],
     ["OutcomesPosted", () => inputSchema(outcomesPosted)],
-    ["HistoryLine", () => jsonSchema(z.union([movedHeader, movedRow]), "input", NAMES)],
+    ["HistoryLine", () => jsonSchema(z.union([exportHeaderForm, exportRowForm]), "input", NAMES)],
     ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],
   ];
 }

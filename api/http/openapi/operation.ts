@@ -1,8 +1,8 @@
 import { SNAPSHOT } from "../../documents/kind-examples.ts";
 import { REFUSAL_CODES } from "../../model/decision.ts";
+import { EXPORT_FORMAT } from "../../model/export-row.ts";
 import { timestampMeta } from "../../model/fields.ts";
 import type { JsonSchema } from "../../model/json-schema.ts";
-import { MOVED_FORMAT } from "../../model/moved-row.ts";
 import { ID as ID_FORM } from "../../service/body-form.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { AnswerName } from "./answers.ts";
@@ -86,10 +86,10 @@ export const TIME: JsonSchema = { type: "string", ...timestampMeta };
 /** Small and whole: each may be posted as it is, which a test does. */
 export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;
 export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ kind, snapshot: SNAPSHOT })).join("\n");
-export const MOVED = [
+export const EXPORT_LINES = [
   {
     type: "nodewise-history",
-    formatVersion: MOVED_FORMAT,
+    formatVersion: EXPORT_FORMAT,
     version: "0.1.0",
     exportedAt: "2026-01-31T12:00:00Z",
     oldestAt: null,

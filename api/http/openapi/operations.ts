@@ -8,7 +8,7 @@ import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise
 import { DEFAULT_EXPORTED } from "../../service/export-page.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE, timeOrAgoMeta as TIME_OR_AGO } from "../decision-list.ts";
-import { MAX_MOVED_ROWS } from "../moving.ts";
+import { MAX_IMPORT_ROWS } from "../export-import.ts";
 import {
   AGO,
   DECISION_FILTERS,
@@ -25,11 +25,11 @@ import {
   BODY,
   DECISION,
   decisionId,
+  EXPORT_LINES,
   ID,
   idempotencyKey,
   json,
   LINT,
-  MOVED,
   node,
   type Operation,
   OUTCOMES,
@@ -298,8 +298,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/history": {
     tag: "history",
     summary: "Import rows of another history",
-    description: `What \`nodewise history import --api\` sends: the first line of an export, then up to ${MAX_MOVED_ROWS} of its rows, each after the texts and snapshots that it needs. All of them are imported, or none. Rows keep their ids and times, and one that is there stays as it is: sent twice, it is one.`,
-    body: { type: "application/x-ndjson", schema: ref("HistoryLine"), example: MOVED },
+    description: `What \`nodewise history import --api\` sends: the first line of an export, then up to ${MAX_IMPORT_ROWS} of its rows, each after the texts and snapshots that it needs. All of them are imported, or none. Rows keep their ids and times, and one that is there stays as it is: sent twice, it is one.`,
+    body: { type: "application/x-ndjson", schema: ref("HistoryLine"), example: EXPORT_LINES },
     answers: { 200: "HistoryImported" },
     problems: BODY,
   },

@@ -5,7 +5,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { errorFields, type Log } from "../../observe/log.ts";
 import type { LogMetrics } from "../../observe/node-metrics.ts";
 import { type EventForm, eventText, INPUT, SNAPSHOT, wantsSnapshot } from "../../service/decision-event.ts";
-import type { Turns } from "../../service/turns.ts";
+import type { TaskQueue } from "../../service/task-queue.ts";
 
 export type DeliveryResult =
   | { readonly state: "taken" }
@@ -35,7 +35,7 @@ interface DeliveryDeps {
   readonly log: Log;
   readonly metrics: LogMetrics;
   /** Runs the creation of events between requests. */
-  readonly turns: Turns;
+  readonly tasks: TaskQueue;
 }
 
 /** How often to look for new decisions. */
@@ -191,7 +191,7 @@ export class Delivery {
   }
 
   async #eventOf(row: StreamedDecision): Promise<QueuedEvent | "history" | null> {
-    const { form, turns } = this.#deps;
+    const { form, tasks } = this.#deps;
     let snapshot: string | null = null;
     if (wantsSnapshot(form) && row.snapshotId !== null) {
       const read = await this.#snapshotOf(row.snapshotId);
@@ -202,7 +202,7 @@ export class Delivery {
       }
       snapshot = read.value;
     }
-    const made = await turns(async () => eventText(row, snapshot, form), true);
+    const made = await tasks(async () => eventText(row, snapshot, form), true);
     return made.ok ? { row, text: made.value } : this.#damaged(row.id, made.error);
   }
 

@@ -7,7 +7,7 @@ import type { Store } from "../../../db/store.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Log } from "../../observe/log.ts";
 import type { LogMetrics } from "../../observe/node-metrics.ts";
-import type { Turns } from "../../service/turns.ts";
+import type { TaskQueue } from "../../service/task-queue.ts";
 import { Delivery, type DeliveryResult, type Receiver } from "./deliver.ts";
 
 /** The receiver of the decision log, and the form of its events. */
@@ -25,7 +25,7 @@ const MAX_BYTES = 1024 * 1024;
 /** Opens the receiver and starts delivering. Errors: the file or the history cannot be written. */
 export async function startDecisionLog(
   { to, labels, version, erase, maxBytes = MAX_BYTES }: DecisionLogSetting,
-  ports: { readonly store: Store; readonly log: Log; readonly metrics: LogMetrics; readonly turns: Turns },
+  ports: { readonly store: Store; readonly log: Log; readonly metrics: LogMetrics; readonly tasks: TaskQueue },
 ): Promise<Result<{ close(): Promise<void> }, string>> {
   const opened: Result<Receiver, string> = "url" in to ? ok(httpReceiver(to)) : await ndjsonFile(to.file);
   if (!opened.ok) return err(`--decision-log ${opened.error}`);

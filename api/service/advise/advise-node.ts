@@ -10,7 +10,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import { partsReader } from "../replay/snapshot-parts.ts";
-import { nextTurn } from "../turns.ts";
+import { yieldToEventLoop } from "../task-queue.ts";
 import { type Measurement, measurementIn } from "./measurement.ts";
 import { adviseReserves, DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "./reserves.ts";
 
@@ -97,7 +97,7 @@ type MeasuredStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnaps
 /** The most characters of snapshot parts shared within a node that stay cached. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
 /** Reading blocks the thread, so it pauses this often, ms. */
-const TURN_MS = 5;
+const TIME_SLICE_MS = 5;
 
 /**
  * What the snapshots behind a node's decisions measured, newest first, at most `most`, spread evenly over the time: a percentile
@@ -116,7 +116,7 @@ export async function measuredHistory(
   const read = snapshotReader(store);
   const sampler = new SnapshotSampler(store, node, span);
   let withoutStats = 0;
-  let turn = performance.now();
+  let slice = performance.now();
   for (let count = 0; count < most; count++) {
     const id = await sampler.next(oldest.value, most);
     if (!id.ok) return id;
@@ -126,9 +126,9 @@ export async function measuredHistory(
     const measured = snapshot.value === null ? null : measurementIn(snapshot.value);
     if (measured !== null) measurements.push(measured);
     else withoutStats++;
-    if (performance.now() - turn < TURN_MS) continue;
-    await nextTurn();
-    turn = performance.now();
+    if (performance.now() - slice < TIME_SLICE_MS) continue;
+    await yieldToEventLoop();
+    slice = performance.now();
   }
   return ok({ measurements, withoutStats, everyMs: sampler.skipped ? sampler.everyMs : null });
 }

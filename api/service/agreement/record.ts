@@ -21,7 +21,7 @@ import { idOf, type Sha256 } from "../canonical.ts";
 import { beforeKey } from "../node-facts.ts";
 import { historyProblem, type Problem, problem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
-import { nextTurn, TURN_MS } from "../turns.ts";
+import { TIME_SLICE_MS, yieldToEventLoop } from "../task-queue.ts";
 import { compareOutcome, notYetMs } from "./compare.ts";
 import type { Basis } from "./compared.ts";
 import { timeOf } from "./node-state.ts";
@@ -221,8 +221,8 @@ async function comparedAgain(work: RecordContext): Promise<Result<ReadonlyMap<st
       comparison: compareOutcome(outcome, basis),
       remembered: comparedOnce ? {} : remembered,
     });
-    if (performance.now() - began > TURN_MS) {
-      await nextTurn();
+    if (performance.now() - began > TIME_SLICE_MS) {
+      await yieldToEventLoop();
       began = performance.now();
     }
   }

@@ -27,7 +27,7 @@ import {
   profileOfChange,
   recordedAnswer,
 } from "./parsed.ts";
-import { type Parts, partsReader } from "./snapshot-parts.ts";
+import { partsReader, type SnapshotParts } from "./snapshot-parts.ts";
 
 /** A snapshot to decide on, with the change applied. */
 interface Input {
@@ -130,7 +130,7 @@ function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, ch
 }
 
 /** Assembles inputs from decoded parts. Null if the new or the recorded configuration is invalid. */
-function composer(change: Change): (parts: Parts, recorded: Profile) => Input | null {
+function composer(change: Change): (parts: SnapshotParts, recorded: Profile) => Input | null {
   const configured = configurations(change);
   const nodes = new Lru<string, Pick<EffectiveSnapshot, "node">>(MAX_NODES);
   return ({ decoded, kubeletConfiguration, cacheKey: parts }, recorded) => {

@@ -2,7 +2,7 @@ import type { StoreFailure } from "../../../db/failure.ts";
 import { type Cursor, type StreamedDecision, type StreamedHead, seriesOf } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { nextTurn } from "../turns.ts";
+import { yieldToEventLoop } from "../task-queue.ts";
 import type { Compared, Replayer } from "./replay-one.ts";
 import {
   type ChangedDecision,
@@ -19,7 +19,7 @@ export const MAX_REPLAYED = 1000;
 /** The time after which a page ends, so that no client waits long, ms. */
 const BUDGET_MS = 1000;
 /** Deciding blocks the thread, so it pauses this often, ms. */
-const TURN_MS = 5;
+const TIME_SLICE_MS = 5;
 
 interface PageQuery {
   readonly filter: DecisionFilter & { readonly untilMs: number };
@@ -58,7 +58,7 @@ export async function replayPage(
   const changed: ChangedDecision[] = [];
   const unreadable: UnreadableDecision[] = [];
   const started = performance.now();
-  let turn = started;
+  let slice = started;
   let place: PageCursor | undefined;
   let hasMore = false;
   for await (const row of store.streamDecisions(filter, after)) {
@@ -66,9 +66,9 @@ export async function replayPage(
     const now = performance.now();
     hasMore = passedOf(counter.counts) >= limit || (place !== undefined && now - started > BUDGET_MS);
     if (hasMore) break;
-    if (now - turn > TURN_MS) {
-      await nextTurn();
-      turn = performance.now();
+    if (now - slice > TIME_SLICE_MS) {
+      await yieldToEventLoop();
+      slice = performance.now();
       hasMore = signal?.aborted === true;
       if (hasMore) break;
     }

@@ -14,11 +14,11 @@ interface Part {
   readonly kubeletConfiguration: unknown;
 }
 /** All members of a snapshot, and a key of those that stay the same while the node does. */
-export interface Parts extends Part {
+export interface SnapshotParts extends Part {
   readonly cacheKey: string;
 }
 /** Reads the parts; null if they cannot be read one by one, so that the whole must be. */
-type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
+type PartsReader = (pieces: Pieces) => Promise<Result<SnapshotParts | null, StoreFailure>>;
 
 /**
  * Decodes snapshots one by one. Parts that rows share are decoded once; the latest are cached, up to `length` characters of text.

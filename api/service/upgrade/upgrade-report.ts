@@ -283,7 +283,7 @@ function changeOf(name: string, { named, from, to }: GateContext): readonly Omit
   const isWayBack = directionOf(from.version, to.version) === "downgrade";
   const [was, is] = [isOnIn(from, named, name), isOnIn(to, named, name)];
   const isValue = was !== is && isFlip(isWayBack ? [after, before] : [before, after], was || is);
-  if (!isValue && !isOtherToSet(before, after, named[name] !== undefined)) return [];
+  if (!isValue && !settabilityDiffers(before, after, named[name] !== undefined)) return [];
   return [
     {
       name,
@@ -304,7 +304,7 @@ const settabilityOf = (spec: GateSpec | undefined): Settability =>
  * Whether a gate's settability differs; a gate that the configuration does not name counts only if both versions have
  * it.
  */
-function isOtherToSet(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): boolean {
+function settabilityDiffers(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): boolean {
   const [was, is] = [settabilityOf(before), settabilityOf(after)];
   return was !== is && (isNamed || (was !== "unknown" && is !== "unknown"));
 }

@@ -1,10 +1,10 @@
 import { CUSTOM_PERIOD, cfsPeriod, milliCpuToQuota, quotaPeriod } from "../../decide/resources/cpu-convert.ts";
-import type { Missing, StoryDecision } from "../../model/why.ts";
+import type { Missing, PodExplanationDecision } from "../../model/why.ts";
 import { effectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { ask, nodeAlone, nodeAt } from "./node-at.ts";
 import { missing, type WhyContext } from "./why-context.ts";
 
-type CgroupsDecision = Extract<StoryDecision, { readonly kind: "cgroups" }>;
+type CgroupsDecision = Extract<PodExplanationDecision, { readonly kind: "cgroups" }>;
 
 /** The limits that the kubelet sets on a container's cgroup, or on the pod's if `container` is null. Errors: the missing documents. */
 export function cgroupOf(

@@ -5,7 +5,7 @@ import type { ObservedEvent } from "../../model/observed.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { pod as podForm } from "../../model/pod.ts";
 import { type ClaimPart, dra as draForm, type ResourceClaim } from "../../model/resource-claim.ts";
-import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
+import type { Change, Finding, FindingOf, Missing, PodExplanationDecision } from "../../model/why.ts";
 import { claimsExcerpt } from "./excerpts.ts";
 import { ask, nodeAt } from "./node-at.ts";
 import { eventsOf, finding, missing, type WhyContext, wordOfEvent } from "./why-context.ts";
@@ -106,7 +106,7 @@ function wayOf(
 }
 
 interface ClaimsAnswer {
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly missing: readonly Missing[];
 }
 

@@ -82,7 +82,7 @@ function otherAddress({ nodes }: Evidence, { node, pod }: Subject): string | nul
 
 const MAX_OTHERS = 5;
 
-/** Documents of other nodes, which the story does not use. */
+/** Documents of other nodes, which the explanation does not use. */
 export function othersOf({ evidence, subject: { node } }: WhyContext): readonly Unused[] {
   if (node === null) return [];
   const why = `the pod is on ${node}`;

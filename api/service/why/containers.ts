@@ -1,5 +1,5 @@
 import type { TerminatedState } from "../../model/observed.ts";
-import type { Change, Finding, Missing, StoryDecision } from "../../model/why.ts";
+import type { Change, Finding, Missing, PodExplanationDecision } from "../../model/why.ts";
 import { cgroupOf } from "./cgroup.ts";
 import {
   containerOf,
@@ -100,7 +100,7 @@ function oomKilled(of: WhyContext, one: PodContainer, ended: TerminatedState): F
 
 interface MemoryLimit {
   readonly limitBytes: number | null;
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly missing: readonly Missing[];
 }
 const NO_LIMIT: MemoryLimit = { limitBytes: null, decisions: [], missing: [] };

@@ -2,7 +2,7 @@ import { PREEMPTED, SHUTDOWN } from "../../model/end-reasons.ts";
 import { BY_KUBELET } from "../../model/eviction.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { SYSTEM_PRIORITY_CLASSES } from "../../model/pod.ts";
-import type { Finding, Missing, StoryDecision } from "../../model/why.ts";
+import type { Finding, Missing, PodExplanationDecision } from "../../model/why.ts";
 import { rfc3339 } from "../timestamp.ts";
 import { disruptionOf, hasRunSince } from "./evicted.ts";
 import type { Evidence, ObservedPodAt } from "./evidence.ts";
@@ -74,7 +74,7 @@ function recordedPreemption(of: WhyContext): Finding | null {
 
 interface PreemptorEvidence {
   readonly by: ObservedPodAt["ref"] | null;
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly missing: readonly Missing[];
 }
 
@@ -133,7 +133,7 @@ function askAbout(of: WhyContext, held: ObservedPodAt, node: string, atMs: numbe
       : isTied
         ? `${named} would have done as well: a kubelet takes any of them`
         : `${named} would have gone in its place`;
-  const decision: StoryDecision = {
+  const decision: PodExplanationDecision = {
     kind: "admission",
     ...head,
     agrees: takes,

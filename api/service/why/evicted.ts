@@ -3,7 +3,7 @@ import { BY_KUBELET, type StarvedResource } from "../../model/eviction.ts";
 import type { EVICTION_CAUSES } from "../../model/finding-numbers.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import { fieldsOf } from "../../model/own.ts";
-import type { Change, Finding, FindingOf, Missing, Next, StoryDecision, Word } from "../../model/why.ts";
+import type { Change, Finding, FindingOf, Missing, Next, PodExplanationDecision, Word } from "../../model/why.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { statusWithinMs } from "../agreement/node-state.ts";
 import { rfc3339 } from "../timestamp.ts";
@@ -149,7 +149,7 @@ export function evicted(of: WhyContext): Finding | null {
 }
 
 interface Ranked {
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly whatWouldChange: readonly Change[];
   readonly next: readonly Next[];
   readonly missing: readonly Missing[];
@@ -191,7 +191,7 @@ const eventsMissing = (of: WhyContext): readonly Missing[] =>
   of.subject.events.length > 0 ? [] : [missing(of, "events", "when it was, with the kubelet's numbers")];
 
 export interface Ranking {
-  readonly decision: Extract<StoryDecision, { readonly kind: "eviction" }>;
+  readonly decision: Extract<PodExplanationDecision, { readonly kind: "eviction" }>;
   /** The stats were taken before the pod ended, so the ranking has the pod. */
   readonly isOfThen: boolean;
   /** The kubelet reports what it found on the node within this time, ms. */

@@ -131,7 +131,7 @@ export const observed = perObject(
   (pod: ObservedPodAt): Result<ObservedPod, readonly InputIssue[]> => readPod(pod.value),
 );
 export const observedNode = (node: Located): Result<ObservedNode, readonly InputIssue[]> => readNode(node.value);
-/** The fields of the stats that a story reads; null if they cannot be read. */
+/** The fields of the stats that an explanation reads; null if they cannot be read. */
 export const observedSummary = perObject((stats: object): ObservedSummary | null => {
   const read = readSummary(stats);
   return read.ok ? read.value : null;

@@ -1,7 +1,13 @@
 import { type DecisionOf, isVerdict } from "../../model/decision.ts";
 import type { Ranking } from "../../model/eviction.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
-import { admissionExcerptForm, type Change, type ExcerptOf, type Next, type StoryDecision } from "../../model/why.ts";
+import {
+  admissionExcerptForm,
+  type Change,
+  type ExcerptOf,
+  type Next,
+  type PodExplanationDecision,
+} from "../../model/why.ts";
 import type { RecordedDecision } from "./evidence.ts";
 import { isSubject, type WhyContext } from "./why-context.ts";
 
@@ -28,7 +34,7 @@ export const admissionExcerpt = ({
   counterfactuals,
 });
 
-/** The part of the decision that is about the story's pod; null if there is none. */
+/** The part of the decision that is about the explained pod; null if there is none. */
 export function resizeExcerpt(of: WhyContext, { resizes }: DecisionOf["resize"]): ExcerptOf<"resize"> | null {
   const place = resizes.findIndex(({ pod }) => isSubject(of, pod));
   const found = resizes[place];
@@ -37,7 +43,7 @@ export function resizeExcerpt(of: WhyContext, { resizes }: DecisionOf["resize"])
   return { ...excerpt, place: place + 1, of: resizes.length };
 }
 
-/** The claims of the story's pod, with the faults of their allocation; null if the decision has none. */
+/** The claims of the explained pod, with the faults of their allocation; null if the decision has none. */
 export function claimsExcerpt(
   of: WhyContext,
   { pods, allocationFaults }: DecisionOf["claims"],
@@ -48,10 +54,10 @@ export function claimsExcerpt(
   return { ...found, allocationFaults: allocationFaults.filter(({ claim }) => names.has(claim)) };
 }
 
-/** How many pods of a ranking are shown in addition to the story's own. */
+/** How many pods of a ranking are shown in addition to the explained one. */
 const FIRST = 5;
 
-/** `resource`: the resource that the story is about; null for whichever resource is reclaimed. */
+/** `resource`: the resource that the explanation is about; null for whichever resource is reclaimed. */
 export function evictionExcerpt(
   of: WhyContext,
   decision: DecisionOf["eviction"],
@@ -74,7 +80,7 @@ export function evictionExcerpt(
   };
 }
 
-/** The pods that would be evicted next, except the story's own. */
+/** The pods that would be evicted next, except the explained one. */
 export function nextOf(of: WhyContext, ranking: Ranking | null): readonly Next[] {
   if (ranking === null) return [];
   return ranking.pods
@@ -92,7 +98,7 @@ export function nextOf(of: WhyContext, ranking: Ranking | null): readonly Next[]
 const NEXT = 3;
 
 /**
- * The smallest changes of the pod that move it in the ranking, as changes of a story: per value the one that saves the pod, or
+ * The smallest changes of the pod that move it in the ranking, as changes of an explanation: per value the one that saves the pod, or
  * else the smallest.
  */
 export function rankChanges(ranking: Ranking | null): readonly Change[] {
@@ -120,7 +126,7 @@ export function recordedAdmission({
   policyVersion,
   verdict,
   decidedAt,
-}: RecordedDecision): StoryDecision | null {
+}: RecordedDecision): PodExplanationDecision | null {
   const names = Object.keys(admissionExcerptForm().shape);
   const picked: Fields = Object.fromEntries(names.map((name) => [name, decision[name]]));
   const read = admissionExcerptForm().safeParse(picked);
@@ -138,7 +144,7 @@ export function recordedAdmission({
   return { kind: "admission", ...head, excerpt: read.data };
 }
 
-/** Whether a recorded list of pods contains the story's pod. */
+/** Whether a recorded list of pods contains the explained pod. */
 export const listsSubject = (of: WhyContext, list: unknown): boolean =>
   Array.isArray(list) &&
   list

@@ -7,7 +7,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { type Evidence, issueText, type ObservedPodAt, observed } from "./evidence.ts";
 import type { EventOrOutcome } from "./outcomes.ts";
 
-/** The pod that a story is about, with everything known about it. */
+/** The pod that an explanation is about, with everything known about it. */
 export interface Subject {
   readonly ref: PodRef;
   /** Null if no document is the pod itself. */

@@ -7,7 +7,7 @@ import { LONGEST } from "../../model/near-name.ts";
 import { OUTCOME_KINDS, OUTCOME_TRAITS, type Outcome } from "../../model/outcome.ts";
 import { fieldsOf, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { storyForm, storyListForm } from "../../model/why.ts";
+import { podExplanationForm, podExplanationListForm } from "../../model/why.ts";
 import { timeOf } from "../agreement/node-state.ts";
 import { LONGEST_PREEMPTION_MS } from "../agreement/pods.ts";
 import { agreementOf } from "../agreement/record.ts";
@@ -17,9 +17,9 @@ import { rfc3339 } from "../timestamp.ts";
 import { type AdditionalEvidence, refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
 import type { PodName, Workload } from "./find-pod.ts";
 import { isAdverse, type SeenOutcome } from "./outcomes.ts";
-import { type StoryFailure, storiesIn, storyOf } from "./story.ts";
+import { explainPod, explainPods, type PodExplanationFailure } from "./pod-explanation.ts";
 
-/** The store methods that a story needs. */
+/** The store methods that an explanation needs. */
 type WhyStore = Pick<
   Store,
   "listNodes" | "latestSnapshot" | "getSnapshot" | "listDecisions" | "getDecision" | "listRemovals" | "listOutcomes"
@@ -33,14 +33,14 @@ export interface WhyAsked {
   /** The node to look at; null for all nodes. */
   readonly node: string | null;
 }
-/** Exactly one of the two is set: a pod's story, or the list of pods that have one. */
+/** Exactly one of the two is set: a pod's explanation, or the list of pods that have one. */
 export const whyAnswer = z.strictObject({
-  story: storyForm.nullable().describe("null: no pod was named"),
-  list: storyListForm.nullable().describe("null: a pod was named"),
+  story: podExplanationForm.nullable().describe("null: no pod was named"),
+  list: podExplanationListForm.nullable().describe("null: a pod was named"),
 });
 export type WhyAnswer = Form<typeof whyAnswer>;
 export type WhyFailure =
-  | { readonly code: "no_story"; readonly why: StoryFailure }
+  | { readonly code: "no_story"; readonly why: PodExplanationFailure }
   | { readonly code: "history"; readonly failure: StoreFailure };
 
 /** The answer from documents alone; with `workload`, the list has only its pods. Errors: see `storyOf` and `storiesIn`. */
@@ -52,8 +52,8 @@ export function whyOf(
 ): Result<WhyAnswer, WhyFailure> {
   const result =
     pod === null
-      ? storiesIn(documents, namespace, additional, workload)
-      : storyOf(documents, { pod, namespace }, additional);
+      ? explainPods(documents, namespace, additional, workload)
+      : explainPod(documents, { pod, namespace }, additional);
   if (!result.ok) return err({ code: "no_story", why: result.error });
   return ok("findings" in result.value ? { story: result.value, list: null } : { story: null, list: result.value });
 }
@@ -204,7 +204,7 @@ async function outcomesOf(
   isWanted: (pod: PodRef, found: number) => boolean = () => true,
 ): Answer<readonly SeenOutcome[]> {
   const all: SeenOutcome[] = [];
-  for (const kind of OUTCOME_KINDS.filter((one) => OUTCOME_TRAITS[one].inStory)) {
+  for (const kind of OUTCOME_KINDS.filter((one) => OUTCOME_TRAITS[one].explainsPods)) {
     let pageToken: string | null | undefined;
     let found = 0;
     for (let pages = 0; pages < MAX_PAGES && pageToken !== null; pages++) {
@@ -275,7 +275,7 @@ async function decisionsOf(store: WhyStore, query: DecisionQuery): Answer<readon
   return ok(rows.toReversed());
 }
 
-/** The fields of `GET /v1/decisions/ID` that a story reads; for a damaged record only the fields outside the answer. */
+/** The fields of `GET /v1/decisions/ID` that an explanation reads; for a damaged record only the fields outside the answer. */
 function documentOf(row: DecisionRow): WhyDocument {
   const answer = recordedAnswer(row);
   return { origin: `decision ${row.id}`, value: { ...headOf(row), decision: answer.ok ? answer.value.decision : {} } };

@@ -1,6 +1,6 @@
 import type { ImageKept, ImageRemoval } from "../../model/image-gc.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
-import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
+import type { Change, Finding, Missing, PodExplanationDecision, Word } from "../../model/why.ts";
 import { rfc3339 } from "../timestamp.ts";
 import { ask, nodeAt } from "./node-at.ts";
 import {
@@ -90,7 +90,7 @@ function removalOf({ evidence }: WhyContext, image: string) {
 interface Collection {
   /** Null if the node's images are not known. */
   readonly onNode: boolean | null;
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly missing: readonly Missing[];
 }
 

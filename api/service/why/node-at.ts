@@ -8,7 +8,7 @@ import { traitsOf } from "../../model/kinds.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { StoryDecision } from "../../model/why.ts";
+import type { PodExplanationDecision } from "../../model/why.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
@@ -26,7 +26,7 @@ export interface NodeAt {
   readonly node: string;
   readonly snapshot: Snapshot;
   readonly chosen: ChosenProfile;
-  readonly basis: StoryDecision["basis"];
+  readonly basis: PodExplanationDecision["basis"];
   /** Epoch ms; null for the documents as they are. */
   readonly atMs: number | null;
   readonly assumed: readonly string[];
@@ -234,8 +234,8 @@ export function nodeAlone(evidence: Evidence, node: string | null): NodeAt {
 type DecisionAsk = Readonly<Record<string, unknown>> | undefined;
 interface NodeDecision<K extends Kind> {
   readonly decided: Decided<DecisionOf[K]>;
-  /** The fields of a story's decision except its kind, its excerpt and whether it agrees. */
-  readonly head: Pick<StoryDecision, "node" | "policyVersion" | "verdict" | "basis" | "at" | "assumed">;
+  /** The fields of an explanation's decision except its kind, its excerpt and whether it agrees. */
+  readonly head: Pick<PodExplanationDecision, "node" | "policyVersion" | "verdict" | "basis" | "at" | "assumed">;
 }
 
 /** Makes a decision of one kind about a node. Errors: why there is no decision, with the missing inputs. */

@@ -1,6 +1,6 @@
 import type { ObservedEvent } from "../../model/observed.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
-import type { Change, Finding, StoryDecision } from "../../model/why.ts";
+import type { Change, Finding, PodExplanationDecision } from "../../model/why.ts";
 import { ask, nodeAlone } from "./node-at.ts";
 import type { EventOrOutcome, SeenOutcome } from "./outcomes.ts";
 import {
@@ -123,7 +123,7 @@ function gated(of: WhyContext): readonly Finding[] {
 }
 
 interface ProbesAnswer {
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly whatWouldChange: readonly Change[];
 }
 const NOTHING: ProbesAnswer = { decisions: [], whatWouldChange: [] };
@@ -153,11 +153,11 @@ function askProbes(of: WhyContext, one: PodContainer, type: ProbeType, failed: r
   const excerpt = { container: one.name, firstRestartAtMs, probes, findings };
   // a failed readiness probe does not terminate the container
   const agrees = type === "readiness" ? null : firstRestartAtMs !== null;
-  const decision: StoryDecision = { kind: "probes", ...head, agrees, differs: null, excerpt };
+  const decision: PodExplanationDecision = { kind: "probes", ...head, agrees, differs: null, excerpt };
   return { decisions: [decision], whatWouldChange: changesOf(type, slow, excerpt) };
 }
 
-type ProbesExcerpt = Extract<StoryDecision, { readonly kind: "probes" }>["excerpt"];
+type ProbesExcerpt = Extract<PodExplanationDecision, { readonly kind: "probes" }>["excerpt"];
 
 function changesOf(type: ProbeType, slow: boolean, { container, probes, findings }: ProbesExcerpt): readonly Change[] {
   const probe = probes.find((one) => one.type === type);

@@ -1,7 +1,7 @@
+import type { AdmissionDecision } from "../../model/admission.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { REJECTED } from "../../model/pod.ts";
-import type { AdmissionDecision } from "../../model/preemption.ts";
-import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
+import type { Change, Finding, Missing, PodExplanationDecision, Word } from "../../model/why.ts";
 import { admissionExcerpt, recordedAdmission } from "./excerpts.ts";
 import { ask, type NodeAt, nodeAt } from "./node-at.ts";
 import {
@@ -48,7 +48,7 @@ interface Refusal {
   /** The pod had run: a restarted kubelet admits its pods again. */
   readonly again: boolean;
   /** The recorded decision, used if no Kubernetes object shows the refusal. */
-  readonly recorded: StoryDecision | null;
+  readonly recorded: PodExplanationDecision | null;
 }
 
 function refusalOf(of: WhyContext): Refusal | null {
@@ -57,7 +57,7 @@ function refusalOf(of: WhyContext): Refusal | null {
   const event = of.subject.events.findLast((one) => one.type !== "Normal" && isReason(one.reason, one.message));
   const detail = message.startsWith(REJECTED) ? message.slice(REJECTED.length) : message;
   const isReported = phase === "Failed" && (message.startsWith(REJECTED) || isReason(reason, detail));
-  // a pod that was admitted after all has another story; one that ran and whose containers exited with 0 is Succeeded
+  // a pod that was admitted after all has another explanation; one that ran and whose containers exited with 0 is Succeeded
   const isIn = phase === "Running" || (phase === "Pending" && of.subject.held?.snapshot === null);
   if (!isReported && (event === undefined || isIn)) return isIn ? null : recordedRefusal(of);
   const again = containersNow(of).some(({ status }) => status?.state?.terminated?.startedAt !== undefined);
@@ -106,13 +106,13 @@ function shortageIn(message: string) {
 }
 
 interface AskedAgain {
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly whatWouldChange: readonly Change[];
   readonly missing: readonly Missing[];
 }
 const NOTHING: AskedAgain = { decisions: [], whatWouldChange: [], missing: [] };
 
-function answerOf(recorded: StoryDecision | null): AskedAgain | null {
+function answerOf(recorded: PodExplanationDecision | null): AskedAgain | null {
   if (recorded?.kind !== "admission") return null;
   return { ...NOTHING, decisions: [recorded], whatWouldChange: recorded.excerpt.counterfactuals };
 }
@@ -154,7 +154,7 @@ function askAgain(of: WhyContext, { reason, message, since, again }: Refusal): A
     ],
     whatWouldChange: [
       ...pressureEnds(message, subject.pod?.status?.qosClass ?? ""),
-      ...(isOther ? byItsWords(message, decision.counterfactuals) : decision.counterfactuals),
+      ...(isOther ? smallerRequestByMessage(message, decision.counterfactuals) : decision.counterfactuals),
       ...(MANAGED.has(reason) ? [] : nowOf(of, then.value, again)),
     ],
     missing: lacks,
@@ -162,7 +162,7 @@ function askAgain(of: WhyContext, { reason, message, since, again }: Refusal): A
 }
 
 /** The smaller request that fits by the amounts in the kubelet's message; other changes are left out. */
-function byItsWords(message: string, found: AdmissionDecision["counterfactuals"]): readonly Change[] {
+function smallerRequestByMessage(message: string, found: AdmissionDecision["counterfactuals"]): readonly Change[] {
   const { resource, numbers } = shortageIn(message);
   const { requested, used, capacity } = numbers;
   if (requested === null || used === null || capacity === null) return [];
@@ -209,7 +209,7 @@ export function differenceOf(real: StatusReason, decision: StatusReason & { read
   return `${is?.[at] ?? decision.message} in place of ${was?.[at] ?? real.message}`;
 }
 
-/** Decides the admission of the story's pod, as a new pod or as one that a restarted kubelet admits again. */
+/** Decides the admission of the explained pod, as a new pod or as one that a restarted kubelet admits again. */
 export function admissionOf(of: WhyContext, then: NodeAt, again: boolean) {
   const { held, ref } = of.subject;
   const asking = again ? `${ref.namespace}/${ref.name}` : asNew(held?.value ?? {});

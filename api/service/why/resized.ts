@@ -1,6 +1,6 @@
 import { namespacedName } from "../../model/forms.ts";
 import { isTaken } from "../../model/resize.ts";
-import type { Change, ExcerptOf, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
+import type { Change, ExcerptOf, Finding, FindingOf, Missing, PodExplanationDecision } from "../../model/why.ts";
 import { resizeExcerpt } from "./excerpts.ts";
 import { ask, nodeAt } from "./node-at.ts";
 import { admissionOf, differenceOf } from "./refused.ts";
@@ -70,7 +70,7 @@ function changesOf(of: WhyContext): Resources {
 }
 
 interface ResizeAnswer {
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly whatWouldChange: readonly Change[];
   readonly missing: readonly Missing[];
 }
@@ -117,7 +117,7 @@ function comparedTo(
   { status, message }: ResizeCondition,
   decided: ResizeExcerpt,
   lacks: ReadonlySet<string>,
-): Pick<StoryDecision, "agrees" | "differs"> {
+): Pick<PodExplanationDecision, "agrees" | "differs"> {
   const isStatus = decided.status === status || (decided.status === "Rejected" && status === "Infeasible");
   if (isStatus && decided.message === message) return { agrees: true, differs: null };
   const taken = isTaken(decided) ? "the kubelet would take it now" : null;

@@ -1,6 +1,6 @@
 import { PREPARE_FAILED } from "../../model/claims.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
-import type { Change, Finding, Missing, StoryDecision } from "../../model/why.ts";
+import type { Change, Finding, Missing, PodExplanationDecision } from "../../model/why.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { claimPart, claimsOf, devicesFor, notAllocated, unallocatedClaims } from "./claims.ts";
 import { admissionExcerpt } from "./excerpts.ts";
@@ -175,7 +175,7 @@ function othersMissing({ subject: { ref } }: WhyContext, nodes: number): Missing
 }
 
 interface AskedNode {
-  readonly decisions: readonly StoryDecision[];
+  readonly decisions: readonly PodExplanationDecision[];
   readonly changes: readonly Change[];
   readonly missing: readonly Missing[];
 }

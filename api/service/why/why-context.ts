@@ -15,7 +15,7 @@ import {
   type Missing,
   type Next,
   type Piece,
-  type StoryDecision,
+  type PodExplanationDecision,
   type Word,
 } from "../../model/why.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -38,7 +38,7 @@ interface Parts<C extends FindingCode> {
   readonly numbers: FindingOf<C>["numbers"];
   readonly container?: string | null;
   readonly words?: readonly Word[];
-  readonly decisions?: readonly StoryDecision[];
+  readonly decisions?: readonly PodExplanationDecision[];
   readonly whatWouldChange?: readonly Change[];
   readonly next?: readonly Next[];
   readonly missing?: readonly Missing[];
@@ -167,7 +167,7 @@ export function missing({ subject, evidence }: WhyContext, piece: Piece, why: st
 /** Whether there is a reason or a message to show. */
 export const isWord = ({ reason, message }: Word): boolean => reason !== "" || message !== "";
 
-/** Whether a pod is the story's own. */
+/** Whether a pod is the explained pod. */
 export const isSubject = (
   { subject: { ref } }: WhyContext,
   other: { readonly namespace: string; readonly name: string; readonly uid: string },

@@ -19,6 +19,7 @@ const CAUSE: Readonly<Record<string, string>> = {
 
 /** The sentences for the reasons of `eviction`. */
 export const EVICTION_SENTENCES = {
+  // `told` of image-gc: the available bytes as the stats report them, before they are cut to the capacity
   available_above_capacity: (n) =>
     `${n["available"] ?? n["told"]} available of ${n["capacity"] ?? n["capacityBytes"]}: these stats contradict themselves`,
   below_threshold: (n) => `${n["available"]} available is less than ${n["quantity"]}`,

@@ -1,4 +1,4 @@
-import type { AdmissionDecision } from "../../model/preemption.ts";
+import type { AdmissionDecision } from "../../model/admission.ts";
 import { counterfactualSentences } from "../sentences/counterfactual.ts";
 import { many } from "../sentences/words.ts";
 import { printable } from "../style.ts";

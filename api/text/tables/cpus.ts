@@ -1,6 +1,6 @@
 import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
+import type { CpuAssignment, CpusDecision } from "../../model/cpus.ts";
 import { type Machine, numaText } from "../../model/machine.ts";
-import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { type Cell, table } from "../table.ts";
 import { caption, isSamePod, placementsTable, podName, type Shown, sections, verdictText } from "./shown.ts";

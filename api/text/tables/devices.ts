@@ -1,4 +1,4 @@
-import type { DeviceOptions, DevicesDecision } from "../../model/managers.ts";
+import type { DeviceOptions, DevicesDecision } from "../../model/devices.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { bar, type Glyph, table } from "../table.ts";
 import { listText, placementsTable, podName, type Shown, sections, verdictText } from "./shown.ts";

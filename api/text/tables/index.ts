@@ -80,7 +80,7 @@ export function reasonText({ code, field, numbers = {} }: Reason, full: boolean,
   return `${name}${sentence}${full ? ` [${exact}]` : ""}`;
 }
 
-/** The numbers of a reason that are amounts of the resource that it speaks of. */
+/** The numbers of a reason that are amounts of the resource that it speaks of. `told`: available bytes as the stats report them. */
 const AMOUNTS: ReadonlySet<string> = new Set([
   ...["allocatable", "allocated", "available", "capacity", "capacityBytes", "evictionHard", "goal", "kubeReserved"],
   ...["quantity", "requested", "systemReserved", "told", "used"],

@@ -1,4 +1,4 @@
-import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/managers.ts";
+import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/memory.ts";
 import { humanBytes } from "../size.ts";
 import { type Paint, printable } from "../style.ts";
 import { bar, type Column, table } from "../table.ts";

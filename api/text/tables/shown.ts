@@ -1,7 +1,8 @@
+import type { CpusDecision } from "../../model/cpus.ts";
 import type { Explain, Verdict } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
-import type { CpusDecision, Hint, Placement } from "../../model/managers.ts";
+import type { Hint, Placement } from "../../model/managers.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { type Row, table } from "../table.ts";
 

@@ -1,6 +1,6 @@
 import { countCpus } from "../../model/cpu-set.ts";
 import { knowsMemory } from "../../model/machine.ts";
-import type { PodSize, TopologyDecision } from "../../model/managers.ts";
+import type { PodSize, TopologyDecision } from "../../model/topology.ts";
 import { humanBytes } from "../size.ts";
 import { printable } from "../style.ts";
 import { table } from "../table.ts";

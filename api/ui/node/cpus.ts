@@ -1,6 +1,6 @@
 import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
+import type { CpuAssignment, CpusDecision } from "../../model/cpus.ts";
 import { type Machine, numaText } from "../../model/machine.ts";
-import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { html } from "../html.ts";

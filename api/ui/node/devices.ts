@@ -1,6 +1,7 @@
+import type { DeviceResourceState, DevicesDecision } from "../../model/devices.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { Device } from "../../model/machine.ts";
-import type { DeviceResourceState, DevicesDecision, MemoryDecision, MemoryTable } from "../../model/managers.ts";
+import type { MemoryDecision, MemoryTable } from "../../model/memory.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { stackBar } from "../draw/bars.ts";

@@ -1,9 +1,9 @@
 import { type StoreFailure, unlessDamaged } from "../../../db/failure.ts";
 import type { DecisionHead, DecisionRow, FleetRow, LatestRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import type { AdmissionDecision } from "../../model/admission.ts";
 import { Lru, perObject } from "../../model/cache.ts";
 import { EVICTION_SIGNALS, type EvictionDecision, type EvictionSignal } from "../../model/eviction.ts";
-import type { AdmissionDecision } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Point } from "../draw/plot.ts";
 import { PLOT_RANGES, type PlotRange } from "./lists.ts";

@@ -1,6 +1,6 @@
+import type { AdmissionDecision } from "../../model/admission.ts";
 import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
-import type { AdmissionDecision } from "../../model/preemption.ts";
 import { thresholdText } from "../../text/tables/eviction.ts";
 import type { PlotMark } from "../draw/plot.ts";
 import { cutInside, html, utcText } from "../html.ts";

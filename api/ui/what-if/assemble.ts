@@ -23,7 +23,7 @@ import { type Difference, decisionDifferences, MAX_DIFFERENCES } from "../../ser
 import { passOf, readFactsBefore, requestWithFacts } from "../../service/node-facts.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
-import { nextTurn } from "../../service/turns.ts";
+import { yieldToEventLoop } from "../../service/task-queue.ts";
 import { plainPaint } from "../../text/style.ts";
 import { drawnAlike } from "../../text/table.ts";
 import { decidedText } from "../../text/tables/index.ts";
@@ -81,13 +81,13 @@ export async function plansOf({ pod, resize, remembered, before, after }: Questi
     const { whatIf } = traitsOf(kind);
     const asked = remembered.get(kind) ?? { ask: askOf(kind, pod), facts: {} };
     const first = answeredBy(kind, before, asked);
-    await nextTurn();
+    await yieldToEventLoop();
     const then = whatIf === "resize" && resize !== null ? { ask: resize, facts: {} } : asked;
     const second = answeredBy(kind, whatIf === "node-with-pod" ? grown : after, then);
-    await nextTurn();
+    await yieldToEventLoop();
     if (isAdmitted(second) && typeof pod === "object" && pod !== null) grown = withPod(after, pod);
     plans.push(planOf(kind, ...sidesOf([first, second])));
-    await nextTurn();
+    await yieldToEventLoop();
   }
   return plans;
 }

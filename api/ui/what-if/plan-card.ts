@@ -25,7 +25,7 @@ export function planCard({ kind, before, after, differences, truncated }: Plan):
   const files = fileChanges(before, after);
   const isDecided = before.decided !== null && after.decided !== null;
   return html`<section class="card wi-plan" id="${kind}"><h3 class="wi-turn">${kind} ${bothTags(before, after)}</h3>
-${goingsList(goings(before, after))}
+${removalsList(compareRemovals(before, after))}
 ${refusals(before, after)}
 ${files.length === 0 ? "" : fileTable(files)}
 ${differences.length === 0 ? "" : differenceTable(differences, truncated, files.length > 0 || differences.length > MAX_OPEN || refuses(before) || refuses(after))}
@@ -83,7 +83,7 @@ function startErrors(decision: object | undefined): readonly string[] {
   return Array.isArray(list) ? list.filter((text) => typeof text === "string") : [];
 }
 
-function goingsList(found: RemovalComparison | null): Piece {
+function removalsList(found: RemovalComparison | null): Piece {
   if (found === null || found.onlyBefore.length + found.onlyAfter.length === 0) return "";
   const { what, onlyBefore, onlyAfter, both } = found;
   const list = (names: readonly string[], name: "del" | "ins"): Html | Promise<Html> =>
@@ -216,9 +216,9 @@ interface RemovalComparison {
 }
 
 /** Null for kinds that remove nothing. */
-function goings(before: Side, after: Side): RemovalComparison | null {
-  const first = goneOf(before);
-  const second = goneOf(after);
+function compareRemovals(before: Side, after: Side): RemovalComparison | null {
+  const first = removalsOf(before);
+  const second = removalsOf(after);
   const what = first?.what ?? second?.what;
   if (what === undefined) return null;
   const then = new Set(first?.names ?? []);
@@ -231,7 +231,7 @@ function goings(before: Side, after: Side): RemovalComparison | null {
   };
 }
 
-function goneOf({ decided }: Side): { readonly what: string; readonly names: readonly string[] } | null {
+function removalsOf({ decided }: Side): { readonly what: string; readonly names: readonly string[] } | null {
   if (decided === null) return null;
   const { decision } = decided;
   if ("evicted" in decision)

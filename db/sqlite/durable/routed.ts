@@ -1,7 +1,7 @@
 import type { D1Database } from "@cloudflare/workers-types";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { MovedRow } from "../../../api/model/moved-row.ts";
+import type { ExportRow } from "../../../api/model/export-row.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { placeIn, placeOf } from "../../../api/service/canonical.ts";
 import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
@@ -32,11 +32,11 @@ export interface Streamed<T> {
   readonly isLast: boolean;
 }
 
-type Answer<T> = Promise<Result<T, StoreFailure>>;
+type StoreResult<T> = Promise<Result<T, StoreFailure>>;
 type Stream = AsyncGenerator<Result<StreamedDecision, StreamFailure>>;
 /** Calls to the objects of nodes and of ids. `none`: the answer of an object that stores nothing. */
 interface Objects {
-  ofNode<T>(node: string, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T>;
+  ofNode<T>(node: string, method: ObjectMethod, args: readonly unknown[], none: T): StoreResult<T>;
   /** Calls the object of an id. `isThere`: whether an answer is a hit. Default: it is not null. */
   ofId<T>(
     id: string,
@@ -44,7 +44,7 @@ interface Objects {
     args: readonly unknown[],
     none: T,
     isThere?: (answer: T) => boolean,
-  ): Answer<T>;
+  ): StoreResult<T>;
   stream(filter: DecisionFilter & { readonly node: string }, after: Cursor | undefined): Stream;
   exported(
     filter: ExportFilter & { readonly node: string },
@@ -128,14 +128,14 @@ const UNKNOWN = { known: false, added: 0 };
 const NOWHERE = null as never;
 
 /** The shared texts that rows need, of those that an import has put into the fleet's database. */
-async function neededTexts(d1: D1Database, rows: readonly MovedRow[]): Promise<Result<MovedRow[], StoreFailure>> {
+async function neededTexts(d1: D1Database, rows: readonly ExportRow[]): Promise<Result<ExportRow[], StoreFailure>> {
   const ids = new Set(rows.flatMap((row) => ("parts" in row ? (row.parts ?? []).map(([, id]) => id) : [])));
   if (ids.size === 0) return ok([]);
   const stored = await drizzle(d1)
     .select()
     .from(texts)
     .where(sql`${texts.id} IN (SELECT value FROM json_each(${JSON.stringify([...ids])}))`);
-  const found: MovedRow[] = [];
+  const found: ExportRow[] = [];
   for (const row of stored) {
     const text = await decodeBody(`text \`${row.id}\``, row, WEB_PACKING);
     if (!text.ok) return text;
@@ -152,7 +152,7 @@ async function importInto(
   fleet: Store,
   d1: D1Database,
   { ofNode }: Objects,
-  rows: readonly MovedRow[],
+  rows: readonly ExportRow[],
   nowMs: number,
 ): Promise<Result<ImportedRows, StoreFailure>> {
   const shared = rows.filter(({ type }) => type === "text" || type === "token" || type === "outcome");
@@ -291,15 +291,19 @@ export function openRouted(at: (place: string) => HistoryObject, d1: D1Database)
   const fleet = openD1(d1);
   const objects = objectsOf(at, d1);
   const { ofNode } = objects;
-  const ofAll = <T>(method: ObjectMethod, args: readonly unknown[]): Answer<T> =>
-    (fleet[method] as (...args: readonly unknown[]) => Answer<T>)(...args);
-  const either = <T>(node: string | undefined, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T> =>
-    node === undefined ? ofAll(method, args) : ofNode(node, method, args, none);
+  const ofAll = <T>(method: ObjectMethod, args: readonly unknown[]): StoreResult<T> =>
+    (fleet[method] as (...args: readonly unknown[]) => StoreResult<T>)(...args);
+  const either = <T>(
+    node: string | undefined,
+    method: ObjectMethod,
+    args: readonly unknown[],
+    none: T,
+  ): StoreResult<T> => (node === undefined ? ofAll(method, args) : ofNode(node, method, args, none));
   /**
    * Asks a node's object; if it stores nothing, the fleet's database answers, which has nothing either, in the right
    * form.
    */
-  const orNothing = async <T>(node: string, method: ObjectMethod, args: readonly unknown[]): Answer<T> => {
+  const orNothing = async <T>(node: string, method: ObjectMethod, args: readonly unknown[]): StoreResult<T> => {
     const found = await ofNode<T | null>(node, method, args, null);
     return found.ok && found.value === null ? ofAll(method, args) : (found as Result<T, StoreFailure>);
   };

@@ -125,7 +125,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     return () => clearInterval(ends);
   };
   test("is removed when its grace is over, which counts from the first end; little is told of it", async () => {
-    const { host, plugin } = await hostFixture({ graceMs: 12_000, livesMs: 60_000 });
+    const { host, plugin } = await hostFixture({ graceMs: 12_000, aliveAfterMs: 60_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     const messages: string[] = [];
     host.onChange(() => {
@@ -154,7 +154,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
   });
   test("and registers each time is removed as well, at its first end after the grace", async () => {
-    const { host, plugin } = await hostFixture({ graceMs: 1_000, livesMs: 60_000 });
+    const { host, plugin } = await hostFixture({ graceMs: 1_000, aliveAfterMs: 60_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);
@@ -168,7 +168,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
   });
   test("and is mended is back once its stream has lived for a while, and has a new grace then", async () => {
-    const { host, plugin } = await hostFixture({ graceMs: 60_000, livesMs: 500 });
+    const { host, plugin } = await hostFixture({ graceMs: 60_000, aliveAfterMs: 500 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 1);

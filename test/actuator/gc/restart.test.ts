@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Memory } from "../../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../../actuator/core/facts-file.ts";
 import { GcJournal } from "../../../actuator/gc/journal.ts";
 import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { SimApi } from "../../sim/api.ts";
@@ -188,7 +188,7 @@ test("an image that was collected and comes back is told once, with how often", 
 test("the same pass told again is remembered once, a late one not at all, and a broken file is named", () => {
   const { dir } = gcFixture();
   const problems: string[] = [];
-  const memory = () => new Memory(dir, (message) => problems.push(message));
+  const memory = () => new FactsStore(dir, (message) => problems.push(message));
   const at = (minute: number) => ({ observedAt: new Date(START + minute * MINUTE).toISOString(), bootId: "b" });
   const facts = (minute: number) => ({
     atMs: START + minute * MINUTE,

@@ -15,7 +15,7 @@ async function rebinding(more: Partial<RebindingListener> = {}) {
   const faults: string[] = [];
   const opened = await listenRebinding({
     path,
-    mostConnections: 4,
+    maxConnections: 4,
     onConnection: (socket) => socket.end("here"),
     onFault: (message) => faults.push(message),
     firstDelayMs: 50,

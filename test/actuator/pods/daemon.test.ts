@@ -5,7 +5,7 @@ import { Journal } from "../../../actuator/apply/journal.ts";
 import { redactingClient } from "../../../actuator/client/client.ts";
 import { localClient } from "../../../actuator/client/local-client.ts";
 import { actuatorConfig } from "../../../actuator/core/config.ts";
-import { Memory } from "../../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../../actuator/core/facts-file.ts";
 import type { DecisionClient } from "../../../actuator/core/interfaces.ts";
 import { InterruptibleSleep, Notices } from "../../../actuator/core/notices.ts";
 import { openMetrics } from "../../../actuator/daemon/open-metrics.ts";
@@ -53,7 +53,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
   const pace = new InterruptibleSleep(stopping.signal);
   const opened = await PodsDaemon.open(
     {
-      client: localClient(new Memory(config.stateDir, (message) => onProblem({ message }))),
+      client: localClient(new FactsStore(config.stateDir, (message) => onProblem({ message }))),
       readPods: async () => podsRead(),
       readConfiguration: async () => ok({ failCgroupV1: false }),
       observeMachine: () => machineAt(new Date().toISOString(), BOOT.bootId, 1),
@@ -161,7 +161,7 @@ test("it is not ready while its journal cannot be written, and is again when it 
 
 test("what the API does wrong stands until it does right; what was left out of the configuration stands and is told once", async () => {
   let isWrong = true;
-  const own = localClient(new Memory(scratch({}), () => {}));
+  const own = localClient(new FactsStore(scratch({}), () => {}));
   const client: DecisionClient = {
     ...own,
     get fault() {

@@ -1,5 +1,5 @@
 import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
-import type { DeviceOptions } from "../../../api/model/managers.ts";
+import type { DeviceOptions } from "../../../api/model/devices.ts";
 import { ok } from "../../../api/model/result.ts";
 
 export const NO_OPTIONS: DeviceOptions = {

@@ -18,7 +18,7 @@ const LAST = RECORDED.at(-1) ?? new Map();
 function watched(owner = "/nodewise") {
   const stops: ForeignStop[] = [];
   let now: RuntimePods | null = FIRST;
-  let incarnation = "1";
+  let identity = "1";
   const done = async () => ok(null);
   const runtime = {
     pods: async () => (now === null ? err({ call: "ListContainers", code: "UNAVAILABLE", message: "away" }) : ok(now)),
@@ -30,7 +30,7 @@ function watched(owner = "/nodewise") {
     runtime,
     owner,
     (stop) => stops.push(stop),
-    () => incarnation,
+    () => identity,
   );
   const look = async (...lists: readonly (RuntimePods | null)[]): Promise<readonly string[]> => {
     for (const list of lists) {
@@ -44,7 +44,7 @@ function watched(owner = "/nodewise") {
       )
       .sort();
   };
-  return { watch, look, startAnew: () => (incarnation += "1") };
+  return { watch, look, startAnew: () => (identity += "1") };
 }
 
 /** The list with that pod as another. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ApiClient, redactingClient } from "../../../actuator/client/client.ts";
 import { localClient } from "../../../actuator/client/local-client.ts";
 import { Outbox } from "../../../actuator/client/outbox.ts";
-import { Memory } from "../../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../../actuator/core/facts-file.ts";
 import type { DecisionClient, Problem } from "../../../actuator/core/interfaces.ts";
 import { reportGuardDecision } from "../../../actuator/pods/probing/open-probes.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
@@ -34,7 +34,7 @@ function listening(client: DecisionClient) {
   const listeners = { nodeName: "n1", client: reported, onProblem: (problem: Problem) => void problems.push(problem) };
   return { decisions, problems, listeners };
 }
-const memoryIn = (dir: string): Memory => new Memory(dir, (message) => expect.fail(message));
+const memoryIn = (dir: string): FactsStore => new FactsStore(dir, (message) => expect.fail(message));
 const HERE = ["probe-guard", "here", "keeps", ["node", "shop/a/app", "shop/b/app"]];
 
 test("without an API it is told and counted, with its reasons", async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { endOf, type PodLifecycleEvent } from "../../../actuator/lifecycle/pod-state.ts";
-import { AdmissionBackoff, Capacity } from "../../../actuator/pods/admission/admission-backoff.ts";
+import { AdmissionBackoff, CapacityGeneration } from "../../../actuator/pods/admission/admission-backoff.ts";
 import { PodLifecycle } from "../../../actuator/pods/pod-lifecycle.ts";
 import { PodSet } from "../../../actuator/pods/records/pod-set.ts";
 import { PodRecords, podEventRecorder } from "../../../actuator/pods/records/records.ts";
@@ -45,7 +45,7 @@ function executor() {
     pruneLinks: () => {},
   };
   const cleanup = new PodCleanup({ worker, onProblem }, set, queue);
-  const capacity = new Capacity();
+  const capacity = new CapacityGeneration();
   const backOff = new AdmissionBackoff({ clock }, capacity, { retryMs: 1000 });
   const counters = {
     preempted: () => done("counts a preemption"),

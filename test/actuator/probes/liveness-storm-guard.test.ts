@@ -1,8 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newlyHeld } from "../../../actuator/probes/engine/history.ts";
-import { GuardMemory } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
+import { containersNewlyHeld } from "../../../actuator/probes/engine/history.ts";
+import { GuardStateFile } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
 import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
@@ -41,7 +41,7 @@ test("kills of a storm are held, told and kept, and those that answer again live
   const names = [0, 1, 2, 3, 4].map((i) => `ns/p-${i}/c`);
   const [first] = w.guarded;
   if (first === undefined) throw new Error("it said nothing");
-  const held = newlyHeld(first.decision);
+  const held = containersNewlyHeld(first.decision);
   expect([held.toSorted(), first.decision.holding]).toEqual([names, 5]);
   expect(first.decision.message).toMatch(/ 5 unrelated groups of 5 /);
   const [entry] = w.history.filter(({ kind }) => kind === "probe-guard");
@@ -194,7 +194,7 @@ test("asked again from what was written down it is the same decision, with the r
     const again = decideProbeGuard({ snapshot: {}, facts: {}, ask: decoded.value, explain: "reasons" });
     expect(again).toMatchObject({ ok: true, value: { decision } });
     const places = again.ok ? again.value.reasons.map(({ at }) => at) : [];
-    expect(places).toEqual(expect.arrayContaining(["node", ...newlyHeld(decision)]));
+    expect(places).toEqual(expect.arrayContaining(["node", ...containersNewlyHeld(decision)]));
   }
 });
 
@@ -247,7 +247,7 @@ test("a daemon that starts again holds on what was held, and lets go what answer
   const clockOf: { nowMs: () => number } = { nowMs: () => START };
   const faults: string[] = [];
   const memory = () =>
-    new GuardMemory({ stateDir, nowMs: () => clockOf.nowMs(), onFault: (message) => faults.push(message) });
+    new GuardStateFile({ stateDir, nowMs: () => clockOf.nowMs(), onFault: (message) => faults.push(message) });
   const before = managerFixture(HOLDS, undefined, memory());
   clockOf.nowMs = () => before.clock.wallMs;
   before.answer = () => BAD;
@@ -281,7 +281,7 @@ test("without what was kept the same container would be killed, and what is too 
   const stateDir = scratch();
   const file = join(stateDir, "probe-guard.json");
   const nowMs = () => START;
-  const read = () => new GuardMemory({ stateDir, nowMs, onFault: expect.fail }).read();
+  const read = () => new GuardStateFile({ stateDir, nowMs, onFault: expect.fail }).read();
   expect(read()).toEqual([]);
   const entry = { containerId: "u-0", container: "ns/p-0/c", group: "u-0", failedAgoMs: 1, heldForMs: 5 };
   for (const text of ["", "{", "[]", '{"atMs":1}x', `{"atMs":"1","known":[]}`, `{"atMs":1,"known":[{}]}`]) {
@@ -309,7 +309,7 @@ test("without what was kept the same container would be killed, and what is too 
 test("a file that cannot be written is told once", () => {
   const faults: string[] = [];
   const nowMs = () => START;
-  const memory = new GuardMemory({ stateDir: join(scratch(), "gone"), nowMs, onFault: (m) => faults.push(m) });
+  const memory = new GuardStateFile({ stateDir: join(scratch(), "gone"), nowMs, onFault: (m) => faults.push(m) });
   memory.persist([]);
   memory.persist([]);
   expect(faults).toEqual([expect.stringMatching(/probe-guard\.json: .*ENOENT.* would not know what it holds$/)]);

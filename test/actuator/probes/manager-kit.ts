@@ -83,7 +83,7 @@ export interface ManagerFixture {
 export function managerFixture(
   more: Partial<ManagerSettings> = {},
   random = () => 0,
-  guardMemory?: NonNullable<ManagerDeps["guardMemory"]>,
+  guardStateFile?: NonNullable<ManagerDeps["guardStateFile"]>,
 ): ManagerFixture {
   const clock = new StillClock();
   const counted: ManagerFixture["counted"] = { ended: [], waited: 0, late: [] };
@@ -106,7 +106,7 @@ export function managerFixture(
     {
       ...{ attempt, clock, random, counters },
       runtime: { exec: () => Promise.reject(new Error("nothing is run here")) },
-      ...(guardMemory === undefined ? {} : { guardMemory }),
+      ...(guardStateFile === undefined ? {} : { guardStateFile }),
       history: { add: (entry) => void reported.history.push(entry), flush: () => {} },
       onResult: (change) => void lists.results.push(change),
       onEvent: (warning) => void lists.events.push(warning),

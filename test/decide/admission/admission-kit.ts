@@ -1,7 +1,7 @@
-import { decideAdmission, type ManagersAtHand } from "../../../api/decide/kinds/admission.ts";
+import { decideByAdmitHandlers, type ManagersAtHand } from "../../../api/decide/kinds/admission.ts";
+import type { AdmissionDecision } from "../../../api/model/admission.ts";
 import { decodePodAsk } from "../../../api/model/ask.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
-import type { AdmissionDecision } from "../../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { node } from "../../kit/nodes.ts";
 import { requesting } from "../../kit/pods.ts";
@@ -11,7 +11,7 @@ import { decoded, type Json } from "../../kit/snapshots.ts";
 export function admissionOf(snapshot: Json, pod: unknown, at: ManagersAtHand = {}, explain: Explain = "reasons") {
   const ask = decodePodAsk({ pod }, "ask");
   if (!ask.ok) throw new Error(JSON.stringify(ask.error));
-  return decideAdmission(
+  return decideByAdmitHandlers(
     { snapshot: effectiveSnapshot(decoded({ pods: [], ...snapshot })), facts: {}, ask: ask.value, explain },
     at,
   );

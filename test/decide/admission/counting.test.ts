@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TestedResource } from "../../../api/model/preemption.ts";
+import type { TestedResource } from "../../../api/model/admission.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./admission-kit.ts";
 

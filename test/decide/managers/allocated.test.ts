@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
-import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";
+import type { CpusDecision } from "../../../api/model/cpus.ts";
+import type { MemoryDecision } from "../../../api/model/memory.ts";
 import { container, sidecar } from "../../kit/containers.ts";
 import { podOf } from "../../kit/pods.ts";
 import { decoded, type Json, many } from "../../kit/snapshots.ts";

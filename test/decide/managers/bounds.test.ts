@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
-import type { TopologyDecision } from "../../../api/model/managers.ts";
+import type { TopologyDecision } from "../../../api/model/topology.ts";
 import { container } from "../../kit/containers.ts";
 import { namedPod } from "../../kit/pods.ts";
 import { decoded, many } from "../../kit/snapshots.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
-import type { CpusDecision, DevicesDecision } from "../../../api/model/managers.ts";
+import type { CpusDecision } from "../../../api/model/cpus.ts";
+import type { DevicesDecision } from "../../../api/model/devices.ts";
 import { pod } from "../../kit/pods.ts";
 import { decoded } from "../../kit/snapshots.ts";
 

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, test as everyTest, expect } from "vitest";
+import type { AdmissionDecision } from "../../../api/model/admission.ts";
 import type { AllocatableDecision } from "../../../api/model/allocatable.ts";
 import type { ClaimsDecision } from "../../../api/model/claims.ts";
 import type { EvictionDecision } from "../../../api/model/eviction.ts";
-import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/preemption.ts";
+import type { PreemptionDecision } from "../../../api/model/preemption.ts";
 import type { ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { PodResize, ResizeDecision } from "../../../api/model/resize.ts";
 import type { FindingOf } from "../../../api/model/why.ts";

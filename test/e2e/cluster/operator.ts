@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { parseAllDocuments } from "yaml";
-import type { Story } from "../../../api/model/why.ts";
+import type { PodExplanation } from "../../../api/model/why.ts";
 import { pluginIn, type Ran, run } from "../../cli/run.ts";
 import type { Manifest } from "./apply.ts";
 import type { SeenPod } from "./scenes.ts";
@@ -28,8 +28,8 @@ export class Operator {
   }
 
   /** A pod's story as data, from kubectl's plugin. */
-  async story({ metadata: { namespace, name } }: SeenPod): Promise<Story> {
-    return JSON.parse(reportOf(await this.plugin("why", name, "-n", namespace, "-o", "json"))) as Story;
+  async story({ metadata: { namespace, name } }: SeenPod): Promise<PodExplanation> {
+    return JSON.parse(reportOf(await this.plugin("why", name, "-n", namespace, "-o", "json"))) as PodExplanation;
   }
   /** The same as people read it, from the command of its own. */
   async storyText({ metadata: { namespace, name } }: SeenPod): Promise<string> {

@@ -6,7 +6,7 @@ import {
   withDeviceEnv,
 } from "../../../../actuator/lifecycle/config/container-config.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
-import type { DeviceOptions } from "../../../../api/model/managers.ts";
+import type { DeviceOptions } from "../../../../api/model/devices.ts";
 import { type Fields, podObject, readPod, withContainer } from "../spec/sample.ts";
 
 const ASKED: ContainerConfigRequest = {

@@ -13,7 +13,7 @@ import {
 import { type PodClock, systemClock } from "../../../../actuator/pods/pod-clock.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import type { PreferredAllocationRequest } from "../../../../api/decide/devices/preferred.ts";
-import type { DevicesDecision } from "../../../../api/model/managers.ts";
+import type { DevicesDecision } from "../../../../api/model/devices.ts";
 import { scratchFolder } from "../../../kit/scratch.ts";
 import { NodePlugin, type PluginScript, until } from "../../deviceplugin/node-plugin.ts";
 

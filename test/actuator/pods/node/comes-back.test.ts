@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
-import { drained } from "../../../../actuator/pods/daemon.ts";
+import { drainPods } from "../../../../actuator/pods/daemon.ts";
 import { podRow } from "../../../../actuator/pods/status/node-view.ts";
 import { appPod, type PodParts, SimulatedPodsNode } from "./simulated-node.ts";
 
@@ -12,7 +12,7 @@ const starts = (world: SimulatedPodsNode): number =>
   world.runtime.calls.filter((call) => call.startsWith("StartContainer")).length;
 const drain = (world: SimulatedPodsNode): Promise<void> =>
   world.time.drive(
-    drained(
+    drainPods(
       world.manager,
       async () => {
         await world.manager.sync();

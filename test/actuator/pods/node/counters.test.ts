@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ApiClient, redactingClient } from "../../../../actuator/client/client.ts";
 import { Outbox } from "../../../../actuator/client/outbox.ts";
-import { Memory } from "../../../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../../../actuator/core/facts-file.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
 import { nodeStatus } from "../../../kit/node-status.ts";
 import { scratch } from "../../manifests/scratch.ts";
@@ -96,7 +96,7 @@ test("decisions of every kind count by who made them, and so does what waits for
     timeoutMs: 1000,
     fetch: () => Promise.reject(new Error("it is away")),
   };
-  const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
+  const client = new ApiClient(access, outbox, new FactsStore(dir, () => {}), () => {});
   const world = new SimulatedPodsNode({
     client: () => redactingClient(client, metrics.counters, (kind) => heard.push(kind)),
     configuration: { cpuManagerPolicy: "static" },

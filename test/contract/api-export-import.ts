@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { historyExported, historyImported } from "../../api/http/openapi/answers.ts";
-import { MOVED } from "../../api/http/openapi/operation.ts";
-import { MOVED_FORMAT } from "../../api/model/moved-row.ts";
+import { EXPORT_LINES } from "../../api/http/openapi/operation.ts";
+import { EXPORT_FORMAT } from "../../api/model/export-row.ts";
 import { encodeResume } from "../../api/service/export-page.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, tokenFor } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
-const [HEADER = ""] = MOVED.split("\n");
+const [HEADER = ""] = EXPORT_LINES.split("\n");
 const LINES = { "content-type": "application/x-ndjson" };
 
-export function moving(of: Of): void {
+export function exportAndImport(of: Of): void {
   const sent = (lines: readonly string[], headers = {}) =>
     send(of(), "POST", "/v1/history", lines.join("\n"), { ...LINES, ...headers });
 
@@ -55,7 +55,7 @@ export function moving(of: Of): void {
     await refused([], /^line 1: there is none/);
     await refused(['{"type":"end","rows":0}'], /^line 1: it is not the first line of an exported history/);
     await refused(
-      [HEADER.replace(`"formatVersion":${MOVED_FORMAT}`, `"formatVersion":${MOVED_FORMAT + 1}`)],
+      [HEADER.replace(`"formatVersion":${EXPORT_FORMAT}`, `"formatVersion":${EXPORT_FORMAT + 1}`)],
       /^line 1: it was written by nodewise [\d.]+ in form 2, and this one reads up to 1: upgrade/,
     );
     await refused([HEADER, "{"], /^line 2: it is no JSON/);

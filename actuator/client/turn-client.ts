@@ -46,7 +46,7 @@ const turnAnswer = z.looseObject({
  * since the last answer to the same question. If the API no longer has the base snapshot, the whole snapshot is sent
  * and whole answers are requested; if it has no turns, `POST /v1/decisions/KIND` is used. One question at a time.
  */
-export class Turns {
+export class TurnClient {
   readonly #access: ApiAccess;
   #base: Base | null = null;
   /** The last answer of each kind. */
@@ -117,13 +117,13 @@ export class Turns {
     const reply = wholeOf(entry, held);
     if (reply === null) return "send whole";
     const answer = check(reply);
-    if (answer.ok) this.#hold(kind, ask, askText, reply);
+    if (answer.ok) this.#storeAnswer(kind, ask, askText, reply);
     else if ("holds" in entry) return "send whole";
     return answer.ok ? answer : err(invalidAnswer(place, answer.error));
   }
 
   /** Stores an answer as a base; questions about one pod are too rare to be worth the memory. */
-  #hold(kind: Kind, ask: object | undefined, askText: string, reply: Reply): void {
+  #storeAnswer(kind: Kind, ask: object | undefined, askText: string, reply: Reply): void {
     const { id } = reply;
     if (typeof id !== "string" || (ask !== undefined && "pod" in ask)) return;
     const content = Object.fromEntries(HELD_MEMBERS.flatMap((name) => (name in reply ? [[name, reply[name]]] : [])));

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { DecisionAnswer, Problem } from "../../actuator/core/interfaces.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { epochMs } from "../../api/model/units.ts";
@@ -56,7 +56,7 @@ class World {
   /** The daemon begins anew, on the same state directory. */
   restart(): void {
     const access = { url: "http://api.sim", token: undefined, timeoutMs: 20_000, fetch: this.#fetch };
-    const memory = new Memory(this.#dir, (message) => this.problems.push(message));
+    const memory = new FactsStore(this.#dir, (message) => this.problems.push(message));
     this.outbox = Outbox.open(join(this.#dir, "outbox.jsonl"));
     this.client = new ApiClient(access, this.outbox, memory, ({ message }: Problem) => this.problems.push(message));
   }

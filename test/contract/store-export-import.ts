@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type MovedRow, movedRow } from "../../api/model/moved-row.ts";
+import { type ExportRow, exportRowForm } from "../../api/model/export-row.ts";
 import type { ExportFilter, Store } from "../../db/store.ts";
 import { cameBack, imageRemoval, pass, recordPass } from "./removal-rows.ts";
 import { outcomeRow } from "./store-outcomes.ts";
@@ -14,15 +14,19 @@ const LATER = Math.floor(T0 / (24 * HOUR_MS)) * 24 * HOUR_MS;
 const BATCH = 5;
 
 /** The rows as they come through a file: each with those that it needs. */
-async function exported(store: Store, filter: ExportFilter, after?: string): Promise<readonly (readonly MovedRow[])[]> {
-  const units: (readonly MovedRow[])[] = [];
+async function exported(
+  store: Store,
+  filter: ExportFilter,
+  after?: string,
+): Promise<readonly (readonly ExportRow[])[]> {
+  const units: (readonly ExportRow[])[] = [];
   for await (const step of store.exportRows(filter, after))
-    units.push(value(step).rows.map((row) => movedRow.parse(JSON.parse(JSON.stringify(row)))));
+    units.push(value(step).rows.map((row) => exportRowForm.parse(JSON.parse(JSON.stringify(row)))));
   return units;
 }
 const sum = (counts: Readonly<Record<string, number | undefined>>): number =>
   Object.values(counts).reduce<number>((all, one) => all + (one ?? 0), 0);
-async function importAll(to: Store, batches: readonly (readonly MovedRow[])[], nowMs = LATER) {
+async function importAll(to: Store, batches: readonly (readonly ExportRow[])[], nowMs = LATER) {
   const counts = { added: 0, known: 0 };
   for (let i = 0; i < batches.length; i += BATCH) {
     const rows = batches.slice(i, i + BATCH).flat();
@@ -127,7 +131,7 @@ async function reported(
   };
 }
 
-export function moving(of: () => Store, another: () => Store): void {
+export function exportAndImport(of: () => Store, another: () => Store): void {
   test.each(["to", "from"])(
     "a history moves %s it, and everything that can be read is the same; once more adds nothing",
     async (way) => {
@@ -143,7 +147,7 @@ export function moving(of: () => Store, another: () => Store): void {
       expect(await reported(to, node, ids)).toEqual(before);
       const again = (await importAll(to, batches)).added;
       // nodes and hours are written again as they are
-      const isRewritten = ({ type }: MovedRow) => type === "node" || type === "hour";
+      const isRewritten = ({ type }: ExportRow) => type === "node" || type === "hour";
       expect(again).toBeLessThanOrEqual(batches.flat().filter(isRewritten).length);
       expect(await reported(to, node, ids)).toEqual(before);
       // and back, it is the same export
@@ -201,7 +205,7 @@ export function moving(of: () => Store, another: () => Store): void {
 }
 
 /** Moves tokens of all nodes, so it runs while the other store has few rows. */
-export function movedTokens(of: () => Store, another: () => Store): void {
+export function exportedTokens(of: () => Store, another: () => Store): void {
   test("tokens move when they are asked for", async () => {
     const from = another();
     const token = {
@@ -215,7 +219,7 @@ export function movedTokens(of: () => Store, another: () => Store): void {
     };
     value(await from.createToken(token));
     value(await from.record({ decision: decisionRow({ node: fresh("moved") }) }));
-    const withTokens = (rows: readonly (readonly MovedRow[])[]) => rows.flat().some(({ type }) => type === "token");
+    const withTokens = (rows: readonly (readonly ExportRow[])[]) => rows.flat().some(({ type }) => type === "token");
     expect(withTokens(await exported(from, {}))).toBe(false);
     await importAll(of(), await exported(from, { tokens: true }));
     expect(value(await of().findToken(token.id))).toEqual(token);
@@ -232,14 +236,14 @@ export function movedTokens(of: () => Store, another: () => Store): void {
   });
 }
 
-export function movedFaults(of: () => Store, another: () => Store): void {
+export function importFaults(of: () => Store, another: () => Store): void {
   test("a text that is not its id's, and a row whose text is nowhere, are refused, and nothing of them is written", async () => {
     const node = fresh("moved");
     const from = another();
     await lived(from, node);
     const rows = (await exported(from, { node })).flat();
-    const text = rows.find((row) => row.type === "text") as MovedRow & { type: "text" };
-    const needs = rows.find((row) => row.type === "snapshot" && row.parts !== null) as MovedRow & { type: "snapshot" };
+    const text = rows.find((row) => row.type === "text") as ExportRow & { type: "text" };
+    const needs = rows.find((row) => row.type === "snapshot" && row.parts !== null) as ExportRow & { type: "snapshot" };
     const refused = (message: RegExp) => ({
       ok: false,
       error: { code: "corrupt", message: expect.stringMatching(message) },

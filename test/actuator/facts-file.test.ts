@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Memory } from "../../actuator/core/facts-file.ts";
+import { FactsStore } from "../../actuator/core/facts-file.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 
 const START = Date.parse("2026-01-01T10:00:00Z");
@@ -9,9 +9,9 @@ const HOUR = 3_600_000;
 const iso = (ms: number): string => new Date(ms).toISOString();
 const facts = (atMs: number) => ({ atMs, beganAtMs: 0, failed: false, records: [], removed: [] });
 
-function remembering(): () => Memory {
+function remembering(): () => FactsStore {
   const directory = scratchFolder();
-  return () => new Memory(directory, (message) => expect.unreachable(message));
+  return () => new FactsStore(directory, (message) => expect.unreachable(message));
 }
 
 test("a pass after the clock was set back is told the last facts, and remembered; again it is told the same", () => {
@@ -36,7 +36,7 @@ test("what the disk does not take is told with what follows from it, and remembe
   const file = join(directory, "facts-image-gc.json");
   mkdirSync(file);
   const messages: string[] = [];
-  const memory = new Memory(directory, (message) => messages.push(message));
+  const memory = new FactsStore(directory, (message) => messages.push(message));
   messages.length = 0;
   memory.persist("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
   expect(messages).toEqual([`${file}: EISDIR; what image-gc remembers would be lost by a restart`]);

@@ -1,17 +1,17 @@
 /** Yields to everything else that waits, on every platform. */
-export const nextTurn = (): Promise<void> =>
+export const yieldToEventLoop = (): Promise<void> =>
   new Promise((resolve) => {
     if (typeof setImmediate === "function") setImmediate(resolve);
     else setTimeout(resolve, 0);
   });
 
 /** The longest that work runs, plus one piece, before it yields, ms. */
-export const TURN_MS = 10;
+export const TIME_SLICE_MS = 10;
 
 /** Runs pieces of work in turn. `isOfMany`: the work is part of a batch, and every other turn goes to other work. */
-export type Turns = <T>(work: () => Promise<T>, isOfMany: boolean) => Promise<T>;
+export type TaskQueue = <T>(work: () => Promise<T>, isOfMany: boolean) => Promise<T>;
 
-export function inTurns(): Turns {
+export function taskQueue(): TaskQueue {
   const [single, ofMany]: [Task[], Task[]] = [[], []];
   let isWorking = false;
   let began = 0;
@@ -23,8 +23,8 @@ export function inTurns(): Turns {
   const workOff = async (): Promise<void> => {
     isWorking = true;
     for (let work = next(); work !== undefined; work = next()) {
-      if (performance.now() - began >= TURN_MS) {
-        await nextTurn();
+      if (performance.now() - began >= TIME_SLICE_MS) {
+        await yieldToEventLoop();
         began = performance.now();
       }
       await work();

@@ -7,9 +7,9 @@ import { isRemoving } from "./kinds.ts";
  * The version of the form below. A form with another meaning, or with new rows that must not be skipped, gets the next
  * number.
  */
-export const MOVED_FORMAT = 1;
+export const EXPORT_FORMAT = 1;
 /** Bytes of a line at most. What a row can hold is less. */
-export const MAX_MOVED_LINE = 128 * 1024 * 1024;
+export const MAX_EXPORT_LINE = 128 * 1024 * 1024;
 
 const ms = z.number().int().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER);
 const count = ms.min(0);
@@ -156,13 +156,22 @@ const token = z.strictObject({
  * One row of a history in transit to another one, with everything that belongs to it alone. Texts and snapshots come
  * before rows that need them.
  */
-export const movedRow = z.discriminatedUnion("type", [text, snapshot, decision, outcome, removal, node, hour, token]);
-export const MOVED_TYPES = movedRow.options.map((option) => option.shape.type.value);
-export type MovedRow = z.output<typeof movedRow>;
-export type Moved<Type extends MovedRow["type"]> = Extract<MovedRow, { readonly type: Type }>;
+export const exportRowForm = z.discriminatedUnion("type", [
+  text,
+  snapshot,
+  decision,
+  outcome,
+  removal,
+  node,
+  hour,
+  token,
+]);
+export const EXPORT_ROW_TYPES = exportRowForm.options.map((option) => option.shape.type.value);
+export type ExportRow = z.output<typeof exportRowForm>;
+export type ExportRowOf<Type extends ExportRow["type"]> = Extract<ExportRow, { readonly type: Type }>;
 
 /** The first line. */
-export const movedHeader = z.object({
+export const exportHeaderForm = z.object({
   type: z.literal("nodewise-history"),
   formatVersion: z.number().int().min(1),
   /** The version of the program that wrote it. */
@@ -175,9 +184,9 @@ export const movedHeader = z.object({
   /** The first decision's time; null: there is none. */
   oldestAt: z.string().nullable(),
 });
-export type MovedHeader = z.output<typeof movedHeader>;
+export type ExportHeader = z.output<typeof exportHeaderForm>;
 
 /** The last line, without which the file is incomplete. `rows`: the number of lines between the first and this one. */
-export const movedEnd = z.object({ type: z.literal("end"), rows: count });
+export const exportEndForm = z.object({ type: z.literal("end"), rows: count });
 
-export type MovedEnd = z.output<typeof movedEnd>;
+export type ExportEnd = z.output<typeof exportEndForm>;

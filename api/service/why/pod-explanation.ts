@@ -6,15 +6,15 @@ import type { ObservedPod } from "../../model/observed.ts";
 import type { OutcomeKind, PodOutcome } from "../../model/outcome.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import {
+  type ExplainedPod,
   type Finding,
   isCalm,
-  type ListedStory,
+  type ListedPodExplanation,
   type Missing,
   type Piece,
-  type Story,
-  type StoryDecision,
-  type StoryList,
-  type StoryPod,
+  type PodExplanation,
+  type PodExplanationDecision,
+  type PodExplanationList,
   type Unused,
 } from "../../model/why.ts";
 import { headline } from "../../text/sentences/why.ts";
@@ -65,17 +65,17 @@ import {
   wordOfEvent,
 } from "./why-context.ts";
 
-export type StoryFailure = NoSubject | (Contradiction & { readonly near?: readonly string[] });
+export type PodExplanationFailure = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 
 /**
- * The story of a pod from documents of any kind and order: its state, since when, the decisions behind it, what would change it,
+ * The explanation of a pod from documents of any kind and order: its state, since when, the decisions behind it, what would change it,
  * and which pods are next. Errors: no such pod, several of that name, or contradicting documents.
  */
-export function storyOf(
+export function explainPod(
   documents: readonly WhyDocument[],
   name: PodName,
   additional?: AdditionalEvidence,
-): Result<Story, StoryFailure> {
+): Result<PodExplanation, PodExplanationFailure> {
   const evidence = evidenceOf(documents, additional);
   if (!evidence.ok) return evidence;
   const subject = findPod(evidence.value, name);
@@ -99,13 +99,13 @@ export function storyOf(
   });
 }
 
-/** The pods that have a story, worst first; with a workload, only its pods. Errors: contradicting documents, or no such pod in them. */
-export function storiesIn(
+/** The pods that have an explanation, worst first; with a workload, only its pods. Errors: contradicting documents, or no such pod in them. */
+export function explainPods(
   documents: readonly WhyDocument[],
   namespace: string | null,
   additional?: AdditionalEvidence,
   workload: Workload | null = null,
-): Result<StoryList, StoryFailure> {
+): Result<PodExplanationList, PodExplanationFailure> {
   const evidence = evidenceOf(documents, additional);
   if (!evidence.ok) return evidence;
   const everywhere = podsIn(evidence.value);
@@ -166,14 +166,14 @@ function unusedStats({ cpuStats }: Evidence, cases: readonly WhyContext[]): read
   });
 }
 
-function byUrgency(a: ListedStory, b: ListedStory): number {
+function byUrgency(a: ListedPodExplanation, b: ListedPodExplanation): number {
   const worse = rank(a.code) - rank(b.code) || timeOf(b.since) - timeOf(a.since);
   const [x, y] = [a, b].map(({ pod }) => `${pod.namespace}/${pod.name}`);
   return worse || ((x as string) < (y as string) ? -1 : 1);
 }
 
 /** The pod's worst finding; none if nothing needs action, or nothing is known. */
-function listedOf(of: WhyContext, findings: readonly Finding[]): readonly ListedStory[] {
+function listedOf(of: WhyContext, findings: readonly Finding[]): readonly ListedPodExplanation[] {
   const bad = findings.filter((one) => one.code !== "unknown" && !isCalm(one));
   const [first] = bad;
   if (first === undefined) return [];
@@ -305,7 +305,7 @@ function healthyFindings(of: WhyContext): readonly Finding[] {
   return [finding("unknown", { since: null, words, numbers: {}, missing: lacks })];
 }
 
-function podOf({ ref, pod, node }: Subject): StoryPod {
+function podOf({ ref, pod, node }: Subject): ExplainedPod {
   const { metadata, spec, status } = pod ?? ({} as Partial<ObservedPod>);
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
@@ -361,7 +361,7 @@ function withComparison(of: WhyContext, finding: Finding): Finding {
   );
   if (seen === undefined) return finding;
   const { comparison: compared } = seen;
-  const isSame = ({ agrees }: StoryDecision): boolean =>
+  const isSame = ({ agrees }: PodExplanationDecision): boolean =>
     compared.verdict !== "not-comparable" && agrees === (compared.verdict === "agrees");
   const decisions = finding.decisions.map((one) => (isSame(one) ? one : { ...one, agrees: null, differs: null }));
   return { ...finding, compared, decisions } as Finding;

@@ -1,21 +1,21 @@
 import { issuesOf } from "../model/decode.ts";
 import {
-  MOVED_FORMAT,
-  type MovedEnd,
-  type MovedHeader,
-  type MovedRow,
-  movedEnd,
-  movedHeader,
-  movedRow,
-} from "../model/moved-row.ts";
+  EXPORT_FORMAT,
+  type ExportEnd,
+  type ExportHeader,
+  type ExportRow,
+  exportEndForm,
+  exportHeaderForm,
+  exportRowForm,
+} from "../model/export-row.ts";
 import { err, ok, type Result } from "../model/result.ts";
 
-export type MovedLine = MovedHeader | MovedRow | MovedEnd;
+export type ExportLine = ExportHeader | ExportRow | ExportEnd;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A line of an exported history. Errors: one line that says what is wrong with it. */
-export function readMovedLine(bytes: Uint8Array): Result<MovedLine, string> {
+export function readExportLine(bytes: Uint8Array): Result<ExportLine, string> {
   let value: unknown;
   try {
     value = JSON.parse(utf8.decode(bytes));
@@ -23,7 +23,7 @@ export function readMovedLine(bytes: Uint8Array): Result<MovedLine, string> {
     return err("it is no JSON");
   }
   const type = (value as { readonly type?: unknown } | null)?.type;
-  const form = type === "nodewise-history" ? movedHeader : type === "end" ? movedEnd : movedRow;
+  const form = type === "nodewise-history" ? exportHeaderForm : type === "end" ? exportEndForm : exportRowForm;
   const read = form.safeParse(value);
   if (!read.success) {
     const [issue] = issuesOf(read.error, value, "");
@@ -33,11 +33,11 @@ export function readMovedLine(bytes: Uint8Array): Result<MovedLine, string> {
 }
 
 /** Checks the first line. Errors: it is no header, or its form is newer than this program. */
-export function checkHeader(line: MovedLine): Result<MovedHeader, string> {
+export function checkExportHeader(line: ExportLine): Result<ExportHeader, string> {
   if (line.type !== "nodewise-history") return err("it is not the first line of an exported history: export it anew");
-  if (line.formatVersion > MOVED_FORMAT)
+  if (line.formatVersion > EXPORT_FORMAT)
     return err(
-      `it was written by nodewise ${line.version} in form ${line.formatVersion}, and this one reads up to ${MOVED_FORMAT}: upgrade nodewise where it is imported`,
+      `it was written by nodewise ${line.version} in form ${line.formatVersion}, and this one reads up to ${EXPORT_FORMAT}: upgrade nodewise where it is imported`,
     );
   return ok(line);
 }

@@ -1,8 +1,8 @@
 import type { Reply } from "../dependencies.ts";
-import type { MovedRow } from "../model/moved-row.ts";
+import type { ExportRow } from "../model/export-row.ts";
 import { ok, type Result } from "../model/result.ts";
+import { checkExportHeader, readExportLine } from "../service/export-line.ts";
 import { DEFAULT_EXPORTED, exportPage } from "../service/export-page.ts";
-import { checkHeader, readMovedLine } from "../service/moved-line.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { lines } from "./batch.ts";
 import { bodyProblem, boundsOf, ndjsonStream } from "./body.ts";
@@ -10,7 +10,7 @@ import { nodeAsked, rangeIn } from "./decision-list.ts";
 import { type Exchange, JSON_TYPE, json, queryOf, queryProblem } from "./route.ts";
 
 /** Rows of one request: on Workers an invocation may run a thousand statements, and a row takes three or four. */
-export const MAX_MOVED_ROWS = 200;
+export const MAX_IMPORT_ROWS = 200;
 
 /**
  * How much larger a row may be than the body it came from: its text is quoted in JSON again, and a decision may be
@@ -54,7 +54,7 @@ export async function postHistory(exchange: Exchange): Promise<Result<Reply, Pro
   const { deps, held, signal } = exchange;
   const { limit: usual, bytesPerSecond } = boundsOf(exchange);
   const limit = DENSER * usual;
-  const rows: MovedRow[] = [];
+  const rows: ExportRow[] = [];
   let isFirst = true;
   let size = 0;
   for await (const { number, bytes } of lines(stream.value, limit, { held, signal, bytesPerSecond })) {
@@ -62,17 +62,17 @@ export async function postHistory(exchange: Exchange): Promise<Result<Reply, Pro
     size += bytes.value.length;
     if (size > limit) return tooLarge(limit);
     const at = `line ${number}`;
-    const line = readMovedLine(bytes.value);
+    const line = readExportLine(bytes.value);
     if (!line.ok) return invalid(at, line.error);
     if (isFirst) {
-      const header = checkHeader(line.value);
+      const header = checkExportHeader(line.value);
       if (!header.ok) return invalid(at, header.error);
       isFirst = false;
     } else if (line.value.type === "nodewise-history" || line.value.type === "end" || line.value.type === "token")
       return invalid(at, `a line of type \`${line.value.type}\` cannot be imported over HTTP: leave it out`);
     else rows.push(line.value);
-    if (rows.length > MAX_MOVED_ROWS)
-      return invalid(at, `there are more than ${MAX_MOVED_ROWS} rows: send the rest with the next request`);
+    if (rows.length > MAX_IMPORT_ROWS)
+      return invalid(at, `there are more than ${MAX_IMPORT_ROWS} rows: send the rest with the next request`);
   }
   if (isFirst) return invalid("line 1", "there is none: begin with the first line of the export");
   const imported = await deps.store.importRows(rows, deps.now());

@@ -1,0 +1,59 @@
+import * as z from "zod";
+import { podAsk } from "./ask.ts";
+import { type Form, podRef } from "./forms.ts";
+import type { KindSpec } from "./kind-spec.ts";
+import { cpuSet, HOLDER_TRAITS, MANAGER_REASONS, managed, policyOptions, reasonOfRefusal } from "./managers.ts";
+
+export const CPUS_REASONS = [
+  ...MANAGER_REASONS,
+  "exclusive_cpus_given",
+  "no_exclusive_cpus",
+  "reserved_cpus",
+  "shared_pool",
+] as const;
+
+const cpuAssignment = { pod: podRef, container: z.string(), cpus: cpuSet };
+
+/** The decision of the kind `cpus`. */
+const cpusDecision = z.lazy(() =>
+  z.strictObject({
+    policy: z.enum(["none", "static"]),
+    options: policyOptions,
+    ...managed(),
+    reserved: cpuSet,
+    sharedPool: cpuSet.describe("of all containers without exclusive CPUs, after the asked pod was admitted"),
+    assigned: z
+      .array(z.strictObject({ container: z.string(), cpus: cpuSet, exclusive: z.boolean() }))
+      .describe("what the asked pod's containers get; exclusive false: the shared pool"),
+    assignments: z
+      .array(z.strictObject(cpuAssignment))
+      .describe("every exclusive assignment, the asked pod's with them"),
+    reconcile: z
+      .array(
+        z.strictObject({
+          ...cpuAssignment,
+          containerId: z.string(),
+          from: cpuSet.nullable().describe("null: what it has now is not known"),
+        }),
+      )
+      .describe("running containers whose cpuset must change now"),
+    overlaps: z
+      .array(z.strictObject({ cpus: cpuSet, holders: z.array(z.strictObject({ pod: podRef, container: z.string() })) }))
+      .describe("CPUs that two pods hold alone, which the kubelet takes without a word"),
+  }),
+);
+export type CpusDecision = Form<typeof cpusDecision>;
+export type CpuAssignment = CpusDecision["assignments"][number];
+/** A running container whose cpuset is not what it should be. */
+export type CpuChange = CpusDecision["reconcile"][number];
+
+export const cpus = {
+  decides: "which container has which CPUs, which a pod would get or why none, and which cpusets must change now",
+  ask: podAsk,
+  decision: cpusDecision,
+  reasons: CPUS_REASONS,
+  reasonOf: reasonOfRefusal,
+  podPartsOf: ({ assignments, reconcile }: CpusDecision) => [...assignments, ...reconcile],
+  facts: null,
+  traits: { ...HOLDER_TRAITS, policy: { field: "cpuManagerPolicy", values: ["none", "static"] } },
+} as const satisfies KindSpec;
