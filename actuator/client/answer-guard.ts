@@ -166,23 +166,14 @@ const containerGc = z.lazy(() => {
   });
 });
 
-/** Forms of `decision`, by kind; null: this node carries out no decision of the kind, so nothing of it is checked. */
-const SHAPES: Readonly<Record<Kind, z.ZodType | null>> = {
+/** Forms of `decision` by kind, for the kinds that this node carries out. Nobody here reads a decision of another kind. */
+const SHAPES: Readonly<Partial<Record<Kind, z.ZodType>>> = {
   allocatable: z.lazy(() => allocatableDecision.unwrap().pick({ capacity: true, allocatable: true })),
   cgroups,
-  cpus: null,
-  memory: null,
-  topology: null,
-  devices: null,
-  claims: null,
   admission,
-  preemption: null,
-  resize: null,
   eviction,
   "image-gc": imageGc,
   "container-gc": containerGc,
-  probes: null,
-  "probe-guard": null,
 };
 const anything = z.looseObject({});
 export const shapeOf = (kind: Kind): z.ZodType => SHAPES[kind] ?? anything;
