@@ -70,6 +70,36 @@ test("a server that ends writes what waits, and the next one goes on from there"
   expect(next.decisions[0]).toMatchObject({ id: decisions[0]?.id, again: { times: 4 } });
 });
 
+test("a snapshot that waits keeps its stats while later turns and what-if questions bring shorter and longer ones", async () => {
+  const { api, store } = await serving();
+  const statsOf = (pods: number) => ({
+    node: { memory: { availableBytes: 1_000_000 + pods } },
+    pods: Array.from({ length: pods }, (_, i) => ({ podRef: { name: `ü${i}`, namespace: "default", uid: `u${i}` } })),
+  });
+  const first = await turn(api.url, { snapshot: exampleSnapshot("n1"), decisions: [{ kind: "cgroups" }] });
+  const ids = [first.snapshotId];
+  const then = async (pods: number, record: boolean, extra = {}) => {
+    const changes = { set: { stats: statsOf(pods), ...extra } };
+    const { snapshotId } = await turn(api.url, { base: ids.at(-1), changes, decisions: [{ kind: "cgroups", record }] });
+    ids.push(snapshotId);
+  };
+  for (const [pods, record] of [
+    [5, true],
+    [2, true],
+    [7, false],
+    [90, false],
+    [1, false],
+  ] as const)
+    await then(pods, record);
+  // another configuration is written at once, with what waited before the questions
+  await then(30, true, { kubeletConfiguration: { podPidsLimit: 99 } });
+  for (const pods of [31, 3]) await then(pods, true);
+  await fetch(`${api.url}/v1/nodes/n1/decisions`);
+  const stored = await Promise.all(ids.map(async (id) => value(await store.getSnapshot(id))?.body));
+  const stats = stored.map((body) => (body ? (JSON.parse(body) as { stats?: unknown }).stats : null));
+  expect(stats).toEqual([undefined, null, statsOf(2), null, null, null, statsOf(30), null, statsOf(3)]);
+});
+
 /** A fleet on an API that has memory for two of its nodes; `take` posts the next turn of one, and tells whether the history was read for it. */
 function fleetOf(names: readonly string[], clock: { ms: number }) {
   const history = emptyHistory();

@@ -3,7 +3,8 @@ import { STABLE_PARTS } from "../../decide/input.ts";
 import type { PerOwnerCache } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { fieldsOf } from "../../model/own.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
@@ -14,7 +15,7 @@ import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import type { Keyframe } from "./keyframe.ts";
-import { withSharedParts } from "./shared-parts.ts";
+import { decodeShared, withSharedParts } from "./shared-parts.ts";
 
 /** What a turn's decisions are about. */
 export interface TurnInput {
@@ -100,12 +101,20 @@ export interface NodeState {
 export const hasUnwritten = ({ unstored, answers }: NodeState): boolean =>
   unstored !== null || Array.from(answers.values()).some(({ uncounted }) => uncounted > 0);
 
+/** A posted snapshot as the start of a turn. */
+export function fromPosted(posted: unknown): Result<TurnInput, Problem> {
+  const decoded = decodeShared(posted, "snapshot");
+  if (!decoded.ok) return err(inputProblem(decoded.error));
+  const configuration = frozenConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
+  return ok({ snapshot: decoded.value, configuration });
+}
+
 /** A stored snapshot as the start of a turn. */
 export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot, Problem> {
   const posted = postedSnapshot({ id, body: text });
-  if (!posted.ok) return { ok: false, error: storeProblem(posted.error) };
+  if (!posted.ok) return err(storeProblem(posted.error));
   const decoded = decodeStored(posted.value);
-  if (!decoded.ok) return { ok: false, error: inputProblem(decoded.error) };
+  if (!decoded.ok) return err(inputProblem(decoded.error));
   const snapshot = withSharedParts(decoded.value);
   return ok(knownSnapshot({ snapshot, configuration: undefined }, { id, ...canonicalInSegments(snapshot) }, null));
 }

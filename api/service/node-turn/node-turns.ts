@@ -3,7 +3,6 @@ import type { SnapshotRow } from "../../../db/rows.ts";
 import type { Recorded, RepeatCount, Repetition, Store } from "../../../db/store.ts";
 import { Lru, PerOwnerCache } from "../../model/cache.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
-import { fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
@@ -18,6 +17,7 @@ import { asKeyframe, piecesOf } from "./keyframe.ts";
 import {
   bytesOf,
   fromHistory,
+  fromPosted,
   frozenConfiguration,
   hasUnwritten,
   isAsItWas,
@@ -32,7 +32,6 @@ import {
   wholeSnapshot,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
-import { decodeShared } from "./shared-parts.ts";
 import { decideAsk, isCount, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
 
 interface NodeTurnsDeps {
@@ -197,7 +196,7 @@ export class NodeTurns {
   ): Promise<Result<Decided, Problem>> {
     const { store, metrics } = this.#deps;
     const ids = this.#ids;
-    const begun = "snapshot" in from ? whole(from.snapshot) : await this.#changed(node, state, from);
+    const begun = "snapshot" in from ? fromPosted(from.snapshot) : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
     const posted = await segmentedSnapshot(begun.value.snapshot, ids);
     if (posted.node !== node) {
@@ -427,14 +426,6 @@ function counted({ last, next }: TurnDecision): LastAnswer {
 type SegmentedSnapshot = DecodedSnapshot & Segmented;
 const segmentedSnapshot = (snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> =>
   decodedSnapshot(snapshot, ids, canonicalInSegments(snapshot));
-
-/** A whole snapshot as the start of a turn. */
-function whole(posted: unknown): Result<TurnInput, Problem> {
-  const decoded = decodeShared(posted, "snapshot");
-  if (!decoded.ok) return err(inputProblem(decoded.error));
-  const configuration = frozenConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
-  return ok({ snapshot: decoded.value, configuration });
-}
 
 /** The store's facts, overlaid with those of this turn's decisions, which later decisions of the turn use. */
 function overlaid(store: Pick<Store, "readFacts">) {
