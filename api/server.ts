@@ -21,8 +21,8 @@ import { DEFAULT_RETENTION, type Retention } from "./retention.ts";
 import { gzip, nodeAssets, nodeBodies } from "./server/assets.ts";
 import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
+import { collectWhenIdle, growWithHeap } from "./server/heap.ts";
 import { type History, openHistory, startPruning } from "./server/history.ts";
-import { collectWhenIdle } from "./server/idle-memory.ts";
 import { type ListeningServer, listen, whenSent } from "./server/listen.ts";
 import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
 import { type Threads, threads, warmUp } from "./server/threads.ts";
@@ -200,7 +200,7 @@ async function serve(
   }
   const pruning = startPruning(store, now, log, { metrics, ...retentionOf(options, location) });
   otlp?.exportMetrics(async () => (await ask(new Request(`${url}/metrics`))).text());
-  const endCollecting = collectWhenIdle();
+  const [endCollecting, endGrowing] = [collectWhenIdle(), growWithHeap()];
   const { tlsServer } = listening.value;
   const url = urlOf(host, listening.value);
   const endRenewal =
@@ -218,6 +218,7 @@ async function serve(
     close: async () => {
       pruning.stop();
       endCollecting();
+      endGrowing();
       endRenewal();
       closing.abort();
       await listening.value.close(GRACE_MS);

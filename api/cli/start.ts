@@ -1,4 +1,6 @@
-/** The entry of the command line. It loads nothing before it knows whether the command needs another kind of process. */
+import { SMALL_STEPS } from "../server/heap.ts";
+
+/** The entry of the command line. It loads next to nothing before it knows whether the command needs another kind of process. */
 
 /** V8 flags and environment that a command's process needs from the start. */
 interface ProcessNeeds {
@@ -25,17 +27,22 @@ export const DAEMON: ProcessNeeds = {
   flags: [...DAEMON_FLAGS, ...(hasFeedbackCounts ? ["--invocation-count-for-feedback-allocation=64"] : [])],
   env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384" },
 };
-/** The heap grows in small steps, which saves a fifth to a third of the memory of many objects, for more frequent collections. */
-const SMALL_STEPS = "--heap-growing-percent=40";
 /**
  * A request leaves only garbage, which V8 would let grow; deciding threads have their own young generation size. An idle thread
  * collects its garbage itself, which V8 must allow. The first snapshots of nodes are kept as objects: from that V8 would conclude that
  * what the same code makes for each later turn lasts too, and would put it with the old objects (50 kB a turn, which only a full
  * collection finds). Bodies and responses use malloc: glibc returns large blocks at once, and keeps one arena for all threads instead of
- * one each, whose free parts no other thread can use.
+ * one each, whose free parts no other thread can use. V8 marks with as many threads as there are other cores: its usual four would
+ * take the event loop's place on a small machine.
  */
 const API: ProcessNeeds = {
-  flags: ["--max-semi-space-size=8", "--no-allocation-site-pretenuring", SMALL_STEPS, "--expose-gc"],
+  flags: [
+    "--max-semi-space-size=8",
+    "--no-allocation-site-pretenuring",
+    SMALL_STEPS,
+    "--expose-gc",
+    "--v8-pool-size=0",
+  ],
   env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "65536", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
 /** A replay needs some 100 MB for any history, plus garbage that V8 would let grow with the machine's memory. */

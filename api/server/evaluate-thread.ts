@@ -13,8 +13,8 @@ import { idsOf } from "../service/canonical.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { movable, sha256 } from "./digest.ts";
+import { collectWhenIdle } from "./heap.ts";
 import { writesOver } from "./history.ts";
-import { collectWhenIdle } from "./idle-memory.ts";
 
 /** The entry of a thread that works for the event loop: it carries out the tasks that it is sent, and reports when it is ready. */
 export type Task =

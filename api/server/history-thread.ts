@@ -4,7 +4,7 @@ import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
 import type { Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
-import { collectWhenIdle } from "./idle-memory.ts";
+import { collectWhenIdle } from "./heap.ts";
 
 /** The entry of the one thread that writes the history; its first answer, number 0, says whether it could open it. */
 export const WRITES = [

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { setFlagsFromString } from "node:v8";
 
 const LOOK_MS = 10_000;
 /** A thread is idle if it worked for less than this part of the time between two looks, this many times in a row. */
@@ -33,6 +34,30 @@ export function collectWhenIdle(): () => void {
     gc({ type: "major", execution: "sync", flavor: "last-resort" });
     before = performance.eventLoopUtilization();
     collectedAt = before.active;
+  };
+  const looking = setInterval(look, LOOK_MS);
+  looking.unref();
+  return () => clearInterval(looking);
+}
+
+/** The heap grows in small steps, which saves a fifth to a third of the memory of many objects, for more frequent collections. */
+export const SMALL_STEPS = "--heap-growing-percent=40";
+const LARGE_STEPS = "--heap-growing-percent=60";
+/** The used heap from which on the steps are large, bytes. */
+const LARGE = 512 * 2 ** 20;
+
+/**
+ * Lets a large heap, with the states of thousands of nodes, grow in larger steps: a full collection of it slows all requests for half a
+ * second, and every third one is saved for a tenth of the memory. Does nothing in a process that was not started with small steps.
+ * Returns a function that stops it.
+ */
+export function growWithHeap(): () => void {
+  if (!process.execArgv.includes(SMALL_STEPS)) return () => {};
+  let steps: string = SMALL_STEPS;
+  const look = (): void => {
+    const now = process.memoryUsage().heapUsed > LARGE ? LARGE_STEPS : SMALL_STEPS;
+    if (now !== steps) setFlagsFromString(now);
+    steps = now;
   };
   const looking = setInterval(look, LOOK_MS);
   looking.unref();
