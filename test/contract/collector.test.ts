@@ -9,6 +9,7 @@ import { serving } from "../api/serving.ts";
 import { opened } from "../cluster/opened.ts";
 import { claim, claiming, putClaim, result } from "../kit/claims.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
+import { pod } from "../kit/pods.ts";
 
 /** A machine that tests much at a time is slow. */
 const PATIENCE_MS = 60_000;
@@ -17,11 +18,12 @@ const HOUR_MS = 3_600_000;
 const LONG = { timeout: 180_000 };
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: PATIENCE_MS, interval: 50 });
 
-const pod = (name: string, status: object = {}): ApiObject => ({
-  metadata: { name, namespace: "shop", uid: `uid-${name}` },
-  spec: { nodeName: "n1", containers: [{ name: "c", image: "busybox", env: [{ name: "A", value: "s3cr3t" }] }] },
-  status,
-});
+const webPod = (name: string, status: object = {}): ApiObject =>
+  pod(name, {
+    metadata: { namespace: "shop" },
+    spec: { nodeName: "n1", containers: [{ name: "c", image: "busybox", env: [{ name: "A", value: "s3cr3t" }] }] },
+    status: { ...status },
+  });
 
 interface Collecting {
   readonly collector: Collector;
@@ -63,7 +65,7 @@ test("rights that are missing are told once, with who lacks them", LONG, async (
       ["events", "nodes/configz", "nodes/stats", "resourceclaims"].map((one) => `jane: ${one}`),
     ),
   );
-  cluster.api.put("pods", pod("web"));
+  cluster.api.put("pods", webPod("web"));
   await until(() => expect(cluster.kubelet.requests.length).toBeGreaterThan(2));
   expect(new Set(lacked).size).toBe(lacked.length);
 });
@@ -79,7 +81,7 @@ test("a cluster's nodes are in the history with their decisions, and without sec
     ((await (await fetch(`${api.url}/v1/nodes/n1/decisions`)).json()) as { decisions: { kind: string }[] }).decisions;
   expect((await kinds()).map(({ kind }) => kind).sort()).toEqual(["allocatable", "eviction"]);
 
-  cluster.api.put("pods", pod("web"));
+  cluster.api.put("pods", webPod("web"));
   // long before the next interval, since its pods changed
   await until(() => expect(collector.counts.snapshots).toBe(2));
   await until(async () => {
@@ -183,10 +185,10 @@ test("a pod that is refused is in the history as an outcome, once, however often
   await until(() => expect(collector.counts.snapshots).toBe(1));
   const now = new Date(Date.now() + 1000).toISOString();
   const message = "Node didn't have enough resource: cpu, requested: 6500, used: 1800, capacity: 1800";
-  cluster.api.put("pods", pod("big"));
+  cluster.api.put("pods", webPod("big"));
   cluster.api.put(
     "pods",
-    pod("big", { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}`, startTime: now }),
+    webPod("big", { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}`, startTime: now }),
   );
   cluster.api.put("events", {
     metadata: { name: "big.1", namespace: "shop" },
@@ -211,8 +213,8 @@ test("while the API is away it is told once, outcomes wait, and everything goes 
   expect(await readyOf(collector)).toBe(503);
   await until(() => expect(collector.isReady).toBe(false));
   const startTime = new Date().toISOString();
-  cluster.api.put("pods", pod("web"));
-  cluster.api.put("pods", pod("web", { phase: "Running", startTime }));
+  cluster.api.put("pods", webPod("web"));
+  cluster.api.put("pods", webPod("web", { phase: "Running", startTime }));
   await until(() => expect(collector.counts.waitingOutcomes).toBe(1));
   isAway = false;
   await until(() => expect(collector.counts).toMatchObject({ waitingOutcomes: 0, outcomes: 1, lostOutcomes: 0 }));
@@ -250,7 +252,7 @@ test("a kubelet that fails now with one part and now with another is told once o
   for (let visits = 1; visits <= 4; visits++) {
     await until(() => expect(collector.counts).toMatchObject({ snapshots: visits, faultyNodes: 1 }));
     failing = failing === "/configz" ? "/stats/summary" : "/configz";
-    cluster.api.put("pods", pod(`web-${visits}`));
+    cluster.api.put("pods", webPod(`web-${visits}`));
   }
   expect(faults.map(([place, text]) => [place, text?.slice(0, 7)])).toEqual([
     ["n1", "configz"],
@@ -266,7 +268,7 @@ test("a kubelet that begins to answer what is no configuration costs that part a
   const { collector, faults } = await collecting(cluster, api.url);
   await until(() => expect(collector.counts).toMatchObject({ snapshots: 1, decisions: 2 }));
   cluster.kubelet.bodies["/configz"] = JSON.stringify({ kubeletconfig: { maxPods: "many" } });
-  cluster.api.put("pods", pod("web"));
+  cluster.api.put("pods", webPod("web"));
   await until(() => expect(collector.counts.snapshots).toBe(2));
   await until(() => expect(faults).toMatchObject([["n1", expect.stringMatching(/^configz: .*maxPods/)]]));
 });
