@@ -32,17 +32,10 @@ export const DAEMON: ProcessNeeds = {
  * collects its garbage itself, which V8 must allow. The first snapshots of nodes are kept as objects: from that V8 would conclude that
  * what the same code makes for each later turn lasts too, and would put it with the old objects (50 kB a turn, which only a full
  * collection finds). Bodies and responses use malloc: glibc returns large blocks at once, and keeps one arena for all threads instead of
- * one each, whose free parts no other thread can use. V8 marks with as many threads as there are other cores: its usual four would
- * take the event loop's place on a small machine.
+ * one each, whose free parts no other thread can use.
  */
 const API: ProcessNeeds = {
-  flags: [
-    "--max-semi-space-size=8",
-    "--no-allocation-site-pretenuring",
-    SMALL_STEPS,
-    "--expose-gc",
-    "--v8-pool-size=0",
-  ],
+  flags: ["--max-semi-space-size=8", "--no-allocation-site-pretenuring", SMALL_STEPS, "--expose-gc"],
   env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "65536", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
 /** A replay needs some 100 MB for any history, plus garbage that V8 would let grow with the machine's memory. */
