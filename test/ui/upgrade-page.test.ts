@@ -63,7 +63,7 @@ describe("the upgrade page", () => {
     const page = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", change, args });
     expect(page.words).toContain('featureGates["SidecarContainers"] line 3, new');
     expect(page.words).toContain("--containerd new removed-flag");
-    expect(page.words).toContain("the kubelet says failed to parse kubelet flag: unknown flag: --containerd");
+    expect(page.words).toContain("kubelet’s message failed to parse kubelet flag: unknown flag: --containerd");
     expect(page.words).toContain("true (line 3) removed no patch is needed to keep it");
     expect(page.html).toContain(`${args}</textarea>`);
     const alone = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", args });
