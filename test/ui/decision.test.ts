@@ -87,7 +87,7 @@ test("an eviction shows the ranking of what is short, and folds those of what is
   const tables = (text: string) => text.match(/EVICTION ORDER FOR [A-Z-]+/g);
   const [disk, others] = await of({ "memory.available": "100Mi", "nodefs.available": "90%", "pid.available": "1%" });
   expect(tables(disk)).toEqual(["EVICTION ORDER FOR EPHEMERAL-STORAGE"]);
-  expect(others).toContain("<summary>Who would be evicted first for what is not short: memory, pids</summary>");
+  expect(others).toContain("<summary>Eviction order for resources that are not short: memory, pids</summary>");
   expect(tables(others)).toEqual(["EVICTION ORDER FOR MEMORY", "EVICTION ORDER FOR PIDS"]);
   // without pressure the ranking for memory is shown first
   const [calm, rest] = await of({ "memory.available": "100Mi", "pid.available": "1%" });

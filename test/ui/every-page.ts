@@ -210,7 +210,7 @@ export async function everyPage(url: string): Promise<readonly OnePage[]> {
       path: "/lint",
       act: submit(
         "A KubeletConfiguration",
-        "Look it over",
+        "Check",
         "evictionHard: {memory.available: 5}\nmaxPod: 9\n",
         "#findings-title",
       ),

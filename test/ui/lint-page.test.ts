@@ -189,7 +189,7 @@ describe("of a node of the history", () => {
     const page = await openPage(pruned.app, "/lint?node=bare");
     expect(page.words).toContain("of node bare the newest snapshot is no longer stored: paste it");
     const posted = await postForm(pruned.app, "/lint", { change: BAD, node: "bare" });
-    expect(posted.words).toContain("no longer stored: only the configuration is looked over");
+    expect(posted.words).toContain("no longer stored: only the configuration is checked");
   });
 });
 

@@ -71,7 +71,7 @@ function report({ id, body, okCount, failedCount, atMs }: ResultRow): Html | Pro
   const words = [
     `${okCount} ${dryRun ? "to be done (observe mode)" : "done"}`,
     `${failedCount} failed`,
-    ...(complete ? [] : ["not all was tried"]),
+    ...(complete ? [] : ["some steps were not tried"]),
   ];
   const rest = steps.length - MAX_STEPS;
   return html`<h3>${moment(atMs)}: ${words.join(", ")}</h3>
@@ -160,7 +160,7 @@ ${shown.rest}
 ${asked(row, stored?.value != null)}
 <h2 id="done">What was done about it</h2>
 <div id="reports" data-live>${recordPart(row, undrawn, () => doneList(results.value))}</div>
-<h2 id="again">Again</h2>
+<h2 id="again">Decide again</h2>
 ${again(exchange, row, kind.ok)}`,
     { live: row.node },
   );
@@ -208,7 +208,7 @@ function drawnAnswer(
 function idleRanked(row: DecisionRow, read: Pick<RecordRead, "answer" | "snapshot">): Html | Promise<Html> | "" {
   const resources = idleRankings(read.answer.decision as EvictionDecision);
   if (resources.length === 0) return "";
-  return html`<details id="idle-rankings"><summary>Who would be evicted first for what is not short: ${resources.join(", ")}</summary>${textForBoth((columns) => answerText(row, "eviction", read, columns, "idle"))}</details>`;
+  return html`<details id="idle-rankings"><summary>Eviction order for resources that are not short: ${resources.join(", ")}</summary>${textForBoth((columns) => answerText(row, "eviction", read, columns, "idle"))}</details>`;
 }
 
 /** Characters of a decision that are shown as they are stored. */
@@ -300,7 +300,7 @@ function again({ c }: Exchange, { id, snapshotId }: DecisionRow, isKnown: boolea
     snapshotId === null
       ? ""
       : html`${isKnown ? html`<li><a href="/replay?decision=${id}">Replay it with another configuration</a></li>` : ""}
-<li><a href="/what-if?snapshot=${snapshotId}">What if something in this snapshot were different</a></li>`;
+<li><a href="/what-if?snapshot=${snapshotId}">Try a change of this snapshot</a></li>`;
   return html`<ul><li><a href="/decisions/${id}">Permalink</a>, <a href="/v1/decisions/${id}">JSON</a></li>${replay}</ul>
 <p>In a terminal:</p>
 <pre tabindex="0" role="region" aria-label="The command"><code data-copy="the command">nodewise history show ${id} --api ${origin}</code></pre>`;

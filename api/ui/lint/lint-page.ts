@@ -58,7 +58,7 @@ ${argsField(texts.args, faults)}
 <div class="row"><div><label for="node">For the node (its sizes, machine, state files and recorded decisions)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
 ${nodeChoices(nodes)}${faultsOf(faults, "node")}${nearLinks(near)}</div>
 <div><label for="kubelet">Kubelet</label><select id="kubelet" name="kubelet">${kubeletOptions(texts.kubelet, "the node’s, or the newest")}</select></div></div>
-<p class="actions"><button class="main">Look it over</button> <a href="/lint">reset</a></p>
+<p class="actions"><button class="main">Check</button> <a href="/lint">reset</a></p>
 </form>
 ${nodes.length === 0 || texts.node !== "" ? "" : recorded(nodes)}`;
 
@@ -71,7 +71,7 @@ const MAX_LINKED = 24;
 /** Links for recorded configurations, which need not be pasted. */
 function recorded(nodes: readonly string[]): Html {
   const more = nodes.length - MAX_LINKED;
-  return html`<p class="small">Or what a node has recorded: ${nodes.slice(0, MAX_LINKED).map((name, i) => html`${i === 0 ? "" : ", "}<a href="${lintLink(name)}">${name}</a>`)}${more > 0 ? ` and ${more} more` : ""}.</p>`;
+  return html`<p class="small">Or check a node’s recorded configuration: ${nodes.slice(0, MAX_LINKED).map((name, i) => html`${i === 0 ? "" : ", "}<a href="${lintLink(name)}">${name}</a>`)}${more > 0 ? ` and ${more} more` : ""}.</p>`;
 }
 
 /** The maximum length of a link that can be shared. */
@@ -259,7 +259,7 @@ export async function postLintPage(exchange: Exchange): Promise<Result<Reply, Pr
   const source = file ?? { name: "the configuration", text: texts.change };
   const lacks = about.value?.lacks ?? null;
   const note =
-    lacks === null ? "" : html`<p class="note warn">${prose(`${lacks}: only the configuration is looked over`)}</p>`;
+    lacks === null ? "" : html`<p class="note warn">${prose(`${lacks}: only the configuration is checked`)}</p>`;
   return looked(exchange, { texts, about: about.value, source, note });
 }
 

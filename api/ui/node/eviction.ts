@@ -174,7 +174,7 @@ function row(
   { resource }: Ranking,
 ): Html {
   const amount = (units: number | null): string => (units === null ? "" : amountText(resource, units));
-  return html`<tr><td class="num soft">${place}</td><td>${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
+  return html`<tr><td class="num soft">${place}</td><td>${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">skipped</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
 }
 
 /** The number of plots that are shown open, unless more signals are under pressure. */

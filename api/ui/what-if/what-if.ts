@@ -199,7 +199,7 @@ spec:
     resources: {requests: {cpu: 500m, memory: 1Gi}}"${described("pod", view)}>
 ${asTyped(given.pod)}</textarea></label></details>
 <label class="wi-label">A pod has other requests${faultsText("resize", view)}<input class="wi-input" name="resize" value="${given.resize}" placeholder="${RESIZE_EXAMPLE}" autocomplete="off"${described("resize", view)}></label>
-<label class="wi-label">Pods that go${faultsText("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
+<label class="wi-label">Pods to remove${faultsText("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
 <datalist id="pods">${all(names.map((name) => html`<option value="${name}"></option>`))}</datalist>`;
 }
 
@@ -316,7 +316,7 @@ async function shown(
   };
   return page(
     "What if",
-    html`<p class="soft">What would the kubelet’s decisions be if its configuration, or a pod, were otherwise.</p>
+    html`<p class="soft">Shows what the kubelet would decide with another configuration or with other pods.</p>
 ${whatIfForm(view)}
 <section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : html`${isAnswered ? warningsNote(warnings) : ""}${result?.value.content ?? ""}${result === null ? "" : shareNote(view.given, stored)}`}</section>`,
     { place: "/what-if", assets: ["what-if.js"], status: all.length > 0 ? faultStatus : 200 },
