@@ -208,7 +208,7 @@ async function serve(
   const requiresToken = !open || active + revoked > 0;
   log.info({ url, requiresToken }, "listening");
   if (active === 0 && revoked > 0 && options.adminTokenHash === undefined)
-    log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
+    log.warn({ url, revoked }, "all tokens are revoked: every request is refused");
   const warming = options.warm === true ? warmUp(createApp(unobserved(deps)), closing.signal) : undefined;
   return ok({
     url,

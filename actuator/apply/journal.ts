@@ -137,7 +137,7 @@ const named = (error: JournalError, effect: string): JournalError => ({
 const withoutIt = (error: JournalError): Result<never, JournalError> =>
   err(named(error, "nothing is changed without it"));
 const unclosed = (error: JournalError): Result<never, JournalError> =>
-  err(named(error, "the next start takes its plan for one that was cut short, and undoes it"));
+  err(named(error, "the next start takes its plan for one that was interrupted, and undoes it"));
 const keyOf = (path: string, file: string): string => `${path} ${file}`;
 
 /** The values that we wrote; a value that was already there has another author. */

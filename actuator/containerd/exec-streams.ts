@@ -139,7 +139,7 @@ interface Upgraded {
 function upgrade(url: string): Promise<Result<Upgraded, string>> {
   const parsed = URL.parse(url);
   if (parsed?.protocol !== "http:") {
-    const why = "only http is spoken with it: switch off enable_tls_streaming of containerd's cri plugin";
+    const why = "it supports only http: switch off enable_tls_streaming of containerd's cri plugin";
     return Promise.resolve(err(`the runtime's stream server is at ${url}: ${why}`));
   }
   const headers = { connection: "Upgrade", upgrade: "SPDY/3.1", "x-stream-protocol-version": PROTOCOL };

@@ -61,7 +61,7 @@ export const LONGEST_SOCKET_PATH = 107;
 export function socketPathOf(endpoint: string): Result<string, string> {
   const path = endpoint.startsWith(SCHEME) ? endpoint.slice(SCHEME.length) : endpoint;
   const bad = (why: string): Result<never, string> => err(`runtime endpoint \`${endpoint}\`: ${why}`);
-  if (/^[a-z][a-z0-9+.-]*:/i.test(path)) return bad("only unix sockets are spoken to: unix:///path/of/the.sock");
+  if (/^[a-z][a-z0-9+.-]*:/i.test(path)) return bad("only unix sockets are supported: unix:///path/of/the.sock");
   if (!path.startsWith("/")) return bad("must be a path from `/`, such as unix:///run/containerd/containerd.sock");
   if (/\p{Cc}/u.test(path)) return bad("must not hold control characters");
   const bytes = Buffer.byteLength(path);

@@ -319,7 +319,7 @@ function faultsTogether(settings: Fields): readonly SettingFault[] {
   }
   faults.push(...directoryFaults(settings), ...dangerFaults(settings));
   if (standaloneKubelet === true && podsUrl === undefined) {
-    const message = "it is said of the kubelet that podsUrl asks: set podsUrl to its /pods, or leave it out";
+    const message = "it is about the kubelet that podsUrl asks: set podsUrl to its /pods, or leave it out";
     faults.push({ setting: "standaloneKubelet", message });
   }
   if (manifests !== undefined && podsUrl !== undefined) {

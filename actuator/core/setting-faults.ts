@@ -48,13 +48,13 @@ export function settingWarnings(config: Fields): readonly Problem[] {
   const listen = typeof statusListen === "string" ? parseListen(statusListen) : null;
   if (listen?.ok && listen.value !== null && !isLoopback(listen.value.host))
     warnings.push(
-      `statusListen: ${statusListen} answers everybody who reaches this machine, without a token: pods, events and metrics. Listen on 127.0.0.1 or [::1], and let a proxy with a certificate ask there`,
+      `statusListen: ${statusListen} answers every client that reaches this machine, without a token: pods, events and metrics. Listen on 127.0.0.1 or [::1], and let a proxy with a certificate ask there`,
     );
   const sent = { podsTokenFile: podsUrl, podsCaFile: podsUrl, apiTokenFile: api };
   for (const [setting, url] of Object.entries(sent)) {
     if (config[setting] === undefined) continue;
     const target = setting.startsWith("pods") ? "podsUrl" : "api";
-    if (url === undefined) warnings.push(`${setting}: nobody reads it without \`${target}\``);
+    if (url === undefined) warnings.push(`${setting}: it has no effect without \`${target}\``);
     else if (setting === "podsCaFile" && !isHttps(url))
       warnings.push(`${setting}: ${target} is not https, so no certificate is checked`);
     else if (
@@ -62,7 +62,7 @@ export function settingWarnings(config: Fields): readonly Problem[] {
       !isHttps(url) &&
       !isLoopback(new URL(String(url)).hostname.replace(/^\[|\]$/g, ""))
     )
-      warnings.push(`${setting}: ${target} is not https, so the token crosses the network for everybody to read`);
+      warnings.push(`${setting}: ${target} is not https, so the token crosses the network in plain text`);
   }
   return warnings.map((message) => ({ from: "settings", message }));
 }

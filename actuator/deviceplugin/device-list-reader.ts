@@ -191,12 +191,12 @@ function tooManyText(bytes: Buffer, most: number): string {
   const count = places.length / 2;
   if (count > LIMITS.devices)
     return `the list holds more than ${LIMITS.devices} devices, the most that a node may have`;
-  return `the list holds ${count} devices, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
+  return `the list holds ${count} devices, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or registered first keep theirs`;
 }
 
 /** Text for a list whose devices have more than their share of bytes. */
 const tooLargeText = ({ devices, size }: DeviceList, most: number): string =>
-  `the list holds ${devices.length} devices whose ids (and NUMA nodes) take more than ${DEVICE_BYTES} bytes each, so that they count as ${size}, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
+  `the list holds ${devices.length} devices whose ids (and NUMA nodes) take more than ${DEVICE_BYTES} bytes each, so that they count as ${size}, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or registered first keep theirs`;
 
 interface ReadList extends ListBytes {
   readonly entries: readonly DeviceEntry[];

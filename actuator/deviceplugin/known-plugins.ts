@@ -7,7 +7,7 @@ export const MAX_RESOURCES = LIMITS.deviceResources;
 
 /** The fault of a plugin that is displaced by another although pods hold its devices. */
 export function displacedFault({ resource, endpoint }: PluginState, other: string): PluginFault {
-  const message = `it gives way to \`${other}\`, of which pods hold devices: device plugins have ${MAX_RESOURCES} resources already, the most that a node takes`;
+  const message = `it is replaced by \`${other}\`, of which pods hold devices: device plugins have ${MAX_RESOURCES} resources already, the most that a node takes`;
   return { resource, endpoint, call: "Register", code: "RESOURCE_EXHAUSTED", message };
 }
 

@@ -9,7 +9,7 @@ import { devicePlaces } from "../deviceplugin/device-list-reader.ts";
 import type { PluginFault } from "../deviceplugin/fault.ts";
 import { type DraDriver, type HealthReport, readHealthReport } from "./driver.ts";
 
-const TOO_MANY = `it tells of more devices than ${HEALTH_STATE_FILE} has room for: ${MAX_DEVICES} at most, and half of what other drivers leave of the file; the health of the others is not known`;
+const TOO_MANY = `it reports more devices than ${HEALTH_STATE_FILE} has room for: ${MAX_DEVICES} at most, and half of what other drivers leave of the file; the health of the others is not known`;
 /** The time from the end of a stream until the next is opened. kubelet 1.37: DRAPluginManager.add. */
 const RETRY_MS = 5_000;
 

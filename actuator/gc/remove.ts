@@ -270,7 +270,7 @@ export async function closeInterruptedPass(deps: GcDeps): Promise<Result<ClosedP
   const pass = found.value;
   if (pass === null) return ok(null);
   const looked = await findOutcome(pass, deps);
-  if (!looked.ok) return err({ from: "runtime", message: `a pass that was cut short: ${looked.error}` });
+  if (!looked.ok) return err({ from: "runtime", message: `a pass that was interrupted: ${looked.error}` });
   const { done, left } = looked.value;
   const { kind, operation, snapshot, fileSystem } = pass;
   const space = fileSystem === null ? {} : { fileSystem };

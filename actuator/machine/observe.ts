@@ -361,7 +361,7 @@ function readUsage(files: MachineFiles, cgroup: CgroupMounts, totalBytes: number
   const stat = statLines(text);
   const meminfo = kibLines(files.text(MEMINFO) ?? "");
   const read = cgroup.version === 1 ? v1(files, cgroup.memory, stat) : v2(files, cgroup.memory, stat, meminfo);
-  if (read === undefined) return files.note(path, "does not tell the memory in use");
+  if (read === undefined) return files.note(path, "does not report the memory in use");
 
   const workingSetBytes = Math.max(0, read.usage - (read.inactiveFile ?? 0));
   const swapTotal = meminfo.get("SwapTotal");

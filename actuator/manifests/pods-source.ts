@@ -34,7 +34,7 @@ export function whyPartial(list: unknown, pods: readonly unknown[], isStandalone
   if (pods.length === 0)
     return `the list of pods is empty: a kubelet that has just started answers so as well, ${NONE_GONE}`;
   if (isStandalone === true || !pods.every(isOnlyOfKubelet)) return null;
-  const message = `the list of pods holds only a kubelet's own, none of an API server's: it may not have been heard yet, ${NONE_GONE}`;
+  const message = `the list of pods holds only a kubelet's own, none of an API server's: the API server's may not have arrived yet, ${NONE_GONE}`;
   const hint = "; of a kubelet that has no API server set standaloneKubelet (--standalone-kubelet)";
   return `${message}${isStandalone === false ? hint : ""}`;
 }

@@ -38,7 +38,7 @@ export function guardPlan(
 
 /** A new cgroup may not be there yet; one that is completed still must be. */
 export function guardMkdir(step: MkdirStep, exists: boolean): Verdict {
-  if (step.fresh && exists) return refuse("cgroup_appeared", `${step.path} was made by someone else meanwhile`);
+  if (step.fresh && exists) return refuse("cgroup_appeared", `${step.path} was created by another program meanwhile`);
   if (!step.fresh && !exists) return refuse("cgroup_vanished", `${step.path} is gone`);
   return ok("go");
 }

@@ -303,7 +303,7 @@ function managerOf(
   const manager = opened.ok
     ? opened
     : err(
-        `no pod with ResourceClaims starts: ${opened.error}: ${file} is to be mended, or deleted, while the daemon does not run`,
+        `no pod with ResourceClaims starts: ${opened.error}: ${file} has to be repaired or deleted while the daemon does not run`,
       );
   return { manager, extended: gates.extended };
 }

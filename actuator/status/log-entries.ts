@@ -94,7 +94,7 @@ export const gcEntries = ({ collections }: GcReport): readonly LogEntry[] =>
 
 export const settledEntry = ({ kind, done, left }: ClosedPass): LogEntry => ({
   level: "warn",
-  message: "a collection was cut short",
+  message: "a collection was interrupted",
   fields: { about: "recovery", kind, done: done.length, left: left.length },
 });
 
@@ -109,7 +109,7 @@ export function recoveryEntry({ outcome, steps }: Recovery): LogEntry {
   const count = (wanted: string): number => steps.filter(({ status }) => status === wanted).length;
   return {
     level: "warn",
-    message: "a plan was cut short",
+    message: "a plan was interrupted",
     fields: {
       about: "recovery",
       outcome,

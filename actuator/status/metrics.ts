@@ -55,7 +55,7 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
   const runtimeUp = gauge("nodewise_runtime_up", "1: the container runtime answers");
   const notReady = gauge(
     "nodewise_runtime_not_ready",
-    "What the runtime says that keeps it from running pods, such as its network",
+    "What the runtime reports that keeps it from running pods, such as its network",
   );
   const lastPass = gauge("nodewise_last_pass_timestamp_seconds", "When the last pass was");
   const lastDrift = gauge("nodewise_drift_files", "Files with a wrong value in the last pass");
@@ -68,7 +68,11 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
   );
   const unwritable = gauge("nodewise_unwritable_files", "Own files and directories that cannot be written now");
   const problems = gauge("nodewise_problems", "Current problems and notices");
-  const otherKubelet = gauge("nodewise_other_kubelet", "1: another kubelet uses this runtime, by that sign", "sign");
+  const otherKubelet = gauge(
+    "nodewise_other_kubelet",
+    "1: another kubelet uses this runtime, by this evidence",
+    "sign",
+  );
   const refused = gauge("nodewise_refused_manifests", "Manifests that are not run");
   const pods = gauge("nodewise_pods", "Pods by phase, and by what the daemon does with them", "phase", "state");
   const fillPods = podGauges(registry);
@@ -193,7 +197,7 @@ function countersIn(registers: Registry[]): Counters {
   const restarted = counter("nodewise_restarts_total", "Containers started again");
   const stopped = counter(
     "nodewise_containers_stopped_by_others_total",
-    "Containers that somebody else stopped",
+    "Containers that another program stopped",
     "how",
   );
   for (const how of ["sandbox", "removed", "signal"]) stopped.inc({ how }, 0);
@@ -201,11 +205,15 @@ function countersIn(registers: Registry[]): Counters {
   const evicted = counter("nodewise_evictions_total", "Pods evicted, by signal", "signal");
   const preempted = counter("nodewise_preemptions_total", "Pods ended to make room for a critical one");
   const rotated = counter("nodewise_container_log_rotations_total", "Logs of containers that were rotated");
-  const unrotated = counter("nodewise_container_log_rotation_failures_total", "What went wrong at rotating them");
+  const unrotated = counter("nodewise_container_log_rotation_failures_total", "Errors while rotating them");
   const dropped = counter("nodewise_events_dropped_total", "Events that had to make room for newer ones");
   const asked = counter("nodewise_device_allocations_total", "Allocate calls to device plugins", "resource", "result");
   const came = counter("nodewise_device_plugin_registrations_total", "Registrations of device plugins", "result");
-  const outbox = new Gauge({ name: "nodewise_outbox_entries", help: "What waits to be sent to the API", registers });
+  const outbox = new Gauge({
+    name: "nodewise_outbox_entries",
+    help: "Entries that wait to be sent to the API",
+    registers,
+  });
   const [call, code, reason, signal, device] = [bounded(), bounded(), bounded(), bounded(), bounded()];
   return {
     pass: (tookMs, cpuMs) => {

@@ -80,7 +80,7 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     .addOption(
       new Option(
         "--tls-cert <file>",
-        "serve HTTPS: the certificate with its chain, PEM; read anew when it changes",
+        "serve HTTPS: the certificate with its chain, PEM; read again when it changes",
       ).env("NODEWISE_TLS_CERT"),
     )
     .addOption(new Option("--tls-key <file>", "its private key, PEM; with --tls-cert").env("NODEWISE_TLS_KEY"))

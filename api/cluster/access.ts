@@ -184,7 +184,7 @@ function credentialsFault(error: unknown, exec: Kubeconfig["exec"], { context }:
       const next = hint === "" ? "install it, or correct the kubeconfig" : hint;
       return clusterFault("no-credentials", `context ${context}: the plugin ${command} is not on this machine`, next);
     }
-    const said = message.trim() === "" ? "it ended without a word" : message.trim().split("\n").slice(-3).join(" ");
+    const said = message.trim() === "" ? "it ended without a message" : message.trim().split("\n").slice(-3).join(" ");
     const next = "run `kubectl get nodes` once: it shows what the plugin asks for";
     return clusterFault(
       "no-credentials",

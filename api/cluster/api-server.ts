@@ -202,12 +202,16 @@ function pageIn(value: unknown, of: ApiResource, server: string): Result<Page, C
   });
 }
 const noList = ({ resource }: ApiResource, server: string) =>
-  clusterFault("unexpected-answer", `${server} answers with no list of ${resource}`, "is it the API server?");
+  clusterFault("unexpected-answer", `${server} answers with no list of ${resource}`, "check that it is the API server");
 
 const objectIn = (value: unknown, of: ApiResource): Result<Fields, ClusterFault> =>
   isObject(value)
     ? ok(cleaned(value, of))
-    : clusterFault("unexpected-answer", `the API server answers with no ${groupOf(of).kind}`, "is it the API server?");
+    : clusterFault(
+        "unexpected-answer",
+        `the API server answers with no ${groupOf(of).kind}`,
+        "check that it is the API server",
+      );
 
 function parsed(text: string): unknown {
   try {
@@ -220,7 +224,7 @@ function parsed(text: string): unknown {
 export function jsonIn({ text }: HttpAnswer, url: URL): Result<unknown, ClusterFault> {
   const value = parsed(text);
   if (value !== undefined) return ok(value);
-  return clusterFault("not-json", `${placeOf(url)} answers with what is no JSON`, "look at what answers there");
+  return clusterFault("not-json", `${placeOf(url)} does not answer with JSON`, "check which server answers there");
 }
 
 /** The fault for a response other than 200. `rule`: the permission that the request needs. */
@@ -234,7 +238,7 @@ export function answerFault({ status, text }: HttpAnswer, url: URL, rule: Access
 }
 
 const NOT_SERVED =
-  "an API server has resource.k8s.io/v1 since Kubernetes 1.34, unless its --runtime-config leaves it out";
+  "an API server has resource.k8s.io/v1 since Kubernetes 1.34, unless its --runtime-config disables it";
 const MAX_WORDS = 300;
 function statusFault(status: number, said: Fields, url: URL): ClusterFault {
   const words = String(said["message"] ?? "")
@@ -242,7 +246,7 @@ function statusFault(status: number, said: Fields, url: URL): ClusterFault {
     .slice(0, MAX_WORDS);
   const message = `${placeOf(url)} answers ${status}${words === "" ? "" : `: ${words}`}`;
   if (status === 401) {
-    const next = "the credentials are not taken: log in again, as for kubectl (`kubectl get nodes` shows the same)";
+    const next = "the credentials are not accepted: log in again, as for kubectl (`kubectl get nodes` shows the same)";
     return { code: "unauthorized", message, next };
   }
   if (status === 403) return { code: "forbidden", message, next: "ask for the right, or read with another context" };

@@ -158,7 +158,7 @@ const tooLarge = ({ url, maxBytes }: HttpAsk): Result<never, ClusterFault> =>
   clusterFault(
     "too-large",
     `${placeOf(url)} answers with more than ${maxBytes} bytes`,
-    "no such answer is as long: look at what answers there",
+    "no such answer is that long: check which server answers there",
   );
 
 /** The address without its query, which may be long. */
@@ -167,7 +167,7 @@ export const placeOf = (url: URL): string => `${url.origin}${url.pathname}`;
 function faultOf(error: unknown, { url, timeoutMs, signal, authority }: HttpAsk, { hasPassed }: Deadline) {
   const place = placeOf(url);
   if (hasPassed) {
-    const next = "look whether it is up, and whether the network between lets the connection through";
+    const next = "check whether it is running, and whether the network allows the connection";
     return clusterFault("timed-out", `${place} does not answer in ${timeoutMs / 1000} s`, next);
   }
   if (signal?.aborted === true) return clusterFault("stopped", `${place}: stopped`, "");
@@ -175,15 +175,19 @@ function faultOf(error: unknown, { url, timeoutMs, signal, authority }: HttpAsk,
   if (certificate !== undefined) return clusterFault("untrusted", `${place}: ${certificate}`, "");
   const { code, message } = error as NodeJS.ErrnoException;
   const why = WORDS[code ?? ""] ?? code ?? message;
-  return clusterFault("unreachable", `${place}: ${why}`, "look whether it is up, and whether the address is right");
+  return clusterFault(
+    "unreachable",
+    `${place}: ${why}`,
+    "check whether it is running, and whether the address is right",
+  );
 }
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection is refused (ECONNREFUSED)",
-  ECONNRESET: "the connection broke off (ECONNRESET)",
+  ECONNRESET: "the connection was closed (ECONNRESET)",
   ENOTFOUND: "no such host (ENOTFOUND)",
-  EAI_AGAIN: "the name cannot be looked up now (EAI_AGAIN)",
+  EAI_AGAIN: "the name cannot be resolved now (EAI_AGAIN)",
   EHOSTUNREACH: "no route to the host (EHOSTUNREACH)",
   ENETUNREACH: "no route to the network (ENETUNREACH)",
-  EPROTO: "it does not speak TLS (EPROTO)",
-  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS",
+  EPROTO: "it does not use TLS (EPROTO)",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not use TLS",
 };

@@ -27,7 +27,7 @@ export class IdToken {
     if (endOf(this.#token) - Date.now() > AHEAD_MS) return this.#token;
     const issuer = textOf(this.#provider["idp-issuer-url"]);
     if (issuer === "" || this.#refreshToken === "")
-      throw new Error("the ID token has run out, and there is no refresh token");
+      throw new Error("the ID token has expired, and there is no refresh token");
     // the package is loaded only where it is needed
     const { customFetch, discovery, refreshTokenGrant } = await import("./kube-client.ts");
     const [clientId, secret] = [textOf(this.#provider["client-id"]), textOf(this.#provider["client-secret"])];

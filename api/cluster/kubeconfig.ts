@@ -173,7 +173,7 @@ function contextOf(
   if (missing !== undefined && asked[missing] !== undefined) return unknownPart(missing, merged, asked, place);
   if (missing !== undefined) {
     const message = `${place}: context ${name} names the ${missing} ${String(context[missing])}, which is not there`;
-    return clusterFault("bad-kubeconfig", message, "correct the file, or take another context with --context");
+    return clusterFault("bad-kubeconfig", message, "correct the file, or use another context with --context");
   }
   const { exec, tokenFile, "auth-provider": provider, ...rest } = fieldsOf(user?.["user"]);
   const { name: providerName, config: oidc } = fieldsOf(provider);
@@ -182,7 +182,7 @@ function contextOf(
     return clusterFault(
       "bad-kubeconfig",
       message,
-      "let the cloud's tool write the kubeconfig anew, with an exec plugin",
+      "let the cloud's tool write the kubeconfig again, with an exec plugin",
     );
   }
   const ownUser = typeof tokenFile === "string" ? { ...rest, "auth-provider": byFile(tokenFile) } : rest;

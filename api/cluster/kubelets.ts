@@ -114,10 +114,10 @@ export class Kubelets {
     signal: AbortSignal | undefined,
   ): Promise<Result<unknown, ClusterFault>> {
     if (this.#access.impersonates)
-      return clusterFault("forbidden", `the kubelet of ${name} knows no impersonation`, ASK_PROXY);
+      return clusterFault("forbidden", `the kubelet of ${name} does not support impersonation`, ASK_PROXY);
     const address = addressOf(node);
     if (address === undefined)
-      return clusterFault("unreachable", `node ${name} tells no address of its kubelet`, ASK_PROXY);
+      return clusterFault("unreachable", `node ${name} reports no address of its kubelet`, ASK_PROXY);
     const url = new URL(`https://${address}${PATHS[part].path}`);
     const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS;
     const limits = { timeoutMs, maxBytes: MAX_BYTES, signal, authority: KUBELET_AUTHORITY };
@@ -152,8 +152,8 @@ const HARMFUL: ReadonlySet<string> = new Set([
 ]);
 
 const ASK_PROXY =
-  "ask over the API server with --proxy, which takes the right nodes/proxy: it is as strong as exec in every container of the node";
-const KUBELET_AUTHORITY = `let the cluster sign the certificates of its kubelets (serverTLSBootstrap: true in the KubeletConfiguration, and approve their requests), or take any certificate with --kubelet-insecure-tls: whoever answers at that address then gets your credentials; or ${ASK_PROXY}`;
+  "ask through the API server with --proxy, which requires the right nodes/proxy: it also allows exec in every container of the node";
+const KUBELET_AUTHORITY = `let the cluster sign the certificates of its kubelets (serverTLSBootstrap: true in the KubeletConfiguration, and approve their requests), or accept any certificate with --kubelet-insecure-tls: any server at that address then gets your credentials; or ${ASK_PROXY}`;
 
 /** A kubelet older than 1.33 knows only nodes/proxy for most of its endpoints, and says so. kubelet 1.36: kubeletRequestAttributes. */
 function ruleOf(part: KubeletPart, { text }: HttpAnswer): AccessRule {
@@ -187,8 +187,8 @@ function asPart(value: unknown, name: string, part: KubeletPart): Result<unknown
   const said = `${first?.path}: ${first?.message}${more.length === 0 ? "" : ` (and ${more.length} more)`}`;
   return clusterFault(
     "unexpected-answer",
-    `the kubelet of ${name} answers ${path} with what is none: ${said}`,
-    "look at what answers there",
+    `the kubelet of ${name} answers ${path} with invalid content: ${said}`,
+    "check which server answers there",
   );
 }
 

@@ -55,7 +55,7 @@ function faultOf(url: string, status: number, text: string): ApiFault {
   const code = PASSES.has(status) || status === 401 || status === 403 ? "away" : "refused";
   const { code: problem, detail, advice } = objectIn(text);
   if (typeof problem !== "string")
-    return { code, status, message: `${url} answered ${status} and no JSON: is this a nodewise API?` };
+    return { code, status, message: `${url} answered ${status}, but not with JSON: is this a nodewise API?` };
   return { code, status, message: `${url} answered ${status} ${problem}: ${String(detail)}; ${String(advice)}` };
 }
 

@@ -12,7 +12,7 @@ const FIGURES: Readonly<Record<keyof CollectorCounts, readonly [name: string, he
   waitingOutcomes: ["nodewise_collector_waiting_outcomes", "Outcomes that wait for the API."],
   lostOutcomes: [
     "nodewise_collector_lost_outcomes_total",
-    "Outcomes that were given up: too many waited, or the API refused them.",
+    "Outcomes that were dropped: too many waited, or the API refused them.",
   ],
 };
 

@@ -51,7 +51,7 @@ export const startMembers = {
     z
       .array(z.string(notAnArg).max(LONGEST_ARG, notAnArg), 'expected a list such as ["--max-pods=110", "--v=2"]')
       .max(MAX_ARGS, `has more than ${MAX_ARGS} arguments`),
-  ).describe("the kubelet's command line, without the program's name: its flags count before the configuration"),
+  ).describe("the kubelet's command line, without the program's name: its flags override the configuration"),
   kubeletDropIns: optional(
     z
       .array(wholeDropIn, `expected a list of drop-ins such as ${DROP_IN}`)

@@ -43,7 +43,7 @@ export const upgradeAnswer = z.strictObject({
   report: reportForm
     .nullable()
     .describe(
-      "of the configuration and the snapshot; null: there is neither, a page after the first was asked for, or `unreported` tells why",
+      "of the configuration and the snapshot; null: there is neither, a page after the first was requested, or `unreported` has the reason",
     ),
   unreported: z
     .string()

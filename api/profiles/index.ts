@@ -86,7 +86,7 @@ function choose(own: string, asked: string | null | undefined): ChosenProfile {
   if (minor === null) return chooseProfile(asked ?? own);
   const ofNode = chooseProfile(own);
   if (typeof asked !== "string" || minorOf(asked) === minor) return ofNode;
-  const before = `the node tells kubelet ${own}, which counts before ${asked}`;
+  const before = `the node reports kubelet ${own}, which takes precedence over ${asked}`;
   const { note } = ofNode;
   return { ...ofNode, note: { ...note, why: note.why === null ? before : `${before}; ${note.why}` } };
 }
@@ -110,7 +110,7 @@ export function recordedNote(
   const { note } = choose(own, asked);
   if (note.version === version) return note;
   return other(
-    `${isReported ? `the node tells kubelet ${own}` : `the request named kubelet ${asked}`}, and ${version} answered then`,
+    `${isReported ? `the node reports kubelet ${own}` : `the request named kubelet ${asked}`}, and ${version} answered then`,
   );
 }
 /** Whether decisions are currently made by this policy. */

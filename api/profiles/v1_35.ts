@@ -98,7 +98,7 @@ const NOTES: readonly VersionNote[] = [
   {
     topic: "file",
     name: "/var/lib/kubelet/image_manager/pulled",
-    begins: { what: "the records of image pulls are written anew as kubelet.config.k8s.io/v1beta1", before: null },
+    begins: { what: "the records of image pulls are rewritten as kubelet.config.k8s.io/v1beta1", before: null },
     ends: {
       what: "the older kubelet cannot read the records of image pulls that the newer one wrote",
       before: "remove them while no kubelet runs: images are pulled again where credentials have to be checked",

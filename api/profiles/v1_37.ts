@@ -90,7 +90,7 @@ const NOTES: readonly VersionNote[] = [
     topic: "behaviour",
     name: "eventRecordQPS",
     begins: {
-      what: "0 is no limit, where older kubelets took it for 5 events a second",
+      what: "0 means no limit; for older kubelets it means 5 events a second",
       before: "set it to 50, the default, unless the API server can take all events",
     },
     ends: { what: "0 is 5 events a second, where the newer kubelet has no limit", before: null },
@@ -102,7 +102,7 @@ const NOTES: readonly VersionNote[] = [
     name: "memory.available",
     begins: {
       what: "huge pages that were set apart are taken off it, so that evictions and MemoryPressure begin sooner",
-      before: "reckon the thresholds of memory.available again without the huge pages",
+      before: "recalculate the thresholds of memory.available without the huge pages",
     },
     ends: { what: "huge pages that were set apart count as available again: evictions begin later", before: null },
     concerns: ({ isOn, snapshot }) => isOn("HugepageAwareEviction") && (hugePageBytes(snapshot) ?? 0) > 0,
@@ -112,7 +112,7 @@ const NOTES: readonly VersionNote[] = [
     name: "memory.available",
     begins: {
       what: `huge pages that were set apart are taken off it, so that evictions and MemoryPressure begin sooner; ${HUGE_PAGES_NOT_KNOWN}`,
-      before: "see what status.capacity of the node says of hugepages-*, and reckon the thresholds again without them",
+      before: "look up hugepages-* in status.capacity of the node, and recalculate the thresholds without them",
     },
     ends: {
       what: `huge pages that were set apart count as available again: evictions begin later; ${HUGE_PAGES_NOT_KNOWN}`,
@@ -124,7 +124,7 @@ const NOTES: readonly VersionNote[] = [
     topic: "behaviour",
     name: "CPU of kubeReserved and systemReserved",
     begins: {
-      what: "it is rounded to whole millis (0.0004 to 0, 0.0005 to 1m), and allocatable CPU goes by that",
+      what: "it is rounded to whole millis (0.0004 to 0, 0.0005 to 1m), and allocatable CPU uses the rounded value",
       before: "write it in whole millis, such as 100m",
     },
     ends: { what: "it is kept as written, below a milli as well", before: "write it in whole millis, such as 100m" },
@@ -134,7 +134,7 @@ const NOTES: readonly VersionNote[] = [
     topic: "behaviour",
     name: "SELinux labels of volumes",
     begins: {
-      what: "on nodes with SELinux volumes are mounted with their label and no longer relabelled: pods with different labels do not share a volume at one time",
+      what: "on nodes with SELinux volumes are mounted with their label and no longer relabelled: pods with different labels cannot share a volume at the same time",
       before: "give such pods spec.securityContext.seLinuxChangePolicy: Recursive",
     },
     ends: { what: "volumes are relabelled again, file by file", before: null },
@@ -163,7 +163,7 @@ const NOTES: readonly VersionNote[] = [
   {
     topic: "behaviour",
     name: "the kubelet's read-only endpoints",
-    begins: { what: "/metrics and the like take GET only", before: "change what asks them by other methods" },
+    begins: { what: "/metrics and the like take GET only", before: "change clients that use other methods" },
   },
   {
     topic: "event",

@@ -151,10 +151,10 @@ function endWith(socket: Duplex, [body, { status, headers }]: ReturnType<typeof 
 
 function startFault(error: NodeJS.ErrnoException, host: string, port: number): string {
   const advice = {
-    EADDRINUSE: "another program listens there; name another port, or 0 for any free one",
-    EACCES: "this user may not; name a port above 1023",
-    EADDRNOTAVAIL: "this machine has no such address; name one of its own",
-    ENOTFOUND: "this name has no address; name an address",
+    EADDRINUSE: "another program listens there; use another port, or 0 for any free one",
+    EACCES: "this user may not bind it; use a port above 1023",
+    EADDRNOTAVAIL: "this machine has no such address; use one of its own",
+    ENOTFOUND: "this name has no address; use an address",
   }[error.code ?? ""];
   return `cannot listen on ${host} port ${port}: ${error.code ?? error.message}${advice === undefined ? "" : `: ${advice}`}`;
 }

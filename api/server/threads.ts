@@ -283,7 +283,7 @@ class Pool {
   }
 }
 
-const GONE: Problem = { code: "bad_request", detail: "the sender was gone before it was answered" };
+const GONE: Problem = { code: "bad_request", detail: "the client disconnected before it was answered" };
 const FULL: Problem = {
   code: "overloaded",
   detail: `deciding took more than ${HEAP} MiB of memory, with what else was decided at the time`,

@@ -47,7 +47,8 @@ export function readKeyPair({ certFile, keyFile }: TlsFiles, nowMs: number): Res
     );
   }
   const validToMs = certificate.validToDate.getTime();
-  if (validToMs <= nowMs) return err(`${certFile}: the certificate ended at ${certificate.validToDate.toISOString()}`);
+  if (validToMs <= nowMs)
+    return err(`${certFile}: the certificate expired at ${certificate.validToDate.toISOString()}`);
   return ok({ cert: cert.value, key: key.value, validToMs });
 }
 
@@ -79,7 +80,10 @@ export function reloadRenewed(server: Server, files: TlsFiles, log: Log, everyMs
     last = next;
     if (!pair.ok) log.error({ fault: pair.error }, "certificate not usable");
     else if (pair.value.validToMs - now < SOON_MS)
-      log.warn({ file: files.certFile, until: new Date(pair.value.validToMs).toISOString() }, "certificate ends soon");
+      log.warn(
+        { file: files.certFile, until: new Date(pair.value.validToMs).toISOString() },
+        "certificate expires soon",
+      );
     else return;
     lastWarnedMs = now;
   };

@@ -24,7 +24,7 @@ export interface DecisionRequest extends Ask {
 
 /** A field of several request bodies. */
 export const kubeletVersion = optional(versionText).describe(
-  "the kubelet to answer as where the snapshot's node tells no version, which counts before it; absent: the newest",
+  "the kubelet version to use if the snapshot's node reports none; a reported version takes precedence; absent: the newest",
 );
 /** The body of `POST /v1/decisions/{kind}`. The form of `ask` depends on the kind. */
 export const decisionForm = z.strictObject({

@@ -34,7 +34,7 @@ export function readExportLine(bytes: Uint8Array): Result<ExportLine, string> {
 
 /** Checks the first line. Errors: it is no header, or its form is newer than this program. */
 export function checkExportHeader(line: ExportLine): Result<ExportHeader, string> {
-  if (line.type !== "nodewise-history") return err("it is not the first line of an exported history: export it anew");
+  if (line.type !== "nodewise-history") return err("it is not the first line of an exported history: export it again");
   if (line.formatVersion > EXPORT_FORMAT)
     return err(
       `it was written by nodewise ${line.version} in form ${line.formatVersion}, and this one reads up to ${EXPORT_FORMAT}: upgrade nodewise where it is imported`,

@@ -140,7 +140,7 @@ ${faultsOf(faults, "dropIns")}`;
 
 /** A text area for the kubelet's command line. */
 export const argsField = (text: string, faults: readonly FormFault[]): Html => html`
-<label for="args">The kubelet’s command line, whose flags count before that: <code>ps -o args</code>, <code>systemctl cat kubelet</code> or <code>kubeadm-flags.env</code></label>
+<label for="args">The kubelet’s command line, whose flags override it: <code>ps -o args</code>, <code>systemctl cat kubelet</code> or <code>kubeadm-flags.env</code></label>
 <textarea id="args" name="args" rows="2" spellcheck="false" autocomplete="off" placeholder="not known"${described(faults, "args")}>
 ${asTyped(text)}</textarea>
 ${faultsOf(faults, "args")}`;

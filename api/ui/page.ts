@@ -62,7 +62,7 @@ ${all(classic.map((name) => html`<script src="/assets/${name}" defer></script>`)
 ${all(modules.map((name) => html`<script type="module" src="/assets/${name}"></script>`))}
 </head>
 <body${live === undefined ? "" : html` data-live-node="${live}"`}>
-<a class="skip" href="#content">To the content</a>
+<a class="skip" href="#content">Skip to content</a>
 <header><a class="brand" href="/">Nodewise</a><span class="soft">the kubelet’s node decisions, explained and recorded</span>
 <nav aria-label="Pages">${all(PLACES.map(([path, name]) => html`<a href="${path}"${path === place ? raw(' aria-current="page"') : ""}>${name}</a>`))}${SIGN_OUT}</nav></header>
 <main id="content">

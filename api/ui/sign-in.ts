@@ -32,7 +32,7 @@ export async function postSignIn(exchange: Exchange): Promise<Result<Reply, Prob
   const path = ownPath(to);
   if (caller.value === null)
     return signInPage(
-      html`<p role="alert"><strong>This token is not known here, or was revoked.</strong> It begins with <code>nw_</code>; <code>nodewise token list</code> lists what there is.</p>${signInForm(path)}`,
+      html`<p role="alert"><strong>This token is not known here, or was revoked.</strong> It begins with <code>nw_</code>; <code>nodewise token list</code> lists the known ones.</p>${signInForm(path)}`,
       401,
     );
   const session = await sessionOf(caller.value.id, await deps.sha256(token), deps.now());

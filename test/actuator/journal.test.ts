@@ -199,7 +199,7 @@ describe("the journal's file", () => {
     expect(begin(journal, "p1", []).ok).toBe(true);
     rmSync(file);
     mkdirSync(file);
-    const effect = "the next start takes its plan for one that was cut short, and undoes it";
+    const effect = "the next start takes its plan for one that was interrupted, and undoes it";
     expect(journal.end("p1", [])).toMatchObject({
       ok: false,
       error: { message: `journal ${file}: EISDIR; ${effect}` },

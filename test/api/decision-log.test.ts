@@ -271,5 +271,5 @@ test("a file gets an event a line, is its owner's alone, and is made anew where 
 
 test("a file in a folder that is not there is an error at the start", async () => {
   const file = join(dataDirectory(), "gone", "decisions.ndjson");
-  await expect(serving({ decisionLog: logTo({ file }) })).rejects.toThrow(/there is no folder .*gone: make it first/);
+  await expect(serving({ decisionLog: logTo({ file }) })).rejects.toThrow(/there is no folder .*gone: create it first/);
 });

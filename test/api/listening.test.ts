@@ -65,7 +65,7 @@ test("an API whose last token was revoked stays closed, over a restart too, unti
   const second = await serving({ dataDir });
   expect(second.api.requiresToken).toBe(true);
   expect(second.log.lines.filter(({ level }) => level === "warn")).toMatchObject([
-    { message: "all tokens are revoked: nobody may call" },
+    { message: "all tokens are revoked: every request is refused" },
   ]);
   expect(await statusOf(second)).toContain("nodewise token open --to-everyone");
   expect(value(await openToEveryone(store))).toEqual({ active: 0, forgotten: 1 });
@@ -128,7 +128,7 @@ test("what keeps it from starting is said in a line", async () => {
     ok: false,
     error: {
       code: "failed",
-      message: `cannot listen on 127.0.0.1 port ${api.port}: EADDRINUSE: another program listens there; name another port, or 0 for any free one`,
+      message: `cannot listen on 127.0.0.1 port ${api.port}: EADDRINUSE: another program listens there; use another port, or 0 for any free one`,
     },
   });
   const dir = dataDirectory();

@@ -177,7 +177,7 @@ test("what nobody waits for any more is not begun", async () => {
   for (const answer of [...left, ask(gone)])
     expect(await answer).toMatchObject({
       ok: false,
-      error: { detail: "the sender was gone before it was answered" },
+      error: { detail: "the client disconnected before it was answered" },
     });
   for (const answer of kept) expect(await answer).toMatchObject({ ok: true, value: { node: "n1" } });
 });

@@ -85,7 +85,7 @@ test.skipIf(skip)(
     });
     expect(await get(port, "/healthz", first.cert)).toBe(200);
     // the certificate ends within a day
-    await vi.waitFor(() => expect(log.lines.map(({ message }) => message)).toContain("certificate ends soon"));
+    await vi.waitFor(() => expect(log.lines.map(({ message }) => message)).toContain("certificate expires soon"));
     write({ cert: second.cert, key: first.key });
     await vi.waitFor(() =>
       expect(log.lines.at(-1)?.fields["fault"]).toMatch("is not the private key of the certificate"),
@@ -118,5 +118,5 @@ test.skipIf(skip)("the API does not start with files that are no certificate and
   expect(await fault()).toMatch(/tls\.key: is no private key in PEM form/);
   write(pair);
   const later = readKeyPair(files, Date.now() + 2 * 24 * 3600 * 1000);
-  expect(later).toMatchObject({ ok: false, error: expect.stringMatching(/the certificate ended at 20/) });
+  expect(later).toMatchObject({ ok: false, error: expect.stringMatching(/the certificate expired at 20/) });
 });

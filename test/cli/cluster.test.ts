@@ -154,7 +154,9 @@ describe("decide on a live node", () => {
     const cluster = await testCluster();
     cluster.kubelet.bodies["/configz"] = "[1,2,3]";
     const { code, stdout, stderr } = await nodewise(cluster, "snapshot", "--node", "n1");
-    expect(stderr).toMatch(/^nodewise: n1: without configz: the kubelet of n1 answers \/configz with what is none: /);
+    expect(stderr).toMatch(
+      /^nodewise: n1: without configz: the kubelet of n1 answers \/configz with invalid content: /,
+    );
     expect([code, Object.keys(JSON.parse(stdout))]).toEqual([0, ["observedAt", "node", "pods", "stats"]]);
   });
 

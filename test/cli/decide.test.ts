@@ -114,7 +114,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
     expect(title).toBe(`small · allocatable · ${NEWEST.policyVersion}`);
     expect(assumed).toBe(`assumed: kubelet 1.99 is not known here: ${NEWEST.version} is the nearest that is`);
     const own = await run(["decide", "allocatable", ...CAPTURED, "--kubelet", "1.34", "-o", "json"]);
-    const why = "the node tells kubelet v1.36.3, which counts before 1.34";
+    const why = "the node reports kubelet v1.36.3, which takes precedence over 1.34";
     expect(JSON.parse(own.stdout)).toMatchObject({ policyVersion: v1_36.policyVersion, profile: { exact: true, why } });
     const table = await run(["decide", "allocatable", ...CAPTURED, "--kubelet", "1.34"]);
     expect(table.stdout).toContain(`assumed: ${why}\n`);

@@ -38,8 +38,8 @@ const withMany = {
   ],
 };
 
-describe("image-gc for a person", () => {
-  test("shows how full it is with both thresholds, what goes in order and what stays, the next to go first", () => {
+describe("the printed image-gc decision", () => {
+  test("shows the usage with both thresholds, the removed images in order, and the kept ones with the next candidate first", () => {
     expect(drawn("image-gc", IMAGES, "removes")).toBe(`REMOVES  2 images, 30 MiB
 90 % of 1000 MiB used, high threshold 85 %: 100 MiB wanted, down to the low one of 80 %
 ██████████████████████████████████████████████████╎×××│×▒▒······
@@ -58,12 +58,12 @@ tie: equal in everything that the kubelet sorts by; its order is random, here it
    localhost/web:1         5 MiB        now   3m20s ago  in use by default/web c (running) and others
    localhost/pause:1       5 MiB      never   3m20s ago  pinned
 
-PULLED AGAIN            SIZE  REMOVED       BACK  SO FAR
-localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
+PULLED AGAIN            SIZE  REMOVED     PULLED  HOW OFTEN
+localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, pulled again twice
 `);
   });
 
-  test("draws the bar true: a cell for each 62nd of the file system, the marks between them", () => {
+  test("draws the bar to scale: each cell is a 62nd of the file system, with the thresholds between cells", () => {
     const bar = (available: number, freedBytes: number, wantedBytes: number | null) => {
       const fileSystem = { capacityBytes: 6200, availableBytes: available, usagePercent: 0, wantedBytes };
       return lines(drawn("image-gc", { ...IMAGES, fileSystem, freedBytes }, "removes"))[2];
@@ -79,7 +79,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
     expect(drawn("image-gc", { ...IMAGES, fileSystem: zero }, "fails")).not.toMatch(/[█│]/);
   });
 
-  test("long lists are cut, and what is left out is counted by its reason; explain full has all", () => {
+  test("long lists are shortened, and the rest is counted by reason; `--explain full` shows all", () => {
     const text = drawn("image-gc", withMany, "removes");
     expect(lines(text).filter((line) => /not-needed|free enough$/.test(line))).toHaveLength(10);
     expect(text).toContain("\nand 212 more (in use 210, pinned 2)\n");
@@ -90,7 +90,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
     expect(drawn("image-gc", { ...IMAGES, remove }, "removes")).toContain("\nand 15 more (for space 15)\n");
   });
 
-  test("reasons stand below their image, and those of images that are left out nowhere", () => {
+  test("reasons are printed below their image, and those of images that are not shown are not printed", () => {
     const at = (image: { readonly id: string }, code: string) => ({ at: image.id, because: [{ code, field: "why" }] });
     const reasons = [at(withMany.remove[0] ?? { id: "" }, "x_first"), at(withMany.keep[209] ?? { id: "" }, "x_hidden")];
     const text = drawn("image-gc", withMany, "removes", { explain: "reasons", reasons });
@@ -99,7 +99,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
     expect(drawn("image-gc", withMany, "removes", { explain: "full", reasons })).toContain("x_hidden");
   });
 
-  test("an end that was told, the kubelet's error and its events are in its words, once", () => {
+  test("the result of each removal, the kubelet's error and its events are printed once, with the kubelet's messages", () => {
     const remove = [
       goes(1, "a", { end: "removed" }),
       goes(2, "b", { end: "failed", message: "conflict:\nit is in use" }),
@@ -138,7 +138,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
       "85 % of 1 GiB used, high threshold 85 %: the low one of 80 % is reached, and still one image is removed",
       expect.stringContaining("╎"),
       expect.stringContaining("low 80 %"),
-      "would free 30 MiB as the kubelet counts; which layers they share is not known",
+      "would free 30 MiB as the kubelet counts; shared layers are not known",
     ]);
     const unused = drawn("image-gc", { ...IMAGES, operation: "delete-unused", fileSystem: null }, "removes");
     expect(unused).toContain("\nrequested by the eviction manager: all unused images are removed, however full");
@@ -148,7 +148,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
     );
   });
 
-  test("without the snapshot's time the moments stand in the place of ages", () => {
+  test("without the snapshot's time, points in time are printed instead of ages", () => {
     const text = drawn("image-gc", IMAGES, "removes", { observedAtMs: undefined });
     expect(text).toContain("2026-11-21T06:45:10Z");
     expect(text).toContain("first seen 2026-11-21T06:48:40Z, may be removed at 2026-11-21T06:50:40Z");
@@ -156,8 +156,8 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
   });
 });
 
-describe("container-gc for a person", () => {
-  test("shows what goes in the order of the pass, and what stays of each pod's container", () => {
+describe("the printed container-gc decision", () => {
+  test("shows what is removed in the order of the pass, and which containers of each pod are kept", () => {
     expect(drawn("container-gc", CONTAINERS, "removes")).toBe(`REMOVES  2 containers, 1 sandbox and 1 log directory
 dead containers that may stay: 1 of each container of a pod, any number in all, and those younger than 1m
 
@@ -174,7 +174,7 @@ container  default/web app #3          1m ago  running
 `);
   });
 
-  test("says what it was asked for, and that it cannot know all pods", () => {
+  test("says which operation was requested, and that not all pods are known", () => {
     const decision = { ...CONTAINERS, operation: "delete-unused", allSourcesReady: false, remove: [] } as const;
     const policy = { minAgeMs: 0, maxPerPodContainer: -1, maxContainers: 100 };
     expect(lines(drawn("container-gc", { ...decision, policy }, "keeps")).slice(0, 4)).toEqual([
@@ -187,7 +187,7 @@ container  default/web app #3          1m ago  running
     expect(lines(drawn("container-gc", failed, "fails"))[0]).toBe("FAILS  rpc error: code = Unavailable");
   });
 
-  test("counts the units that a cut list leaves out", () => {
+  test("counts the containers that a shortened list does not show", () => {
     const [running] = CONTAINERS.keep;
     if (running === undefined) throw new Error("no container");
     const keep = Array.from({ length: 30 }, (_, i) => ({ ...running, id: `${i}`, name: `c${i}` }));
@@ -196,7 +196,7 @@ container  default/web app #3          1m ago  running
 });
 
 describe.each([200, 120, 80, 60])("in %d columns", (columns) => {
-  test("no row is wider, with colours too", () => {
+  test("no line is wider, with or without colours", () => {
     for (const paint of [plainPaint, colorPaint]) {
       const images = lines(drawn("image-gc", withMany, "removes", { columns, paint }));
       const containers = lines(drawn("container-gc", CONTAINERS, "removes", { columns, paint }));

@@ -108,11 +108,11 @@ describe("nodewise api --decision-log", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     const reportOf = (text: string) => lines.filter(({ msg }) => msg === text);
-    expect(reportOf("the API ends before the decision log is delivered: it waits in the history")).toMatchObject([
+    expect(reportOf("the API stops before the decision log is delivered: it stays in the history")).toMatchObject([
       { receiver: `${to}/logs`, waiting: 2 },
     ]);
     // three a decision: the request, the decision, the history
-    expect(reportOf("the API ends before its last telemetry is delivered: it is dropped")).toMatchObject([
+    expect(reportOf("the API stops before its last telemetry is delivered: it is lost")).toMatchObject([
       { spans: 6, metrics: "not delivered" },
     ]);
     const { url: there, taken } = await receiver();
@@ -166,7 +166,7 @@ describe("nodewise api --decision-log", () => {
       "--decision-log",
       file,
     ]);
-    expect(stderr).toContain(`there is no folder ${join(scratch, "gone")}: make it first`);
+    expect(stderr).toContain(`there is no folder ${join(scratch, "gone")}: create it first`);
     expect(code).toBe(4);
   });
 });

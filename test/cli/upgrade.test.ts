@@ -64,7 +64,7 @@ describe("nodewise upgrade of files", () => {
     expect(stdout).toMatch(/^What to do before, in order\n1\. failCgroupV1: boot the node with cgroup v2/m);
     const [title, ...rest] = stdout.split("\n");
     const named = await upgrade("--from", "1.36", ...args);
-    const message = "the node tells kubelet v1.34.4, which counts before 1.36";
+    const message = "the node reports kubelet v1.34.4, which takes precedence over 1.36";
     expect([named.code, named.stdout]).toEqual([5, [title, message, ...rest].join("\n")]);
   });
 
@@ -160,9 +160,7 @@ describe("nodewise upgrade of files", () => {
     const caveat = `${why}; what changed between the two is not listed\n`;
     const { code, stdout, stderr } = await upgrade(...args);
     expect([code, stderr]).toEqual([1, ""]);
-    expect(stdout).toMatch(
-      /^kubelet 1\.34 \(the nearest known\) -> 1\.37: it would start, and some things are otherwise\n/,
-    );
+    expect(stdout).toMatch(/^kubelet 1\.34 \(the nearest known\) -> 1\.37: it would start; some things change\n/);
     expect(stdout).toContain(`\n${caveat}`);
     expect(stdout).toContain("\nWhat kubelet 1.34 alone does not take\n");
     expect(stdout).toMatch(/^error +memoryReservationPolicy +\S*newer\.yaml:2 +unknown-field$/m);
@@ -183,7 +181,7 @@ describe("nodewise upgrade of files", () => {
     ];
     expect([stored.stderr, posted.stderr]).toEqual(["", ""]);
     expect(parsed(posted.stdout)).toEqual(parsed(stored.stdout));
-    const counts = "the node tells kubelet v1.36.3, which counts before 1.33";
+    const counts = "the node reports kubelet v1.36.3, which takes precedence over 1.33";
     expect(parsed(posted.stdout)["reports"]).toMatchObject([{ from: { version: "1.36", exact: true, why: counts } }]);
     const ahead = await upgrade("--from", "1.36", "--to", "1.40", "--config", config);
     expect([ahead.code, ahead.stderr]).toEqual([2, expect.stringContaining("--to: kubelet 1.40 is not known here")]);
@@ -193,7 +191,7 @@ describe("nodewise upgrade of files", () => {
     const args = ["--to", "1.37", "--snapshot", realNode("snapshot.json")];
     const { code, stdout } = await upgrade(...args, "-o", "markdown");
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^# n1: kubelet 1\.36 -\\> 1\.37: it would start, and some things are otherwise\n\n/);
+    expect(stdout).toMatch(/^# n1: kubelet 1\.36 -\\> 1\.37: it would start; some things change\n\n/);
     expect(stdout).toContain(
       "\n## Feature gates\n\n| gate | now | then | set | why |\n| --- | --- | --- | --- | --- |\n",
     );
@@ -216,8 +214,8 @@ describe("nodewise upgrade of a history", () => {
     expect([code, stderr]).toEqual([1, ""]);
     expect(stdout).toMatch(/^n1: kubelet 1\.36 -> 1\.37: it would start/);
     expect(stdout).toContain("\nthe same for 1 other node, apart from their pods: n2\n");
-    expect(stdout).toContain("\nn3: kubelet 1.37 -> 1.37: nothing is otherwise\n");
-    expect(stdout).toContain("History: 2 of 6 recorded decisions would be others; 2 were decided as 1.37 already\n");
+    expect(stdout).toContain("\nn3: kubelet 1.37 -> 1.37: nothing changes\n");
+    expect(stdout).toContain("History: 2 of 6 recorded decisions would change; 2 were decided as 1.37 already\n");
     expect(stdout).toMatch(/^cgroups +3 +2 +0 +0$/m);
     expect(stdout).toMatch(/^n2 +2 +1 +0 +0$/m);
     expect(stdout).toMatch(/^cgroups +n1 +shop\/web +1\.36 +decided +decided +[0-9a-f]{32}\n {2}cgroups\["/m);
@@ -270,7 +268,7 @@ describe("nodewise upgrade of a history", () => {
     ]) {
       const { stdout, stderr, code } = await upgrade("--to", "1.37", ...source, "-o", "json");
       expect([code, stderr]).toEqual([1, ""]);
-      const why = "--from is needed: no snapshot tells which kubelet the node has";
+      const why = "--from is needed: no snapshot has the node's kubelet version";
       expect(parsed(stdout)).toMatchObject({
         reports: [{ node: "n1" }, { node: "n2" }, { node: "n3" }],
         unreported: [{ node: "n4", why }],

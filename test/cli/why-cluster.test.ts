@@ -144,7 +144,7 @@ describe("why on a live cluster", () => {
     expect(own.code).toBe(0);
     expect(own.stdout).toMatch(/^no problem was found with 10 pods; 6 could not be checked completely\n/);
     expect((await why(cluster, "--context", "test")).stdout).toMatch(
-      /- stats: throttling was not looked at for 6 pods .*\n {2}nodewise why --context test --kubeconfig \S+ default\/burst-lim\n$/,
+      /- stats: throttling was not checked for 6 pods .*\n {2}nodewise why --context test --kubeconfig \S+ default\/burst-lim\n$/,
     );
     const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
     expect((await run(["why"], plugin)).stdout).toMatch(/\n {2}kubectl nodewise why default\/burst-lim\n$/);

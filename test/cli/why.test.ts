@@ -108,7 +108,7 @@ describe("bad input", () => {
     [
       "no pod at all",
       ["x", "-f", realNode("node.json")],
-      "nodewise: no document tells of a pod: give `kubectl get pods,nodes,events -A -o json`\n",
+      "nodewise: no document is about a pod: give `kubectl get pods,nodes,events -A -o json`\n",
     ],
     ["no such file", ["x", "-f", "missing.json"], "nodewise: missing.json: no such file"],
     [
@@ -136,7 +136,7 @@ describe("bad input", () => {
       json({ kind: "List", items: ["a", "b"].map((uid) => ({ kind: "Node", metadata: { name: "n1", uid } })) }),
       /both a node n1, with the uids b and a/,
     ],
-    ["a table", "NAME READY\nweb 1/1\n", /^nodewise: no document tells of a pod/],
+    ["a table", "NAME READY\nweb 1/1\n", /^nodewise: no document is about a pod/],
   ])("%s on standard input", async (_, input, message) => {
     const { code, stderr } = await why(["web"], input);
     expect(code).toBe(2);

@@ -329,7 +329,7 @@ describe("an exec plugin", () => {
       "echo 'not logged in: run sso login' >&2; exit 1",
       /gave no credentials: not logged in: run sso login/,
     ],
-    ["that says nothing", "exit 3", /gave no credentials: it ended without a word/],
+    ["that says nothing", "exit 3", /gave no credentials: it ended without a message/],
     ["that prints no JSON", "echo hello", /gave no credentials: .*JSON/],
     ["that prints something else", "echo '{}'", /gave no credentials/],
   ])("%s is told with its words", async (_, script, message) => {

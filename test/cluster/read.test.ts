@@ -226,7 +226,7 @@ describe("a kubelet", () => {
     ["breaks off", "unreachable", /ECONNRESET|aborted/],
     ["answers 10 MB of nonsense", "too-large", /more than 8388608 bytes/],
     ["answers 10 MB and says so", "too-large", /more than 8388608 bytes/],
-    ["answers what is no JSON", "not-json", /no JSON/],
+    ["answers what is no JSON", "not-json", /does not answer with JSON/],
     ["answers 500", "unexpected-answer", /answers 500: out of order/],
     ["redirects elsewhere", "unexpected-answer", /answers 302/],
   ] as const)("that %s is told, and the rest is read", async (how, code, why) => {
@@ -257,13 +257,13 @@ describe("a kubelet", () => {
     [
       "/configz",
       "[1,2,3]",
-      /^the kubelet of n1 answers \/configz with what is none: kubeletConfiguration: .*expected object/,
+      /^the kubelet of n1 answers \/configz with invalid content: kubeletConfiguration: .*expected object/,
     ],
-    ["/configz", '{"kubeletconfig":{"maxPods":"many"}}', /none: kubeletConfiguration\.maxPods: .*expected number/],
-    ["/configz", "null", /answers \/configz with what is none: /],
-    ["/stats/summary", "[1,2,3]", /answers \/stats\/summary with what is none: stats: .*expected object/],
-    ["/stats/summary", '{"node":{"nodeName":"n1"},"pods":7}', /none: stats\.pods: .*expected array/],
-    ["/stats/summary", '{"node":{"nodeName":"n9"}}', /none: stats\.node\.nodeName: the stats are of node n9/],
+    ["/configz", '{"kubeletconfig":{"maxPods":"many"}}', /content: kubeletConfiguration\.maxPods: .*expected number/],
+    ["/configz", "null", /answers \/configz with invalid content: /],
+    ["/stats/summary", "[1,2,3]", /answers \/stats\/summary with invalid content: stats: .*expected object/],
+    ["/stats/summary", '{"node":{"nodeName":"n1"},"pods":7}', /content: stats\.pods: .*expected array/],
+    ["/stats/summary", '{"node":{"nodeName":"n9"}}', /content: stats\.node\.nodeName: the stats are of node n9/],
   ] as const)("that answers %s with %s loses that part alone", async (path, body, why) => {
     const { kubeconfig, kubelet } = await testCluster();
     kubelet.bodies[path] = body;
@@ -288,7 +288,7 @@ describe("a kubelet", () => {
     const { kubeconfig, api } = await testCluster();
     api.put("nodes", { metadata: { name: "n2" }, status: {} });
     const read = okOf(await readNode(await opened(kubeconfig()), "n2"));
-    expect(read.missing[0]).toMatchObject({ code: "unreachable", why: "node n2 tells no address of its kubelet" });
+    expect(read.missing[0]).toMatchObject({ code: "unreachable", why: "node n2 reports no address of its kubelet" });
   });
 });
 
@@ -306,7 +306,7 @@ describe("an API server", () => {
   });
   test.each([
     ["answers 500", "unexpected-answer", /answers 500: etcdserver: no leader/],
-    ["answers a page of a gateway", "not-json", /no JSON/],
+    ["answers a page of a gateway", "not-json", /does not answer with JSON/],
     ["breaks off", "unreachable", /ECONNRESET|aborted|socket hang up/],
   ])("that %s is told", async (how, code, message) => {
     const { kubeconfig, api } = await testCluster();

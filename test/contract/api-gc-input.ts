@@ -8,13 +8,13 @@ import { diskSnapshot, localImage, webContainer, webSandbox } from "./gc-snapsho
 type Case = [name: string, kind: Kind, body: { readonly runtime?: object; readonly ask?: unknown }, path: string];
 const BAD: readonly Case[] = [
   [
-    "a state that no container has",
+    "an unknown container state",
     "container-gc",
     { runtime: { containers: [webContainer("x", "CONTAINER_PAUSED")] } },
     "snapshot.runtime.containers[0].state",
   ],
   [
-    "a state that no sandbox has",
+    "an unknown sandbox state",
     "container-gc",
     { runtime: { sandboxes: { items: [{ ...webSandbox, state: "READY" }] } } },
     "snapshot.runtime.sandboxes[0].state",
@@ -46,13 +46,13 @@ const BAD: readonly Case[] = [
   ["an image without an id", "image-gc", { runtime: { images: [{ size: "1" }] } }, "snapshot.runtime.images[0].id"],
   ["images that are a text", "image-gc", { runtime: { images: "all" } }, "snapshot.runtime.images"],
   [
-    "a container that was made some day",
+    "a container with an invalid creation time",
     "container-gc",
     { runtime: { containers: [webContainer("x", "CONTAINER_EXITED", { createdAt: "yesterday" })] } },
     "snapshot.runtime.containers[0].createdAt",
   ],
   [
-    "a container that was made before 1970",
+    "a container created before 1970",
     "container-gc",
     { runtime: { containers: [webContainer("x", "CONTAINER_EXITED", { createdAt: -1 })] } },
     "snapshot.runtime.containers[0].createdAt",
@@ -72,7 +72,7 @@ const BAD: readonly Case[] = [
   ["what container-gc has no use for", "container-gc", { ask: { afterContainerGc: true } }, "ask.afterContainerGc"],
   ["facts without a time", "image-gc", { ask: { facts: { records: [] } } }, "ask.facts.atMs"],
   [
-    "facts of an image that was seen some day",
+    "facts with an invalid time of an image",
     "image-gc",
     { ask: { facts: { atMs: 1, beganAtMs: 1, failed: false, records: [["a", "x", null]], removed: [] } } },
     "ask.facts.records[0][1]",
@@ -90,7 +90,7 @@ export function collectionsAskedBadly(of: Of): void {
     });
   });
 
-  test("half of the runtime's lists decides nothing, and what is missing is named", async () => {
+  test("with only one of the runtime's two lists there is no decision, and the missing list is named", async () => {
     const { runtime, ...base } = diskSnapshot(fresh("node"), 0, []);
     const missing = async (kind: Kind, list: keyof typeof runtime) => {
       const { [list]: _, ...rest } = runtime;
@@ -103,17 +103,20 @@ export function collectionsAskedBadly(of: Of): void {
     expect(await missing("container-gc", "sandboxes")).toEqual(["runtime.sandboxes"]);
   });
 
-  test.each(["image-gc", "container-gc"] as const)("%s passes over a done of what it does not know", async (kind) => {
-    const done = [{ id: "sha256:nobody", end: "removed" }];
-    const snapshot = diskSnapshot(fresh("node"), 0, []);
-    const { decision } = await answer(
-      await post(of(), `/v1/decisions/${kind}`, { snapshot, ask: { done } }),
-      decisionAnswer,
-    );
-    expect(decision).toMatchObject({ remove: [] });
-  });
+  test.each(["image-gc", "container-gc"] as const)(
+    "%s ignores a reported removal of an unknown object",
+    async (kind) => {
+      const done = [{ id: "sha256:nobody", end: "removed" }];
+      const snapshot = diskSnapshot(fresh("node"), 0, []);
+      const { decision } = await answer(
+        await post(of(), `/v1/decisions/${kind}`, { snapshot, ask: { done } }),
+        decisionAnswer,
+      );
+      expect(decision).toMatchObject({ remove: [] });
+    },
+  );
 
-  test("a file system of size 0 is the kubelet's event, and nothing is removed", async () => {
+  test("a file system of size 0 gives the kubelet's event, and nothing is removed", async () => {
     const base = diskSnapshot(fresh("node"), 0, [localImage("a")]);
     const stats = { node: { runtime: { imageFs: { capacityBytes: 0, availableBytes: 0 } } } };
     const body = { snapshot: { ...base, stats } };

@@ -40,7 +40,7 @@ export function versions(of: Of): void {
       const { version, release, policyVersion } = profile;
       const asked = { snapshot: limitedOn(fresh("node"), `v${release}`), kubeletVersion: "1.35" };
       const answered = await decide(of, asked);
-      const why = version === "1.35" ? null : `the node tells kubelet v${release}, which counts before 1.35`;
+      const why = version === "1.35" ? null : `the node reports kubelet v${release}, which takes precedence over 1.35`;
       expect(answered).toMatchObject({ policyVersion, profile: { version, exact: true, why } });
       expect(quotasIn(answered.decision)).toBe((minorOf(version) ?? 0) >= 37 ? 0 : 1);
     },
@@ -93,7 +93,7 @@ export function versions(of: Of): void {
     const answered = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion) });
     expect(answered.profile).toEqual({ version, exact: false, why });
     const asked = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion), kubeletVersion: "1.36" });
-    const before = `the node tells kubelet ${kubeletVersion}, which counts before 1.36`;
+    const before = `the node reports kubelet ${kubeletVersion}, which takes precedence over 1.36`;
     expect(asked.profile).toEqual({ version, exact: false, why: `${before}; ${why}` });
   });
 
@@ -159,7 +159,7 @@ function recordedProfiles(of: Of): void {
     if (decision === null) throw new Error("not recorded");
     const older = { ...decision, id: hex(), policyVersion: "kubelet-1.36.3+6" };
     value(await store.record({ decision: older }));
-    const why = "the node tells kubelet v1.35.4, and 1.36 answered then";
+    const why = "the node reports kubelet v1.35.4, and 1.36 answered then";
     expect((await recorded(older.id)).profile).toEqual({ version: "1.36", exact: false, why });
     const bare = { ...decision, id: hex(), snapshotId: null };
     value(await store.record({ decision: bare }));
@@ -277,7 +277,7 @@ export function versionsAgain(of: Of): void {
       answer(await post(of(), "/v1/lint", { kubeletConfiguration, ...body }), lintAnswer);
     expect((await lint({ kubeletVersion: "1.34" })).profile).toEqual(exact("1.34"));
     const { profile } = await lint({ snapshot: limitedOn(fresh("node"), "v1.36.3"), kubeletVersion: "1.34" });
-    const why = "the node tells kubelet v1.36.3, which counts before 1.34";
+    const why = "the node reports kubelet v1.36.3, which takes precedence over 1.34";
     expect(profile).toEqual({ version: "1.36", exact: true, why });
   });
 }

@@ -87,7 +87,7 @@ export function upgrades(of: Of): void {
     expect(old.report?.staticPods).toEqual(["kube-system/etcd"]);
     // the version that the node reports overrides the one that is named, and the report says so
     const named = await upgrade(of(), { to: "1.35", from: "1.37", node: older });
-    const why = "the node tells kubelet v1.34.4, which counts before 1.37";
+    const why = "the node reports kubelet v1.34.4, which takes precedence over 1.37";
     expect(named.report).toEqual({ ...old.report, from: { version: "1.34", exact: true, why } });
   });
 

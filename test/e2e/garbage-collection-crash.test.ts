@@ -74,7 +74,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
     const second = node.startDaemon();
     await untold;
     await second.kill();
-    expect(second.stderr).toContain("image-gc: a pass was cut short: 2 ends reported now, 0 still there");
+    expect(second.stderr).toContain("image-gc: a pass was interrupted: 2 ends reported now, 0 still there");
     expect(removed).toEqual(c(0, 3));
     expect(second.removals.map(({ name }) => name)).toEqual(c(2, 3));
 
@@ -83,7 +83,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
     expect(rest).toEqual(c(3, 6));
     const third = node.startDaemon();
     const report = await third.collection("image-gc", 0);
-    const words = "image-gc: a pass was cut short: 1 end reported now, 1 still there";
+    const words = "image-gc: a pass was interrupted: 1 end reported now, 1 still there";
     await third.until(words, () => third.stderr.includes(words) || undefined);
     expect(removedBy(report)).toEqual(rest);
     expect(report).toMatchObject({ complete: true, problems: [] });
@@ -102,7 +102,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
     );
     // Nothing is left to be settled.
     await third.nextTurn();
-    expect(third.stderr.match(/cut short/g)).toHaveLength(1);
+    expect(third.stderr.match(/interrupted/g)).toHaveLength(1);
     expect(readFileSync(join(node.dir, "state/collection.jsonl"), "utf8").trim()).toBe("");
   });
 });

@@ -87,7 +87,7 @@ test("an eviction shows the ranking of what is short, and folds those of what is
   const tables = (text: string) => text.match(/EVICTION ORDER FOR [A-Z-]+/g);
   const [disk, others] = await of({ "memory.available": "100Mi", "nodefs.available": "90%", "pid.available": "1%" });
   expect(tables(disk)).toEqual(["EVICTION ORDER FOR EPHEMERAL-STORAGE"]);
-  expect(others).toContain("<summary>Who would be evicted first for what is not short: memory, pids</summary>");
+  expect(others).toContain("<summary>Eviction order for resources that are not short: memory, pids</summary>");
   expect(tables(others)).toEqual(["EVICTION ORDER FOR MEMORY", "EVICTION ORDER FOR PIDS"]);
   // without pressure the ranking for memory is shown first
   const [calm, rest] = await of({ "memory.available": "100Mi", "pid.available": "1%" });
@@ -112,7 +112,7 @@ test("what the node reported is told step by step, and long reports are cut with
   const body = JSON.stringify({ at: "2026-01-01T00:00:00Z", dryRun: true, complete: true, steps });
   value(await store.addResults(id, [resultRow({ okCount: 203, failedCount: 0, body })]));
   const text = await textOf(app, `/decisions/${id}`);
-  expect(text).toContain("203 to be done (it only looks)");
+  expect(text).toContain("203 to be done (observe mode)");
   expect(text).toContain("&lt;b&gt;9&lt;/b&gt;");
   expect(text).toContain("3 more are in the JSON");
 });
@@ -285,6 +285,6 @@ test("a record without its form is replayed, and its own side says that it canno
   value(await store.record({ decision: broken }));
   const page = await postForm(app, "/replay", { as: "patch", decision: broken.id, only: "yes" });
   expect(page.status).toBe(200);
-  expect(page.words).toContain("It would have been another one.");
+  expect(page.words).toContain("It would have been different.");
   expect(page.words).toContain("Recorded This part of the record cannot be shown");
 });

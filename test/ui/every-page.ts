@@ -210,7 +210,7 @@ export async function everyPage(url: string): Promise<readonly OnePage[]> {
       path: "/lint",
       act: submit(
         "A KubeletConfiguration",
-        "Look it over",
+        "Check",
         "evictionHard: {memory.available: 5}\nmaxPod: 9\n",
         "#findings-title",
       ),
@@ -223,7 +223,7 @@ export async function everyPage(url: string): Promise<readonly OnePage[]> {
         await page.getByLabel("To the kubelet").selectOption("1.35");
         await page.getByLabel("From").selectOption("");
         await page.getByLabel("Of the node (").fill("worker-01");
-        await submit("A KubeletConfiguration", "What would be otherwise", "maxPods: 9", "#outcome")(page);
+        await submit("A KubeletConfiguration", "What would change", "maxPods: 9", "#outcome")(page);
       },
     },
     { name: "agreement", path: "/agreement?verdict=all" },

@@ -25,7 +25,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
   test("it is filtered by its form, by keyboard alone, and the answer is a link", async () => {
     const { page, close } = await ground.open("/");
     await page.keyboard.press("Tab");
-    expect(await page.evaluate("document.activeElement.textContent")).toBe("To the content");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to content");
     await page.getByLabel("Name has").focus();
     await page.keyboard.type("node-2");
     await page.keyboard.press("Enter");

@@ -52,8 +52,8 @@ describe("the kubelet's command line", () => {
       change: "maxPods: -1\n",
       args: "kubelet --max-pods=-5 --containerd=/x",
     });
-    expect(page.words).toContain("the kubelet says failed to parse kubelet flag: unknown flag: --containerd");
-    expect(page.words).toContain("the kubelet says invalid configuration: maxPods (--max-pods) -5 must not be");
+    expect(page.words).toContain("kubelet’s message failed to parse kubelet flag: unknown flag: --containerd");
+    expect(page.words).toContain("kubelet’s message invalid configuration: maxPods (--max-pods) -5 must not be");
     expect(page.words).toContain("--max-pods sets maxPods: -5, and maxPods: -1 of the file does not count");
     const alone = await postForm(app, "/lint", { args: "ExecStart=/usr/bin/kubelet --containerd=/x", kubelet: "1.36" });
     expect(alone.words).toContain("kubelet 1.37 no longer starts with it");
@@ -155,7 +155,7 @@ describe("of a node of the history", () => {
     const written = JSON.parse(writtenIn(page)) as object;
     expect(Object.keys(written).length).toBeGreaterThan(3);
     expect(cardsOf(page.html)).toHaveLength((await asked(app, { node: "n1" })).length);
-    expect(page.words).toContain("As node n1 recorded it");
+    expect(page.words).toContain("As recorded by node n1");
     expect((await openPage(app, "/lint")).html).toContain('href="/lint?node=n1"');
   });
 
@@ -189,7 +189,7 @@ describe("of a node of the history", () => {
     const page = await openPage(pruned.app, "/lint?node=bare");
     expect(page.words).toContain("of node bare the newest snapshot is no longer stored: paste it");
     const posted = await postForm(pruned.app, "/lint", { change: BAD, node: "bare" });
-    expect(posted.words).toContain("no longer stored: only the configuration is looked over");
+    expect(posted.words).toContain("no longer stored: only the configuration is checked");
   });
 });
 
@@ -198,7 +198,7 @@ describe("what cannot be looked over", () => {
     ["broken YAML", "maxPods: [3\nx: 1\n", /the configuration:2:1: .*is not YAML or JSON/],
     ["a list", "[1, 2]", /the configuration: is a list, and no KubeletConfiguration/],
     ["another object", "kind: Node\n", /is an object of kind Node, and no KubeletConfiguration/],
-    ["nothing", "\n", /there is nothing to look over/],
+    ["nothing", "\n", /there is nothing to check/],
   ])("%s is said at the text, which stays", async (_name, change, fault) => {
     const { app } = appOver();
     const page = await postForm(app, "/lint", { change });

@@ -14,7 +14,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
       expect(await page.title()).toBe("Lint · Nodewise");
       await page.getByLabel("A KubeletConfiguration").fill(BAD);
       await page.getByLabel("For the node").fill("n1");
-      await page.getByRole("button", { name: "Look it over" }).click();
+      await page.getByRole("button", { name: "Check" }).click();
       await page.locator("#findings-title").waitFor();
       await page.locator("article.finding").nth(2).waitFor();
       expect(await page.getByLabel("A KubeletConfiguration").inputValue()).toBe(BAD);
@@ -39,7 +39,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
     await ground.visit("/lint", {}, async (page) => {
       await page.getByLabel("A KubeletConfiguration").fill(BAD);
       await page.getByLabel("For the node").fill("n1");
-      await page.getByRole("button", { name: "Look it over" }).click();
+      await page.getByRole("button", { name: "Check" }).click();
       const card = page.locator("article.finding", { hasText: "unknown-field" });
       await card.getByRole("link", { name: "What if n1 had it" }).click();
       await page.waitForURL(/what-if\?node=n1&as=patch&change=/);
@@ -53,7 +53,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     await page.getByLabel("A KubeletConfiguration").fill(BAD);
-    await page.getByRole("button", { name: "Look it over" }).click();
+    await page.getByRole("button", { name: "Check" }).click();
     const card = page.locator("article.finding", { hasText: "unknown-field" });
     await card.getByRole("button", { name: "Copy the patch of kubeResreved" }).click();
     const wanted = { kubeResreved: null, kubeReserved: { cpu: "500m" } };
@@ -70,7 +70,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
     page.on("request", (request) => {
       if (request.method() === "POST") posted.push(request.url());
     });
-    const button = page.getByRole("button", { name: "Look it over" });
+    const button = page.getByRole("button", { name: "Check" });
     const input = page.locator("#change-file");
     await page.evaluate(`(() => {
       const data = new DataTransfer();
@@ -105,7 +105,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
       document.querySelector("[data-drop]").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
     })()`;
     await page.evaluate(dropped);
-    await page.getByRole("button", { name: "Look it over" }).click();
+    await page.getByRole("button", { name: "Check" }).click();
     await page.locator("#findings-title").waitFor();
     expect(await page.getByLabel("A KubeletConfiguration").inputValue()).toBe(BAD);
     await close();

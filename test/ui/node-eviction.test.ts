@@ -56,10 +56,10 @@ test("the points of many passes are drawn from the bodies of a few", async () =>
   const message = text("plot-memory.available");
   expect(message).toContain("memory.available 1010 MiB < 500 MiB hard above -60 MiB/min: met 8m30s after these stats");
   expect(message).toContain(
-    "< 700 MiB soft 30s above -60 MiB/min: met 5m10s after these stats, evicts 5m40s after these stats; default/besteffort goes first, which puts it off by",
+    "< 700 MiB soft 30s above -60 MiB/min: met 5m10s after these stats, evicts 5m40s after these stats; default/besteffort is evicted first, which delays it by",
   );
   expect(text("eviction")).toMatch(/calm decided .*No pressure condition holds\./);
-  expect(text("eviction")).toMatch(/First to go for memory .*1 default\/besteffort 0 1\.3 MiB 0 B 1\.3 MiB/);
+  expect(text("eviction")).toMatch(/Eviction order for memory .*1 default\/besteffort 0 1\.3 MiB 0 B 1\.3 MiB/);
   reads.count = 0;
   await show("/nodes/n1");
   expect(reads.count).toBe(1);

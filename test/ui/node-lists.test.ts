@@ -94,7 +94,7 @@ describe("as large a node as there is", () => {
     ["list=nothing", "list: must be one of pods, cgroups, "],
     ["list=images&page=0", "page: must be a number from 1 to 99999"],
     ["list=images&page=x", "page: must be a number"],
-    ["page=2", "page: goes with list only"],
+    ["page=2", "page: is allowed only with list"],
     [`list=ranking&of=${"x".repeat(5000)}`, "of: has more than 4096 characters"],
     ["list=images&list=cpus", "list: given more than once"],
   ])("%s is answered with what may be", async (query, words) => {
@@ -182,7 +182,7 @@ test("pages of images go on from those that go to those that stay, with the line
   expect(rows).toHaveLength(502);
   expect(new Set(rows).size).toBe(502);
   const lines = pages.map((html) => html.match(/<tr class="line"><td colspan="7">([^<]*)/)?.[1]);
-  expect(lines[0]).toMatch(/^What is above would go \(.* for space\), what is below stays$/);
-  expect(lines.slice(1)).toEqual(["What is below stays", "What is below stays"]);
-  expect((await own.show("/nodes/node")).text("images")).toMatch(/\d+ others would go What is above/);
+  expect(lines[0]).toMatch(/^What is above would be removed \(.* for space\), what is below is kept$/);
+  expect(lines.slice(1)).toEqual(["What is below is kept", "What is below is kept"]);
+  expect((await own.show("/nodes/node")).text("images")).toMatch(/\d+ others would be removed What is above/);
 });

@@ -74,7 +74,7 @@ test("claims of pods with why one does not start, and drivers with the health of
   expect(words).toContain(`${DRIVER} v1.DRAPlugin 1 Unhealthy (n1/1), 1 Healthy`);
 });
 
-test("images stand in the order in which they would go, the line between those that go and those that stay", async () => {
+test("images stand in the order in which they would be removed, with a line between the removed and the kept", async () => {
   const { decide, show } = subject();
   const images = [localImage("old", { size: `${300 * MI}` }), localImage("small", { size: `${10 * MI}` })];
   // seen first; an hour later the disk is full
@@ -85,7 +85,7 @@ test("images stand in the order in which they would go, the line between those t
   expect(message).toContain("98 % of 1000 MiB used, high threshold 85 %: 180 MiB wanted, down to the low one of 80 %");
   const order = [
     "localhost/old:1 300 MiB",
-    "What is above would go (300 MiB for space)",
+    "What is above would be removed (300 MiB for space)",
     "localhost/small:1 10 MiB",
     "localhost/web:1 100 MiB",
   ];

@@ -111,7 +111,7 @@ inBrowser("a node in a browser", fill, (ground) => {
       snapshot: { ...full, observedAt: time, stats: { ...full.stats, node: later } },
     });
     const { page, close } = await ground.open("/nodes/full", { viewport: { width: 1440, height: 900 } });
-    for (const words of ["State", "Evicted first, for memory", "Refused", "Drift", "What if something on this node"]) {
+    for (const words of ["State", "Evicted first, for memory", "Refused", "Drift", "Try a change on this node"]) {
       // a part that is made anew meanwhile has no place for a moment
       const bottom = async (): Promise<number> => {
         const box = await page.getByText(words, { exact: false }).first().boundingBox();

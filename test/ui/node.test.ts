@@ -95,7 +95,7 @@ describe("the captured node", () => {
     expect(before.text(`cgroup-${pod.path}`)).toContain(`${file.path} ${file.value} 7 differs, left as it is because`);
     expect(before.text("cgroup-/kubepods")).toMatch(/^\/kubepods 11 pods 1 differs /);
     expect(before.text("cgroups-others")).toContain("/kubepods/podgone rmdir nothing differs, left as it is");
-    expect(before.text("cgroups")).toContain("by an actuator that only looks: 2 files or cgroups not as decided");
+    expect(before.text("cgroups")).toContain("by an actuator in observe mode: 2 files or cgroups not as decided");
     value(await store.addResults(id, [report(id, 2, false, [{ ...step, status: "applied" }])]));
     const after = await show("/nodes/n1");
     expect(after.text("cgroups-title")).toContain("1 put right");
@@ -134,7 +134,9 @@ describe("the captured node", () => {
     expect(partOf(html, "cpus")).toContain("<title>CPU 0, core 0: reserved for the system</title>");
     expect(text("memory")).toContain("NUMA node 0 1.5 GiB reserved for the system, 212 MiB held by containers");
     expect(text("memory")).toContain("default/guar-int c memory 128 MiB 0");
-    expect(text("images")).toMatch(/2 images, 2\.7 MiB .*Nothing would go: all below stays .*localhost\/busybox:1/);
+    expect(text("images")).toMatch(
+      /2 images, 2\.7 MiB .*Nothing would be removed: all below is kept .*localhost\/busybox:1/,
+    );
     expect(text("images")).toContain("in use by default/");
   });
 });

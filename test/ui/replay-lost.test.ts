@@ -55,7 +55,7 @@ describe("nothing is claimed of what could not be decided again", () => {
       "All 1 that could be decided again would have been the same. 3 could not be decided again.",
     );
     expect((await replay("kubeReserved: {cpu: 1500m}")).words).toContain(
-      "1 of 1 decisions would have been others. 3 could not be decided again.",
+      "1 of 1 decisions would have been different. 3 could not be decided again.",
     );
   });
 

@@ -51,7 +51,7 @@ describe("the history with another configuration", () => {
     const api = await asked(app, { kubeletConfigurationPatch: { kubeReserved: { cpu: "1500m" } } });
     expect(api.counts).toMatchObject({ replayed: 6, differs: 6 });
     expect(page.status).toBe(200);
-    expect(page.words).toContain("6 of 6 decisions would have been others.");
+    expect(page.words).toContain("6 of 6 decisions would have been different.");
     expect(page.words).toContain("6 decisions replayed 0 the same 6 differ 0 are refused now");
     expect(page.words).toContain("memory decided → kubelet-refuses 2");
     expect(page.words).toContain("all 6 0 6 0 0");
@@ -85,7 +85,7 @@ describe("the history with another configuration", () => {
     const whole = await replay(app, { as: "whole", change: '{"kubeletconfig":{"cgroupDriver":"systemd"}}' });
     const api = await asked(app, { kubeletConfiguration: { cgroupDriver: "systemd" } });
     expect(api.counts["differs"]).toBeGreaterThan(0);
-    expect(whole.words).toContain(`${api.counts["differs"]} of 6 decisions would have been others.`);
+    expect(whole.words).toContain(`${api.counts["differs"]} of 6 decisions would have been different.`);
     expect((await replay(app, {})).words).toContain("Every decision would have been the same.");
   });
 
@@ -93,7 +93,7 @@ describe("the history with another configuration", () => {
     const { app } = await fleet();
     const one = await replay(app, { node: "n2", kind: "cgroups", since: "2026-01-01", change: PATCH });
     expect(one.words).toContain(
-      "1 of 1 decisions would have been others. Decisions of node n2, of kind cgroups, from 2026",
+      "1 of 1 decisions would have been different. Decisions of node n2, of kind cgroups, from 2026",
     );
     const none = await replay(app, { until: "2020-01-01 12:00 UTC", since: "2019-01-01T00:00:00+01:00" });
     expect(none.words).toContain(
@@ -149,7 +149,7 @@ describe("a history of more than a page", () => {
       pages++;
     }
     expect(pages).toBeGreaterThanOrEqual(3);
-    expect(page.words).toContain("2,300 of 2,300 decisions would have been others.");
+    expect(page.words).toContain("2,300 of 2,300 decisions would have been different.");
     expect(page.words).toContain("and 2,200 more");
     expect(page.html.match(/class="what"/g)).toHaveLength(100);
     // the text that is carried does not grow with the count
@@ -161,7 +161,7 @@ describe("a history of more than a page", () => {
     const { app } = await long();
     const page = await replay(app, { change: PATCH, long: "yes" });
     expect(goOnOf(page)).toBeNull();
-    expect(page.words).toContain("2,300 of 2,300 decisions would have been others.");
+    expect(page.words).toContain("2,300 of 2,300 decisions would have been different.");
     expect(page.html.match(/class="what"/g)).toHaveLength(100);
   });
 
@@ -211,7 +211,7 @@ describe("one decision", () => {
     expect(linked.html).toMatch(/name="node" value="n1"/);
     expect(linked.html).toContain("<option selected>allocatable</option>");
     const page = await replay(app, { decision: ids[0] ?? "", only: "yes", change: PATCH });
-    expect(page.words).toContain("It would have been another one.");
+    expect(page.words).toContain("It would have been different.");
     expect(page.words).toContain('allocatable.cpu "1800m" "400m"');
     expect(page.html.match(/class="text-wide"><pre class="terminal"/g)).toHaveLength(2);
     const same = await replay(app, { decision: ids[0] ?? "", only: "yes" });
@@ -352,7 +352,7 @@ test("a node's token replays its own node, with Basic as a browser sends it", as
   const headers = { authorization: `Basic ${btoa(`me:${token.text}`)}` };
   expect((await openPage(app, "/replay")).status).toBe(401);
   const own = await replay(app, { change: PATCH }, { headers });
-  expect(own.words).toContain("3 of 3 decisions would have been others. Decisions of node n1");
+  expect(own.words).toContain("3 of 3 decisions would have been different. Decisions of node n1");
   expect((await replay(app, { node: "n2" }, { headers })).status).toBe(403);
   expect((await openPage(app, "/replay", headers)).html).not.toContain("n2");
 });

@@ -28,7 +28,7 @@ const tests = (ground: BrowserFixture): void => {
     await page.getByRole("button", { name: "Replay", exact: true }).click();
   };
   const state = (page: Page, words: string): Promise<void> => page.locator("#run-state", { hasText: words }).waitFor();
-  const all = `${MANY.toLocaleString("en")} of ${MANY.toLocaleString("en")} decisions would have been others.`;
+  const all = `${MANY.toLocaleString("en")} of ${MANY.toLocaleString("en")} decisions would have been different.`;
 
   test.each(LOOKS)("%s: form and answer fit, are accessible, and ask nobody else", async (_name, options) => {
     await ground.visit("/replay", options, async (page) => {
@@ -188,7 +188,7 @@ const tests = (ground: BrowserFixture): void => {
     await page.goto(new URL(`/replay?decision=${id}`, ground.url).href);
     await page.getByLabel("The configuration to decide with").fill(PATCH);
     await page.getByRole("button", { name: "Replay this decision" }).click();
-    await page.getByText("It would have been another one.").waitFor();
+    await page.getByText("It would have been different.").waitFor();
     await expect.poll(() => new URL(page.url()).searchParams.get("decision")).toBe(id);
     expect(new URL(page.url()).searchParams.get("change")).toBe(PATCH);
     expect(faults).toEqual([]);
@@ -200,7 +200,7 @@ const tests = (ground: BrowserFixture): void => {
     await page.getByRole("link", { name: "Replay it with another configuration" }).click();
     await page.getByLabel("The configuration to decide with").fill(PATCH);
     await page.getByRole("button", { name: "Replay this decision" }).click();
-    await page.getByText("It would have been another one.").waitFor();
+    await page.getByText("It would have been different.").waitFor();
     await expectAccessible(page);
     expect(faults).toEqual([]);
     await close();

@@ -19,9 +19,7 @@ async function withNode(kubeletVersion?: string) {
 const LONGER = 2 * MAX_REPLAYED + 1;
 /** How many recorded decisions the page tells of; those that were recorded without a snapshot cannot be decided again. */
 function decisionsIn(words: string): number {
-  const found = /of ([\d,]+) recorded decisions would be others.*?; ([\d,]+) more could not be decided again/.exec(
-    words,
-  );
+  const found = /of ([\d,]+) recorded decisions would change.*?; ([\d,]+) more could not be decided again/.exec(words);
   return (found ?? []).slice(1).reduce((sum, text) => sum + Number(text.replaceAll(",", "")), 0);
 }
 const GONE = "featureGates:\n  SidecarContainers: true\n";
@@ -35,9 +33,9 @@ describe("the upgrade page", () => {
     expect(form.html).not.toContain('id="outcome"');
     const { status, words, html } = await openPage(app, "/upgrade?node=n1&to=1.37");
     expect(status).toBe(200);
-    expect(words).toContain("n1: kubelet 1.36 -> 1.37: it would start, and some things are otherwise.");
+    expect(words).toContain("n1: kubelet 1.36 -> 1.37: it would start; some things change.");
     expect(words).toContain("MemoryQoS off on");
-    expect(words).toContain("0 of 2 recorded decisions would be others");
+    expect(words).toContain("0 of 2 recorded decisions would change");
     for (const id of ["gates", "decisions", "notes", "steps", "history-title"]) expect(html).toContain(`id="${id}"`);
   });
 
@@ -45,7 +43,7 @@ describe("the upgrade page", () => {
     const { app } = await withNode("v1.34.4");
     const page = await postForm(app, "/upgrade", { to: "1.35", from: "1.33", node: "n1" });
     expect(page.words).toContain("n1: kubelet 1.34 -> 1.35: it would not start with this configuration.");
-    expect(page.words).toContain("the node tells kubelet v1.34.4, which counts before 1.33");
+    expect(page.words).toContain("the node reports kubelet v1.34.4, which takes precedence over 1.33");
     expect(page.html).toMatch(/<q class="kubelet">kubelet is configured to not run on a host using cgroup v1\. /);
     expect(unescaped(page.html)).toContain('data-copy="the patch of failCgroupV1">{\n  "failCgroupV1": false\n}</pre>');
     expect(page.words).toContain("kube-system/static1-n1");
@@ -53,7 +51,7 @@ describe("the upgrade page", () => {
     expect(given.words).toContain("kubelet 1.36 -> 1.37: it would not start");
     expect(writtenIn(given)).toBe(GONE);
     const same = await postForm(app, "/upgrade", { to: "1.34", node: "n1" });
-    expect(same.words).toContain("nothing is otherwise");
+    expect(same.words).toContain("nothing changes");
   });
 
   test("findings have their lines, and flags are looked over", async () => {
@@ -63,7 +61,7 @@ describe("the upgrade page", () => {
     const page = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", change, args });
     expect(page.words).toContain('featureGates["SidecarContainers"] line 3, new');
     expect(page.words).toContain("--containerd new removed-flag");
-    expect(page.words).toContain("the kubelet says failed to parse kubelet flag: unknown flag: --containerd");
+    expect(page.words).toContain("kubelet’s message failed to parse kubelet flag: unknown flag: --containerd");
     expect(page.words).toContain("true (line 3) removed no patch is needed to keep it");
     expect(page.html).toContain(`${args}</textarea>`);
     const alone = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", args });
@@ -126,7 +124,7 @@ describe("the upgrade page", () => {
     [{ node: "n1" }, 400, "must be a version of the kubelet"],
     [{ to: "1.99", node: "n1" }, 400, "kubelet 1.99 is not known here"],
     [{ to: "1.37" }, 400, "paste a configuration, or name a node"],
-    [{ to: "1.37", change: "maxPods: 5" }, 400, "is needed: no snapshot tells"],
+    [{ to: "1.37", change: "maxPods: 5" }, 400, "is needed: no snapshot has"],
     [{ to: "1.37", from: "1.36", change: "- a" }, 400, "no KubeletConfiguration"],
     [{ to: "1.37", from: "newest", change: "maxPods: 5" }, 400, "must be a version of the kubelet"],
     [{ to: "1.37", node: "n1", dropIns: "maxPods: 5" }, 400, "over which the drop-ins are merged"],

@@ -17,7 +17,7 @@ inBrowser("the upgrade in a browser", fill, (ground) => {
         await page.getByLabel("Of the node (").fill("n1");
         await page.getByLabel("A KubeletConfiguration").fill("maxPods: 9");
         await page.getByLabel("The files of its").fill("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: Kubelet");
-        await page.getByRole("button", { name: "What would be otherwise" }).click();
+        await page.getByRole("button", { name: "What would change" }).click();
         await page.locator("#outcome").waitFor();
         await page.locator("article.finding q.kubelet").first().waitFor();
         await page.getByRole("link", { name: "static pods restart" }).click();

@@ -74,7 +74,7 @@ test.each([
     { node: "n1", change: "x".repeat(MAX_LINKED + 1) },
     `change: has ${MAX_LINKED + 1} of the ${MAX_LINKED + 3} characters`,
   ],
-  [{ decision: "0".repeat(32), node: "n1" }, "node: goes without decision"],
+  [{ decision: "0".repeat(32), node: "n1" }, "node: is not allowed with decision"],
   [{ node: "n1", maxPods: "many" }, "maxPods: expected a whole number, found many"],
   [{ node: "n1", change: "maxPods: [" }, "the change:1:11: is not YAML or JSON"],
   [{ node: "n1", change: "maxPods: x" }, "the change:1:10: kubeletConfiguration.maxPods"],

@@ -47,7 +47,7 @@ describe("what a document is", () => {
     (kind) => {
       expect(recognise({ name: "x.json", text: JSON.stringify({ kind, items: [] }) })).toEqual({
         ...{ parts: [], faults: [] },
-        passed: [expect.stringContaining(`x.json: passed over, as it is an object of kind \`${kind}\``)],
+        passed: [expect.stringContaining(`x.json: skipped, as it is an object of kind \`${kind}\``)],
       });
       expect(partsOf("x", JSON.stringify({ kind, items: [{ metadata: { name: "a" } }] }))).toEqual([]);
     },
@@ -62,9 +62,7 @@ describe("what a document is", () => {
     });
     expect(parts.map(({ part }) => part)).toEqual(["node", "config"]);
     expect(faults).toEqual([]);
-    expect(passed).toEqual([
-      "all.yaml:3: passed over, as it is an object of kind `Secret`, which is no part of a node",
-    ]);
+    expect(passed).toEqual(["all.yaml:3: skipped, as it is an object of kind `Secret`, which is no part of a node"]);
   });
   test("a state file that is cut off is taken as it is, by its name: the decision says what the kubelet finds", () => {
     const text = '{"policyName":"sta';
@@ -88,7 +86,7 @@ describe("what cannot be taken is told with what to give", () => {
   ])("crictl %s", (command, value, advice) => {
     const { parts, faults, passed } = recognise({ name: "a.json", text: JSON.stringify(value) });
     expect({ parts, faults }).toEqual({ parts: [], faults: [] });
-    expect(passed[0]).toContain(`a.json: passed over, as it is what \`crictl ${command}\` prints: `);
+    expect(passed[0]).toContain(`a.json: skipped, as it is what \`crictl ${command}\` prints: `);
     expect(passed[0]).toContain(advice);
   });
   test("crictl info is how the runtime is set", () => {
@@ -104,9 +102,7 @@ describe("what cannot be taken is told with what to give", () => {
   ])("a table: %j", (text) => {
     expect(recognise({ name: "x.txt", text })).toEqual({
       ...{ parts: [], faults: [] },
-      passed: [
-        "x.txt: passed over, as it is a table, made for people: give what the same command prints with `-o json`",
-      ],
+      passed: ["x.txt: skipped, as it is a table, made for people: give what the same command prints with `-o json`"],
     });
   });
   test("YAML of a full node is read with its places; above the limits they are told, and the way out", () => {

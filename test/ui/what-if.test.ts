@@ -353,10 +353,10 @@ test("objects that are no part of a node are told, each with its file, and stop 
     texts: { change: "maxPods: 7" },
   });
   const words = plain(page);
-  expect(words).toContain("web.yaml: passed over, as it is an object of kind Deployment , which is no part of a node");
-  expect(words).toContain("events.json: 1 of kind Event passed over: only a node and its pods count");
-  expect(words).toContain("all.json: 2 of kind Event, 1 of kind Service passed over");
-  expect(words).toMatch(/event\.json: passed over, as it is .*nodewise why\s+does/);
+  expect(words).toContain("web.yaml: skipped, as it is an object of kind Deployment , which is no part of a node");
+  expect(words).toContain("events.json: 1 of kind Event skipped: only a node and its pods count");
+  expect(words).toContain("all.json: 2 of kind Event, 1 of kind Service skipped");
+  expect(words).toMatch(/event\.json: skipped, as it is .*nodewise why\s+does/);
   expect(words).toContain("What would change");
   expect(page).not.toContain('aria-invalid="true"');
 });
@@ -373,13 +373,13 @@ test("files that are empty, no text, or nothing of a node are told, each by itse
     ["inspect.json", JSON.stringify({ status: { id: "x", metadata: { name: "c" } }, info: {} })],
   ] as const;
   const messages = [
-    "empty.json: passed over, as it is empty",
-    "comment.yaml: passed over, as it is empty",
-    "photo.png: passed over, as it is not UTF-8 text",
-    "zeros.bin: passed over, as it is not UTF-8 text",
-    "notes.txt: passed over, as it is text, which is no part of a node",
-    "nodes.txt: passed over, as it is a table, made for people: give what the same command prints with -o json",
-    "inspect.json: passed over, as it is what crictl inspect prints: give what crictl ps -a -o json prints",
+    "empty.json: skipped, as it is empty",
+    "comment.yaml: skipped, as it is empty",
+    "photo.png: skipped, as it is not UTF-8 text",
+    "zeros.bin: skipped, as it is not UTF-8 text",
+    "notes.txt: skipped, as it is text, which is no part of a node",
+    "nodes.txt: skipped, as it is a table, made for people: give what the same command prints with -o json",
+    "inspect.json: skipped, as it is what crictl inspect prints: give what crictl ps -a -o json prints",
   ];
   const page = await asked(app, { files: [...without(), ...files], texts: { change: "maxPods: 7" } });
   expect(page).not.toContain('aria-invalid="true"');
@@ -407,7 +407,7 @@ test("empty lists leave the pods that are known, and say so; only a PodList says
     .items;
   for (const kind of ["List", "EventList", "PodDisruptionBudgetList"]) {
     const [words, kept] = await podsBeside("empty.json", { kind, items: [] });
-    expect(words.split("empty.json: passed over, as it is")).toHaveLength(2);
+    expect(words.split("empty.json: skipped, as it is")).toHaveLength(2);
     expect(kept).toHaveProperty("pods.length", pods.length);
   }
   const whole: [string, string][] = [["snapshot.json", JSON.stringify(SNAPSHOT)]];
@@ -417,7 +417,7 @@ test("empty lists leave the pods that are known, and say so; only a PodList says
   );
   expect((await podsBeside("empty.json", { kind: "PodList", items: [] }, whole))[1]).toHaveProperty("pods", []);
   const [words, kept] = await podsBeside("pods.json", { kind: "List", items: [] }, without("pods.json"));
-  expect(words).toContain("pods.json: taken as the node's pods, of which there are none");
+  expect(words).toContain("pods.json: read as an empty list of the node's pods");
   expect(kept).toHaveProperty("pods", []);
 });
 
@@ -432,11 +432,11 @@ test("files that cannot be read, or are wrong, are told, each with its place, an
     ["pods.json", '{"kind":"PodList","items":[{"metadata":{"name":"x"},"spec":{"containers":[]}}]}'],
   ] as const;
   const messages = [
-    "torn.json:1:31: is not JSON: expected a value; the text is cut off; passed over",
+    "torn.json:1:31: is not JSON: expected a value; the text is cut off; skipped",
     "page.html:2:1: is not YAML or JSON",
     "bomb.yaml:",
-    "nodes.json: is a list of 2 nodes: give one (kubectl get node NAME -o json); passed over",
-    "pods.json:1:74: pods[0].spec.containers: a pod has at least one container; passed over",
+    "nodes.json: is a list of 2 nodes: give one (kubectl get node NAME -o json); skipped",
+    "pods.json:1:74: pods[0].spec.containers: a pod has at least one container; skipped",
   ];
   const page = await asked(app, { files, texts: { change: "maxPods: 7" } });
   expect(page).not.toContain('aria-invalid="true"');

@@ -868,8 +868,8 @@ describe("documents that do not go together", () => {
     const summary = { node: { nodeName: "n2", memory: { time: AT } }, pods: [] };
     const answer = story("web", [pod(), node("n2"), summary, { kind: "Secret", data: { a: "b" } }, "text"]);
     expect(answer.unused).toEqual([
-      { origin: "file 3", what: "an object of kind `Secret`", why: "nothing of it tells about a pod" },
-      { origin: "file 4", what: "text", why: "nothing of it tells about a pod" },
+      { origin: "file 3", what: "an object of kind `Secret`", why: "nothing in it is about a pod" },
+      { origin: "file 4", what: "text", why: "nothing in it is about a pod" },
       { origin: "n2", what: "stats of another node", why: "the pod is on n1" },
       { origin: "file 1", what: "node n2", why: "the pod is on n1" },
     ]);

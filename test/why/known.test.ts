@@ -162,7 +162,7 @@ describe("a list", () => {
       `no problem was found with 2 pods; 1 could not be checked completely
 
 NOT KNOWN
-- stats: throttling was not looked at for 1 pod with a CPU limit: it takes each kubelet's /stats/summary, or a cpu.stat; ask for one pod
+- stats: throttling was not checked for 1 pod with a CPU limit: that needs each kubelet's /stats/summary, or a cpu.stat; name one pod
   nodewise why shop/web
 `,
     );
@@ -175,7 +175,7 @@ NOT KNOWN
     });
     expect(stories([silent, evicted])).toMatchObject({ pods: 2, calm: 0, unknown: 1 });
     expect(shown([silent, evicted])).toContain(
-      "\n1 of 2 pods; no problem with 0; 1 could not be checked completely\n\nNOT KNOWN\n- events: nothing tells what is so of 1 pod; ask for one to see what does\n",
+      "\n1 of 2 pods; no problem with 0; 1 could not be checked completely\n\nNOT KNOWN\n- events: the input does not show the state of 1 pod; name one pod to see which input does\n",
     );
   });
 });

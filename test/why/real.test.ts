@@ -75,7 +75,7 @@ describe("pods that a real kubelet preempted", () => {
     const [decision] = only(reportOf(all[2] as RealStory), "preempted").decisions;
     expect(decision).toMatchObject({
       agrees: true,
-      differs: "default/f10 would have done as well: a kubelet takes any of them",
+      differs: "default/f10 could have been preempted as well: a kubelet chooses any of them",
     });
   });
 });

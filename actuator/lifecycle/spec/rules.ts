@@ -91,7 +91,7 @@ const OBJECT = accepted("the API server's own bookkeeping");
 const POD_RULES = {
   Pod: {
     ...each("apiVersion kind metadata spec", done),
-    status: accepted("what somebody saw of it; the runtime says how it is"),
+    status: accepted("the status is not read; the runtime reports the pod's state"),
   },
   ObjectMeta: {
     ...each("name namespace uid labels annotations deletionTimestamp deletionGracePeriodSeconds", done),
@@ -110,7 +110,7 @@ const POD_RULES = {
     ...each("nodeSelector affinity tolerations os", ADMISSION),
     overhead: accepted("the decisions add it to what the pod requests"),
     resources: accepted("the `cgroups` and `admission` decisions read it"),
-    enableServiceLinks: accepted("services are told by an API server only; there are none to link"),
+    enableServiceLinks: accepted("only an API server lists services; there are none to link"),
     ephemeralContainers: refused("ephemeral containers are not run by this daemon: remove them"),
     automountServiceAccountToken: refused(
       "no API server gives this daemon tokens: remove it, or set it to false",

@@ -25,7 +25,7 @@ interface TakenName {
  * How long to wait after a foreign sandbox ends, in case it is started again: a kubelet does that within two seconds.
  */
 const SETTLE_MS = 5000;
-const SETTLES = `it ran in somebody else's sandbox, which is gone: it is admitted unless it is started there again within ${SETTLE_MS / 1000} s`;
+const SETTLES = `it ran in another program's sandbox, which is gone: it is admitted unless it is started there again within ${SETTLE_MS / 1000} s`;
 
 interface Deps {
   readonly clock: PodClock;

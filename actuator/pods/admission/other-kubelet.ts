@@ -59,7 +59,7 @@ export function signsOf({ traces, standing, came, stopped }: Observed): readonly
       text: `${what}, which is a kubelet's, is held by ${holder === null ? "a process that cannot be seen" : `process ${holder.pid} (${holder.name})`}`,
     })),
   ];
-  const stops: OtherKubeletSign = { kind: "stops", text: `somebody else stopped ${namedOf(stopped)}` };
+  const stops: OtherKubeletSign = { kind: "stops", text: `another program stopped ${namedOf(stopped)}` };
   const isStopped = stopped.length >= (maybe.length > 0 || signs.length > 0 ? 1 : MANY_STOPS);
   if (signs.length === 0 && maybe.length > 0 && standing.length > 0 && !isStopped)
     return [...maybe, { kind: "sandboxes", text: `${namedOf(standing)} of a kubelet run in it` }];
@@ -193,13 +193,13 @@ export class OtherKubelet {
     if (how === "sandbox")
       events.warning(
         STOPPED,
-        `The sandbox${names === "" ? "" : `, with ${names},`} was stopped by somebody else, not by this daemon`,
+        `The sandbox${names === "" ? "" : `, with ${names},`} was stopped by another program, not by this daemon`,
       );
     else if (how === "removed")
-      events.warning(STOPPED, "The container was removed by somebody else while it ran", only?.name);
+      events.warning(STOPPED, "The container was removed by another program while it ran", only?.name);
     else {
       const signal = `exit code ${only?.exitCode} (${signalOf(only?.exitCode ?? null)})`;
-      const message = `Ended with ${signal}, which this daemon did not ask for, and not because memory was short: somebody else stopped it, or it ended itself so`;
+      const message = `Ended with ${signal}, which this daemon did not ask for, and not because memory was short: another program stopped it, or it ended itself so`;
       events.warning(STOPPED, message, only?.name);
     }
     // a signal may have been the kernel's, or the container's own
@@ -229,7 +229,7 @@ export class OtherKubelet {
     const since = this.#view?.since ?? new Date(clock.nowMs()).toISOString();
     const isKubelet = signs.some(({ kind }) => kind !== "stops");
     const evidence = signs.map(({ text }) => text).join("; ");
-    const brief = isKubelet ? "another kubelet uses this runtime" : "somebody else stops pods in this runtime";
+    const brief = isKubelet ? "another kubelet uses this runtime" : "another program stops pods in this runtime";
     const long =
       this.#long === null || this.#long.untilMs <= nowMs
         ? ""

@@ -167,7 +167,7 @@ export class DeviceAllocator {
 
 const ABORTED: AllocateResult = err({
   reason: WAITING_FOR_PLUGIN,
-  message: "the pod's turn was cut short",
+  message: "the pod's turn was interrupted",
   keeps: true,
 });
 

@@ -23,7 +23,7 @@ export function assignmentProblems(assignments: DeviceAssignments, leaks: Readon
   const fault = assignments.fault();
   if (fault !== null) {
     const place = fault.code === "unreadable" ? "" : `${assignments.file}: `;
-    return [problem(`${place}${fault.message}; no device counts as held, until one is given out again`)];
+    return [problem(`${place}${fault.message}; no device counts as allocated, until one is allocated again`)];
   }
   const now = assignments.now();
   return [...overlapsOf(now), ...[...leaks].flatMap((uid) => leaksOf(now, uid))].map(problem);

@@ -80,7 +80,7 @@ interface Preparation {
   /** The result; undefined: still running; null: success. */
   end: string | null | undefined;
 }
-const GIVEN_BACK_FIRST: ClaimWait = { what: "its ResourceClaims to be given back first", givesBack: true };
+const GIVEN_BACK_FIRST: ClaimWait = { what: "its ResourceClaims to be unprepared first", givesBack: true };
 interface Release {
   readonly drivers: number;
   readonly sinceMs: number;
@@ -204,7 +204,7 @@ export class PodClaims implements ContainerClaims, NodeClaimsPort {
       fault === undefined ? [] : [[uid, fault] as const],
     );
     const kept = [...failed, ...this.#gone].map(
-      ([uid, why]) => `pod ${uid} does not get rid of its ResourceClaims, and is tried again: ${why}`,
+      ([uid, why]) => `pod ${uid} cannot unprepare its ResourceClaims, and is tried again: ${why}`,
     );
     const slowSinceMs = clock.monotonicMs() - SLOW_MS;
     const waiting = [...this.#releases].flatMap(([uid, { sinceMs, wait, fault }]) =>

@@ -127,7 +127,7 @@ export async function rotateLog(
     const kept = await withoutExcess(directory, name, maxFiles, files);
     for (const { name: one } of kept.filter(({ isCompressed }) => !isCompressed)) {
       const note = await compress(directory, one, files, signal);
-      if (signal.aborted) return err(`rotation of ${name} was cut short`);
+      if (signal.aborted) return err(`rotation of ${name} was interrupted`);
       if (note === null) continue;
       notes.push(note);
       break;
@@ -176,7 +176,7 @@ async function compress(directory: string, name: string, files: LogFiles, signal
     return null;
   } catch (error) {
     await files.unlink(temporary).catch(() => {});
-    if (signal.aborted) return "it was cut short";
+    if (signal.aborted) return "it was interrupted";
     return `failed to compress log ${name}: ${isOfZlib(error) ? error.message : goErrorText(error)}`;
   }
 }

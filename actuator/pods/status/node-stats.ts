@@ -116,7 +116,7 @@ export class NodeStats {
     const disks = observeImageFileSystems(mountPointsOf({ imageFilesystems: answer.value }), roots.podsDirectory);
     this.#unseen = disks.missing.map(({ path, why }) => ({
       from: "machine",
-      message: `${path}: ${why}: the image file system's signals are not seen, and nobody is evicted for them`,
+      message: `${path}: ${why}: the image file system's signals are not known, and no pod is evicted for them`,
     }));
     return disks;
   }

@@ -25,7 +25,7 @@ const isOwn = (labels: TextMap, owner: string, uid: string): boolean =>
  * The runtime, restricted to one pod.
  * INVARIANT: only objects that carry this daemon's name and the pod's uid, or that were made through this object, are changed,
  * stopped or removed; anything else is refused without a call. New objects carry both labels. Nothing is started while the
- * pod runs in somebody else's sandbox, which is checked right before the call.
+ * pod runs in another program's sandbox, which is checked right before the call.
  */
 export class OwnedRuntime {
   readonly #runtime: PodRuntime;

@@ -62,14 +62,14 @@ export class OrphanedDirectories {
       .then((found) => {
         this.#standing = problemsOf(found);
         for (const path of found.removed)
-          this.#deps.onProblem({ from: "pods", message: `removed ${path}, left of a pod that nobody knows` });
+          this.#deps.onProblem({ from: "pods", message: `removed ${path}, left by an unknown pod` });
       });
     return this.#standing;
   }
 }
 
 function problemsOf({ stays, foreign }: OrphanedDirectoryResult): readonly Problem[] {
-  const left = stays.map(({ path, why }) => `${path} of a pod that nobody knows stays: ${why}`);
+  const left = stays.map(({ path, why }) => `${path} of an unknown pod stays: ${why}`);
   const more = foreign.length > MAX_NAMED ? ` and ${foreign.length - MAX_NAMED} more` : "";
   const alien = `${foreign.slice(0, MAX_NAMED).join(", ")}${more} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;
   return [...left, ...(foreign.length > 0 ? [alien] : [])].map((message) => ({ from: "pods", message }));

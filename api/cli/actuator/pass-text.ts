@@ -21,7 +21,7 @@ export function passLine(report: PassReport): string {
     ...(applied === null ? [] : stepCounts(applied.results)),
     ...filesThat(drift.filter(isForeign).length, "with a wrong value"),
     ...filesThat(drift.filter(harmlessCause).length, "rounded by the kernel or the runtime"),
-    ...(skipped.length === 0 ? [] : [`${skipped.length} left out`]),
+    ...(skipped.length === 0 ? [] : [`${skipped.length} skipped`]),
   ];
   return `${report.at} ${parts.join("; ")}`;
 }
@@ -87,4 +87,4 @@ export function driftTable(drift: readonly DriftRow[], { columns, paint }: Termi
 
 /** Lists what the decision has and the plan leaves out. */
 export const skipLines = (skipped: readonly Skip[], { paint }: Terminal): string =>
-  skipped.map(({ message }) => paint("dim", `left out: ${printable(message)}\n`)).join("");
+  skipped.map(({ message }) => paint("dim", `skipped: ${printable(message)}\n`)).join("");

@@ -178,7 +178,7 @@ async function readArgs(path: string): Promise<Result<LintArgs & Pick<LintNode, 
   const { args, unset } = readCommandLine(text);
   if (args.length === 0) return fault(EXIT.badInput, `--kubelet-args ${file}: ${NO_FLAGS}`);
   const warnings = unset.map(
-    (name) => `--kubelet-args ${file}: no text of $${name} is in it, so that its flags are not looked at`,
+    (name) => `--kubelet-args ${file}: no text of $${name} is in it, so its flags are not checked`,
   );
   return ok({ args: args.map((word) => word.text), placeOf: (index) => `${file}:${args[index]?.line}`, warnings });
 }

@@ -12,8 +12,8 @@ Exit codes:
   0    nothing would change
   1    something would: findings, gates, defaults, static pods or decisions
   2    bad usage or bad input, such as a file that is not there
-  3    nothing would be otherwise of what could be looked at, but there was none, or not all: nodes are named of which
-       nothing can be said, or the snapshot of decisions is no longer stored
+  3    nothing would change, but only a part could be checked, or nothing: nodes that could not be checked are named,
+       or the snapshot of decisions is no longer stored
   4    the API, the cluster, one of its nodes or the history failed, or some records cannot be read
   5    the kubelet of --to would not start with the configuration
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;

@@ -20,7 +20,7 @@ export const placeReasons = placeReasonsForm(reason);
 export const profile = z
   .strictObject({ version: z.string(), exact: z.boolean(), why: z.string().nullable() })
   .describe(
-    "as which kubelet it was answered; exact: it is the one that the node or the request names. why: what answered in its place, or that the node's own counted before another one that the request named; null: neither",
+    "the kubelet version whose rules answered; exact: it is the one that the node or the request names. why: which version answered instead, or that the node's own took precedence over the one that the request named; null: neither",
   );
 
 type DecisionForm = (typeof specs)[number][1]["decision"];
@@ -100,7 +100,7 @@ const storedResult = z.looseObject({
 export const fullDecision = ofEachKind("Record", (decision) => ({
   ...decisionHead.shape,
   profile: profile.describe(
-    "as which kubelet it was decided; exact: it is the one that its snapshot or its request names. why: as in the answer, or that no snapshot of it is stored",
+    "the kubelet version whose rules decided; exact: it is the one that its snapshot or its request names. why: as in the answer, or that no snapshot of it is stored",
   ),
   kubeletVersion: namedVersion,
   ask: z.unknown(),

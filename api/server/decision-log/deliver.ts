@@ -99,8 +99,12 @@ export class Delivery {
     const waiting = this.#place === null || !settled.ok ? 0 : settled.value - this.#place.seq;
     if (waiting > 0)
       log.warn(
-        { receiver: receiver.label, waiting, advice: "start the API with --decision-log again: it goes on from there" },
-        "the API ends before the decision log is delivered: it waits in the history",
+        {
+          receiver: receiver.label,
+          waiting,
+          advice: "start the API with --decision-log again: it continues from there",
+        },
+        "the API stops before the decision log is delivered: it stays in the history",
       );
     await store.releaseLog(holder);
     await receiver.close();
@@ -282,7 +286,7 @@ export class Delivery {
     metrics.lost("too-large", 1);
     log.error(
       { decisionId: row.id, bytes: Buffer.byteLength(text) },
-      "the receiver of the decision log finds a decision too large: it is given up, and stays in the history",
+      "the receiver of the decision log refuses a decision as too large: it is skipped, and stays in the history",
     );
     return this.#sendUntil([], seq, settledSeq);
   }

@@ -50,7 +50,7 @@ async function ndjsonFile(path: string): Promise<Result<Receiver, string>> {
   const full = resolve(path);
   const folder = await stat(dirname(full)).catch(() => null);
   if (folder === null || !folder.isDirectory())
-    return err(`${path}: there is no folder ${dirname(full)}: make it first`);
+    return err(`${path}: there is no folder ${dirname(full)}: create it first`);
   let file: FileHandle;
   try {
     file = await openAt(full);

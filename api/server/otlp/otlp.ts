@@ -111,7 +111,7 @@ export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): 
     if (lost > 0 || !areMetricsSent)
       log.warn(
         { spans: lost, metrics: areMetricsSent ? "delivered" : "not delivered" },
-        "the API ends before its last telemetry is delivered: it is dropped",
+        "the API stops before its last telemetry is delivered: it is lost",
       );
   };
   return { ports: tracing === null ? {} : { tracing }, exportMetrics, close };

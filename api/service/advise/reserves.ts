@@ -281,7 +281,7 @@ function onMeasurements({ count, percentile, spanMs, everyMs, withoutStats }: Ba
     const message = `the ${ordinal(percentile)} percentile of ${many(count, "measurement")} is the largest of them`;
     notes.push(note("few-measurements", message, "measure longer: a peak that was not met is not in it"));
   }
-  if (spanMs === null) notes.push(note("no-times", "no measurement tells when it was made"));
+  if (spanMs === null) notes.push(note("no-times", "no measurement has a time"));
   else if (spanMs < DAY_MS) {
     const when = spanMs === 0 ? "one moment" : durationText(spanMs);
     const message = `all measurements are of ${when}, and a day has peaks of its own (starts, image pulls, backups)`;
@@ -336,7 +336,9 @@ function onResources({ unmeasured, measured, imageBytes, hasKubelet, hasRuntime 
   }
   if (measured.includes("systemReserved.ephemeral-storage") && imageBytes > 0) {
     const message = `images take up to ${humanBytes(imageBytes)} of the same file system, which no reservation holds`;
-    notes.push(note("images-on-node-fs", message, "imageGCHighThresholdPercent says from when on they are removed"));
+    notes.push(
+      note("images-on-node-fs", message, "imageGCHighThresholdPercent is the usage from which they are removed"),
+    );
   }
   if (measured.includes("systemReserved.pid")) {
     const message =

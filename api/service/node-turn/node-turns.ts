@@ -397,7 +397,6 @@ interface TurnAdditions {
   readonly recorded: readonly TurnDecision[];
 }
 const NOTHING: TurnAdditions = { posted: null, waited: null, ended: [], fresh: [], recorded: [] };
-
 const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): RepeatCount => ({
   kind,
   decisionId: id,

@@ -114,7 +114,7 @@ interface RecordedInput {
 
 /** What `changed` removes from recorded configurations if another kubelet version is requested. */
 export const LEFT_OUT =
-  "a recorded configuration that names every field, as /configz does, may hold defaults of its own version that are others in the new one; they count as left out of the kubelet's own file, as in `nodewise upgrade`";
+  "a recorded configuration that names every field, as /configz does, may hold defaults of its own version that differ in the new one; they count as left out of the kubelet's own file, as in `nodewise upgrade`";
 
 function ofFile(configuration: unknown, { kubeletVersion }: Change, recorded: Profile | undefined): unknown {
   if (kubeletVersion === undefined || recorded === undefined || !isObject(configuration)) return configuration;

@@ -20,8 +20,8 @@ const integer = z.number();
 const time = z.iso.datetime();
 const kind: z.ZodType<string> = z.enum(KINDS);
 const versions = {
-  recordedUnder: z.string().describe("the kubelet version as which it was decided when it was recorded"),
-  replayedUnder: z.string().describe("the one as which it is decided again"),
+  recordedUnder: z.string().describe("the kubelet version whose rules decided it when it was recorded"),
+  replayedUnder: z.string().describe("the one whose rules decide it again"),
 };
 
 /** A place where two decisions differ. */
@@ -29,7 +29,7 @@ export type ShortDifference = Form<typeof shortDifference>;
 
 /** A changed decision for lists: at most `FEW_DIFFERENCES` and `FEW_PODS`. An older API sends no reasons. */
 export const changedDecision = z.strictObject({
-  id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
+  id: z.string().describe("POST /v1/decisions/ID/replay has all of it"),
   kind,
   node: z.string(),
   decidedAt: time,
@@ -44,7 +44,7 @@ export const changedDecision = z.strictObject({
   pods: z
     .array(z.string())
     .describe(
-      "NAMESPACE/NAME of the first few pods of which it decides otherwise: the one that was asked about, and those of the node that are evicted, ranked, preempted, throttled or the like otherwise",
+      "NAMESPACE/NAME of the first few pods whose decisions differ: the pod of the request, and those of the node for which eviction, ranking, preemption, throttling or the like differs",
     ),
   podCount: integer,
   problem: z

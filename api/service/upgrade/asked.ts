@@ -14,7 +14,7 @@ export function versionBefore(
 ): Result<ChosenProfile, InputIssue> {
   const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "";
   return own === "" && named === null
-    ? err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" })
+    ? err({ path: "from", message: "is needed: no snapshot has the node's kubelet version" })
     : ok(chooseProfileFor(snapshot, named?.asked));
 }
 

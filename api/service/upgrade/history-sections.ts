@@ -46,13 +46,13 @@ const number = (n: number): string => n.toLocaleString("en");
 /** The most rows of one table; the others are counted. */
 const MAX_ROWS = 20;
 
-/** `12 of 2,504 recorded decisions would be others`. */
+/** `12 of 2,504 recorded decisions would change`. */
 export function historyLine({ counts, byVersion, kernelDefaults }: HistorySum, to: string): string {
   const own = byVersion.find(({ recordedUnder }) => recordedUnder === to)?.replayed ?? 0;
   const lost = counts.gone + counts.unreadable;
   if (counts.replayed + lost === 0) return "no decision of this time is recorded";
   const parts = [
-    `${number(changedOf(counts))} of ${number(counts.replayed)} recorded decisions would be others`,
+    `${number(changedOf(counts))} of ${number(counts.replayed)} recorded decisions would change`,
     ...(kernelDefaults > 0 ? [`${number(kernelDefaults)} more ${KERNEL_DEFAULTS}`] : []),
     ...(own > 0 ? [`${number(own)} were decided as ${to} already`] : []),
     ...(lost > 0 ? [`${number(lost)} more could not be decided again`] : []),
@@ -108,7 +108,7 @@ const verdicts = ({ verdicts: all }: HistorySum): Section => ({
 
 const pods = ({ pods: all }: HistorySum): Section => ({
   id: "pods",
-  title: "Pods of which most is decided otherwise",
+  title: "Pods with the most changed decisions",
   columns: [{ title: "POD" }, { title: "NODE" }, { title: "DECISIONS", align: "right" }, { title: "KINDS" }],
   rows: all.slice(0, MAX_ROWS).map(({ pod, node, count, byKind }) => ({
     cells: [pod, node, number(count), kindsText(byKind)],

@@ -13,7 +13,7 @@ const patch = z.unknown().describe("a merge patch (RFC 7396) of the configuratio
 /** Has the form of `ProfileNote`. */
 const profileNote = z
   .strictObject({ version: text, exact: z.boolean(), why: text.nullable() })
-  .describe("as which kubelet it was answered; exact: it is the one that was named, else `why` tells");
+  .describe("the kubelet version whose rules answered; exact: it is the one that was named, else `why` has the reason");
 
 const where = text
   .optional()
@@ -72,7 +72,7 @@ const podName = text.describe("NAMESPACE/NAME");
 const changedAnswer = z.strictObject({
   kind: z.enum(KINDS),
   pod: podName.nullable().describe("null: it is about the node"),
-  pods: z.array(podName).describe("the first few of which it decides otherwise"),
+  pods: z.array(podName).describe("the first few whose decisions differ"),
   podCount: integer,
   from: text.nullable().describe("the verdict; null: it is refused"),
   to: text.nullable(),
@@ -103,7 +103,7 @@ export const upgradeReport = z.strictObject({
   to: profileNote,
   direction: z.enum(DIRECTIONS),
   outcome: z.enum(OUTCOMES).describe("refuses-start: the kubelet of `to` does not start with the configuration"),
-  configured: z.boolean().describe("false: no configuration is known, and all is told of the kubelet's defaults"),
+  configured: z.boolean().describe("false: no configuration is known, and the kubelet's defaults are assumed"),
   assumed: z
     .array(text)
     .describe("fields that hold a default of `from` in a configuration that names all fields: they count as left out"),

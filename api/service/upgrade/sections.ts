@@ -38,12 +38,12 @@ const patchNote = (patch: unknown): readonly SectionNote[] =>
 export function headline({ node, from, to, outcome, direction, configured }: UpgradeReport): string {
   const ends = {
     "refuses-start": "it would not start with this configuration",
-    changes: "it would start, and some things are otherwise",
-    same: "nothing is otherwise",
+    changes: "it would start; some things change",
+    same: "nothing changes",
   }[outcome];
   const whose = node === null ? "" : `${node}: `;
-  const back = direction === "downgrade" ? " (a way back)" : "";
-  const unknown = configured ? "" : "; no configuration is known, so all is told of the kubelet's defaults";
+  const back = direction === "downgrade" ? " (a downgrade)" : "";
+  const unknown = configured ? "" : "; no configuration is known, so the kubelet's defaults are assumed";
   const nearest = from.exact ? "" : " (the nearest known)";
   return `${whose}kubelet ${from.version}${nearest} -> ${to.version}${back}: ${ends}${unknown}`;
 }
@@ -159,12 +159,12 @@ function decisions({ decisions: all }: UpgradeReport): Section {
       : [
           `these ${KERNEL_DEFAULTS}: ${silent.map(({ kind, kernelDefaults }) => `${kernelDefaults} of ${kind}`).join(", ")}`,
         ]),
-    ...(undecided.length === 0 ? [] : [`the snapshot has not what these need: ${undecided.join(", ")}`]),
+    ...(undecided.length === 0 ? [] : [`the snapshot lacks input for: ${undecided.join(", ")}`]),
   ];
   const section: Section = {
     id: "decisions",
     title: "Decisions on the snapshot",
-    columns: [{ title: "KIND" }, { title: "ASKED", align: "right" }, { title: "OTHERWISE", align: "right" }],
+    columns: [{ title: "KIND" }, { title: "ASKED", align: "right" }, { title: "CHANGED", align: "right" }],
     rows: kinds
       .filter(({ undecided }) => undecided === null)
       .map(({ kind, asked, changed }) => ({
@@ -178,7 +178,7 @@ function decisions({ decisions: all }: UpgradeReport): Section {
 
 const changedAnswers = ({ decisions: all }: UpgradeReport): Section => ({
   id: "changed",
-  title: "What is decided otherwise",
+  title: "Decisions that change",
   columns: [{ title: "KIND" }, { title: "OF" }, { title: "NOW" }, { title: "THEN" }],
   rows: (all?.changed ?? []).map((one) => ({
     cells: [one.kind, podsText(one) || "the node", one.from ?? "(refused)", one.to ?? "(refused)"],

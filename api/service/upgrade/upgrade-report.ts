@@ -214,7 +214,7 @@ function ofGates(gates: readonly GateChange[], configuration: unknown, to: Profi
   const which = listed(flips.map(({ name, to: after }) => `${name} (${after?.isOn === true ? "on" : "off"})`));
   return [
     {
-      what: `see whether the gates that flip may do so${isTaken ? "; the patch keeps those as they are that can be kept" : ""}`,
+      what: `check whether the gates may change${isTaken ? "; the patch keeps those that can be kept as they are" : ""}`,
       why: which,
       patch: isTaken ? all : null,
     },
@@ -228,14 +228,14 @@ function ofDecisions(decisions: ReportParts["decisions"]): readonly Step[] {
   const changed = (decisions?.kinds ?? []).filter(({ changed }) => changed > 0);
   if (changed.length === 0) return [];
   const why = changed.map(({ kind, changed }) => `${changed} of ${kind}`);
-  return [{ what: "look through what is decided otherwise on this node", why: listed(why), patch: null }];
+  return [{ what: "review the decisions that change on this node", why: listed(why), patch: null }];
 }
 
 function ofStaticPods(pods: readonly string[]): readonly Step[] {
   if (pods.length === 0) return [];
   return [
     {
-      what: "go node by node, and wait until the static pods run again: with those of a control plane its API server and etcd go down",
+      what: "upgrade node by node, and wait until the static pods run again: those of a control plane include its API server and etcd",
       why: `${many(pods.length, "static pod")} of this node: the other kubelet ends and starts each under another uid, and its folder in podLogsDir is another one`,
       patch: null,
     },

@@ -129,10 +129,10 @@ function askAbout(of: WhyContext, held: ObservedPodAt, node: string, atMs: numbe
   const differs = isVictim
     ? null
     : preempt.length === 0
-      ? "nobody would have had to go"
+      ? "no pod would have been preempted"
       : isTied
-        ? `${named} would have done as well: a kubelet takes any of them`
-        : `${named} would have gone in its place`;
+        ? `${named} could have been preempted as well: a kubelet chooses any of them`
+        : `${named} would have been preempted instead`;
   const decision: PodExplanationDecision = {
     kind: "admission",
     ...head,

@@ -226,7 +226,8 @@ function rankingAt(
   const stats = statsAt(of);
   const stored = nodeAt(evidence, { node, atMs, with: subject.ref, stored: snapshot });
   const isStored = stored.ok && stored.value.basis === "snapshot";
-  if (stats === null && !isStored) return { missing: [missing(of, "stats", "who takes up how much, and who is next")] };
+  if (stats === null && !isStored)
+    return { missing: [missing(of, "stats", "the usage of each pod, and which pod is evicted next")] };
   const isOfThen = isStored || stats?.hasSubject === true;
   const statsMs = stats?.atMs ?? null;
   const nodeState = isStored
@@ -248,12 +249,12 @@ function rankingAt(
   const first = excerpt.ranking?.pods.find(({ critical }) => !critical)?.pod;
   const chosen = compares === "limit" ? excerpt.evicted.find(({ pod }) => isSubject(of, pod))?.pod : first;
   const agrees = isCompared ? chosen !== undefined && isSubject(of, chosen) : null;
-  const other = first === undefined ? "nobody" : `${first.namespace}/${first.name}`;
+  const other = first === undefined ? "no pod" : `${first.namespace}/${first.name}`;
   const differs =
     agrees === false
       ? compares === "limit"
         ? "its limits were not passed by these stats"
-        : `${other} would have gone first`
+        : `${other} would have been evicted first`
       : null;
   return {
     decision: { kind: "eviction", ...head, agrees, differs, excerpt },

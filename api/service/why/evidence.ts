@@ -262,7 +262,7 @@ class EvidenceReader {
     const [version, earlier] = [value, known?.value].map(kubeletVersionOf);
     const both = `${place} and ${known?.place} are both a node ${name}`;
     if (uid !== "" && other !== "" && uid !== other) {
-      this.#contradiction ??= `${both}, with the uids ${uid} and ${other}: they are of two clusters, or of a node that was made anew; give the documents of one`;
+      this.#contradiction ??= `${both}, with the uids ${uid} and ${other}: they are of two clusters, or the node was created again; give the documents of one`;
     } else if (
       !isOfSnapshot &&
       known?.isOfSnapshot === false &&
@@ -362,7 +362,7 @@ class EvidenceReader {
 const CLUSTER_FORMS: ReadonlySet<DocumentForm> = new Set(CLAIM_PARTS);
 export const kubeletVersionOf = (node: Fields | undefined): string =>
   textOf(fieldsOf(fieldsOf(node?.["status"])["nodeInfo"])["kubeletVersion"]);
-const NOTHING = "nothing of it tells about a pod";
+const NOTHING = "nothing in it is about a pod";
 const joinedPlace = (place: string, path: readonly (string | number)[]): string => `${place}: ${joinPath("", path)}`;
 
 export const issueText = (issues: readonly InputIssue[]): string =>

@@ -32,7 +32,7 @@ export interface NoSubject {
 }
 export const NO_PODS: NoSubject = {
   code: "no_pods",
-  message: "no document tells of a pod: give `kubectl get pods,nodes,events -A -o json`",
+  message: "no document is about a pod: give `kubectl get pods,nodes,events -A -o json`",
   near: [],
 };
 const none = (code: NoSubject["code"], message: string, near: readonly string[] = []): Result<never, NoSubject> =>

@@ -70,8 +70,7 @@ export async function whyOfHistory(
   const { outcomes } = held.value;
   const answer = whyOf([...documents, ...held.value.documents], asked, { outcomes });
   if (answer.ok || answer.error.code !== "no_story" || answer.error.why.code !== "no_pods") return answer;
-  const message =
-    pod === null ? "the history tells of no pod" : `the history tells of no pod \`${pod.slice(0, LONGEST)}\``;
+  const message = pod === null ? "the history has no pod" : `the history has no pod \`${pod.slice(0, LONGEST)}\``;
   return err({ code: "no_story", why: { code: pod === null ? "no_pods" : "no_such_pod", message, near: [] } });
 }
 

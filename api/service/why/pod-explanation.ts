@@ -147,9 +147,9 @@ export function explainPods(
 }
 
 const throttlingText = (pods: number): string =>
-  `throttling was not looked at for ${many(pods, "pod")} with a CPU limit: it takes each kubelet's /stats/summary, or a cpu.stat; ask for one pod`;
+  `throttling was not checked for ${many(pods, "pod")} with a CPU limit: that needs each kubelet's /stats/summary, or a cpu.stat; name one pod`;
 const silentText = (pods: number): string =>
-  `nothing tells what is so of ${many(pods, "pod")}; ask for one to see what does`;
+  `the input does not show the state of ${many(pods, "pod")}; name one pod to see which input does`;
 /** A missing piece that is needed for one pod, if there is such a pod. */
 function ofOne(piece: Piece, why: string, [first]: readonly WhyContext[]): readonly Missing[] {
   if (first === undefined) return [];

@@ -149,7 +149,7 @@ function unscheduledOf(of: WhyContext): Finding | null {
   const asked = nodes.map((name) => askNode(of, name));
   const lacks = [
     ...(pod === null ? [missing(of, "pod", "what it asks for")] : []),
-    ...(words.length === 0 ? [missing(of, "events", "what the scheduler says")] : []),
+    ...(words.length === 0 ? [missing(of, "events", "the scheduler's messages")] : []),
     ...(nodes.length === 0 && gates.length === 0
       ? [{ ...missing(of, "node", "what each node can give"), command: "kubectl get pods,nodes -A -o json" }]
       : []),

@@ -38,7 +38,7 @@ export const PROBE_FINDING: Readonly<Record<ProbeFindingCode, Words>> = {
   "delay-beside-startup": (n) =>
     `counts from the container's start, as the startup probe does: it only matters when start-up takes less than ${s(n["delaySeconds"])}`,
   "success-threshold-carries": (n) =>
-    `the run of successes outlives a restart: a new container may be ready after one answer, not ${n["successThreshold"]} (kubernetes #53530; strict counts anew)`,
+    `the run of successes outlives a restart: a new container may be ready after one answer, not ${n["successThreshold"]} (kubernetes #53530; strict counts from zero)`,
   "grace-over-pod": (n) =>
     `a failing container is given ${s(n["own"])} to end, longer than the pod's own ${s(n["podSeconds"])}`,
   "grace-below-least": (n) => `${s(n["own"])} is raised to ${s(n["least"])}, the least that the kubelet gives`,

@@ -277,7 +277,7 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
       ? `the feature gate ${n["gate"]} lets the kubelet try it`
       : `with ${n["setting"]} in the kubelet's configuration, or the feature gate ${n["gate"]}, the kubelet would consider it`,
   resize_restart_policy: () =>
-    "a pod that is created with resizePolicy RestartContainer for memory can be resized: its container starts anew then",
+    "a pod that is created with resizePolicy RestartContainer for memory can be resized: its container then restarts",
   resize_anew: () => "a new pod of this size would be admitted",
   claim_made: () =>
     "the claim has to exist: the controller manager creates it from a template; a claim that the pod names has to be created by you",
@@ -307,6 +307,6 @@ export function sinceText(since: string | null, asOf: string | null): string {
   if (since === null) return "";
   const age = asOf === null ? 0 : Date.parse(asOf) - Date.parse(since);
   return age >= 1000
-    ? `since ${timeText(Date.parse(since))} (${durationText(age)} before the last that is known)`
+    ? `since ${timeText(Date.parse(since))} (${durationText(age)} before the newest input)`
     : `since ${timeText(Date.parse(since))}`;
 }

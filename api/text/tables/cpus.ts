@@ -154,7 +154,7 @@ function pictureOf({ decision, machine, asked, columns, paint }: Shown<CpusDecis
     [first, "and on: the pods below"],
     [RESERVED, "reserved"],
     [SHARED, "shared pool"],
-    [NOBODY, "nobody's"],
+    [NOBODY, "in neither pool"],
   ] as const;
   const listed = legend.filter(([mark]) => mark !== undefined && used.has(mark));
   return `${picture}${listed.map(([mark, text]) => `${drawn(mark as Mark, paint)} ${text}`).join("   ")}\n`;

@@ -135,14 +135,14 @@ const firstSeen = ({ firstDetectedAtMs }: ImageRemoval | ImageKept, { observedAt
 function pulledAgainTable({ decision, columns, paint, observedAtMs }: Shown<ImageGcDecision>): string {
   if (decision.pulledAgain.length === 0) return "";
   return table(
-    [nameColumn("PULLED AGAIN"), right("SIZE"), right("REMOVED"), right("BACK", 1), { title: "SO FAR" }],
+    [nameColumn("PULLED AGAIN"), right("SIZE"), right("REMOVED"), right("PULLED", 1), { title: "HOW OFTEN" }],
     decision.pulledAgain.map((image: PulledAgain) => ({
       cells: [
         imageName(image),
         humanBytes(image.sizeBytes),
         agoText(image.removedAtMs, observedAtMs),
         agoText(image.againAtMs, observedAtMs),
-        `removed ${timesText(image.times)}, back ${timesText(image.again)}`,
+        `removed ${timesText(image.times)}, pulled again ${timesText(image.again)}`,
       ],
     })),
     columns,
@@ -282,7 +282,7 @@ function freedText({ remove, freedBytes, freedOnceBytes }: ImageGcDecision): str
   const forSpace = remove.some(({ why }) => why === "too-old") ? " for space" : "";
   const once =
     freedOnceBytes === null
-      ? "; which layers they share is not known"
+      ? "; shared layers are not known"
       : `, ${humanBytes(freedOnceBytes)} with shared layers counted once`;
   return `${verb} ${humanBytes(freedBytes)}${forSpace} as the kubelet counts${once}`;
 }

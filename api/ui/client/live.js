@@ -105,12 +105,12 @@ function replace(old, fresh) {
 function gone(page) {
   found(["no longer stored", "bad"]);
   const why = page.querySelector("main p")?.textContent ?? "it cannot be loaded";
-  note("gone", `This page shows what was: ${why}`);
+  note("gone", `This page is not current: ${why}`);
 }
 /** The session has ended; signing in on another page continues this one. */
 function ended() {
   found(["signed out", "bad"]);
-  note("ended", "This page shows what was: this browser’s session has ended. ", signInLink(), " to go on here.");
+  note("ended", "This page is not current: this browser’s session has ended. ", signInLink(), " to go on here.");
 }
 function note(id, ...words) {
   if (document.getElementById(id) !== null) return;

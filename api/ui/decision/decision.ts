@@ -60,7 +60,7 @@ const TONE: Readonly<Record<string, string>> = { applied: "good", planned: "warn
 /** The actions that the node reported, report by report. */
 function doneList(results: readonly ResultRow[]): Html | Promise<Html> {
   if (results.length === 0)
-    return html`<p class="soft">The node has reported nothing: there was nothing to do, or nobody who does it.</p>`;
+    return html`<p class="soft">The node has reported nothing: there was nothing to do, or no daemon that does it.</p>`;
   return all(results.map(report));
 }
 
@@ -69,9 +69,9 @@ function report({ id, body, okCount, failedCount, atMs }: ResultRow): Html | Pro
   if (!read.ok) return html`<h3>${moment(atMs)}</h3><p class="note bad">${prose(read.error.message)}</p>`;
   const { dryRun, complete, steps } = read.value as unknown as Report;
   const words = [
-    `${okCount} ${dryRun ? "to be done (it only looks)" : "done"}`,
+    `${okCount} ${dryRun ? "to be done (observe mode)" : "done"}`,
     `${failedCount} failed`,
-    ...(complete ? [] : ["not all was tried"]),
+    ...(complete ? [] : ["some steps were not tried"]),
   ];
   const rest = steps.length - MAX_STEPS;
   return html`<h3>${moment(atMs)}: ${words.join(", ")}</h3>
@@ -98,7 +98,7 @@ const grouped = (reasons: readonly (PlaceReasons | (Reason & { readonly at: stri
 /** The reasons of each place. Exact numbers, which the sentences round, are in the code's title. */
 function reasonsList(reasons: readonly PlaceReasons[], explain: Explain): Html | Promise<Html> {
   if (reasons.length === 0 && explain !== "off")
-    return html`<p class="soft">Nothing had to be explained: what the answer compares stands in it.</p>`;
+    return html`<p class="soft">Nothing had to be explained: the answer shows what it compares.</p>`;
   if (reasons.length === 0)
     return html`<p class="soft">No reasons were recorded: it was asked with <code>explain: off</code>.</p>`;
   const isOpen = reasons.length <= MAX_OPEN;
@@ -154,13 +154,13 @@ ${answeredAsNote(profile)}
 ${needsNote(answer.needs)}
 <h2 id="why">Why</h2>
 ${recordPart(row, undrawn, () => reasonsList(answer.reasons, row.explain))}
-<h2 id="answer">The answer, and what else there would have been</h2>
+<h2 id="answer">The answer, and its alternatives</h2>
 ${shown.rest}
 <h2 id="asked">What was asked</h2>
 ${asked(row, stored?.value != null)}
 <h2 id="done">What was done about it</h2>
 <div id="reports" data-live>${recordPart(row, undrawn, () => doneList(results.value))}</div>
-<h2 id="again">Again</h2>
+<h2 id="again">Decide again</h2>
 ${again(exchange, row, kind.ok)}`,
     { live: row.node },
   );
@@ -208,7 +208,7 @@ function drawnAnswer(
 function idleRanked(row: DecisionRow, read: Pick<RecordRead, "answer" | "snapshot">): Html | Promise<Html> | "" {
   const resources = idleRankings(read.answer.decision as EvictionDecision);
   if (resources.length === 0) return "";
-  return html`<details id="idle-rankings"><summary>Who would be evicted first for what is not short: ${resources.join(", ")}</summary>${textForBoth((columns) => answerText(row, "eviction", read, columns, "idle"))}</details>`;
+  return html`<details id="idle-rankings"><summary>Eviction order for resources that are not short: ${resources.join(", ")}</summary>${textForBoth((columns) => answerText(row, "eviction", read, columns, "idle"))}</details>`;
 }
 
 /** Characters of a decision that are shown as they are stored. */
@@ -300,7 +300,7 @@ function again({ c }: Exchange, { id, snapshotId }: DecisionRow, isKnown: boolea
     snapshotId === null
       ? ""
       : html`${isKnown ? html`<li><a href="/replay?decision=${id}">Replay it with another configuration</a></li>` : ""}
-<li><a href="/what-if?snapshot=${snapshotId}">What if something of this snapshot were otherwise</a></li>`;
+<li><a href="/what-if?snapshot=${snapshotId}">Try a change of this snapshot</a></li>`;
   return html`<ul><li><a href="/decisions/${id}">Permalink</a>, <a href="/v1/decisions/${id}">JSON</a></li>${replay}</ul>
 <p>In a terminal:</p>
 <pre tabindex="0" role="region" aria-label="The command"><code data-copy="the command">nodewise history show ${id} --api ${origin}</code></pre>`;

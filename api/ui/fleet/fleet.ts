@@ -64,12 +64,12 @@ function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<
     const here = show === question.show ? raw(' aria-current="true"') : "";
     return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${isKnown ? count : REFUSALS_NOT_KNOWN}</span><span class="soft">${SHOWS_WORD[show]}${show === "all" ? likeWhat(question) : ""}</span></a>`;
   });
-  return all([html`<nav class="cards" aria-label="Nodes by how they stand">${all(cards)}</nav>`]);
+  return all([html`<nav class="cards" aria-label="Nodes by state">${all(cards)}</nav>`]);
 }
 
 function likeWhat({ q, labels, zone, kubelet, reason }: FleetQuestion): string {
   if (q !== "") return ` with “${q}”`;
-  return `${labels}${zone}${kubelet}${reason}` === "" ? "" : " like that";
+  return `${labels}${zone}${kubelet}${reason}` === "" ? "" : " that match";
 }
 
 /** Plain form fields: the answer is a link that can be shared. */
@@ -137,7 +137,7 @@ function nodesTable(
   question: FleetQuestion,
   { sinceMs, nowMs }: Times,
 ): Html | Promise<Html> {
-  if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
+  if (nodes.length === 0) return html`<p>No node matches. <a href="/">All nodes</a></p>`;
   const rooms = headrooms(nodes);
   const column = ([sort, name, tone]: (typeof COLUMNS)[number], spans = html` rowspan="2"`): Html | Promise<Html> => {
     const isSorted = sort === question.sort;

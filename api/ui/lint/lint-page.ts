@@ -52,13 +52,13 @@ const lintLink = (node: string): string => `/lint?node=${encodeURIComponent(node
 
 /** The form for the configuration to check. */
 const lintForm = ({ texts, faults, nodes, near, limit }: LintFormShown): Html => html`
-<form id="lint" class="card ask" method="post" action="/lint#findings" enctype="multipart/form-data" aria-label="What to look over">
+<form id="lint" class="card ask" method="post" action="/lint#findings" enctype="multipart/form-data" aria-label="What to check">
 ${configurationField({ name: "change", label: "A KubeletConfiguration: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
 ${argsField(texts.args, faults)}
 <div class="row"><div><label for="node">For the node (its sizes, machine, state files and recorded decisions)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
 ${nodeChoices(nodes)}${faultsOf(faults, "node")}${nearLinks(near)}</div>
 <div><label for="kubelet">Kubelet</label><select id="kubelet" name="kubelet">${kubeletOptions(texts.kubelet, "the node’s, or the newest")}</select></div></div>
-<p class="actions"><button class="main">Look it over</button> <a href="/lint">reset</a></p>
+<p class="actions"><button class="main">Check</button> <a href="/lint">reset</a></p>
 </form>
 ${nodes.length === 0 || texts.node !== "" ? "" : recorded(nodes)}`;
 
@@ -71,7 +71,7 @@ const MAX_LINKED = 24;
 /** Links for recorded configurations, which need not be pasted. */
 function recorded(nodes: readonly string[]): Html {
   const more = nodes.length - MAX_LINKED;
-  return html`<p class="small">Or what a node has recorded: ${nodes.slice(0, MAX_LINKED).map((name, i) => html`${i === 0 ? "" : ", "}<a href="${lintLink(name)}">${name}</a>`)}${more > 0 ? ` and ${more} more` : ""}.</p>`;
+  return html`<p class="small">Or check a node’s recorded configuration: ${nodes.slice(0, MAX_LINKED).map((name, i) => html`${i === 0 ? "" : ", "}<a href="${lintLink(name)}">${name}</a>`)}${more > 0 ? ` and ${more} more` : ""}.</p>`;
 }
 
 /** The maximum length of a link that can be shared. */
@@ -124,8 +124,8 @@ const TONE: { readonly [S in LintSeverity]: "bad" | "warn" | "info" } = {
 };
 const MEANS: { readonly [S in LintSeverity]: string } = {
   "refuses-start": "the kubelet does not start with it",
-  error: "it does not do what is written",
-  warning: "it does, and harms",
+  error: "a setting has no effect",
+  warning: "it works, but does harm",
   note: "good to know",
 };
 
@@ -167,7 +167,7 @@ function findingCard(finding: Numbered, placeOf: PlaceOf, node: string): Html {
   const line = placeOf(field);
   return html`<article class="card finding ${TONE[severity]}" id="${id}" aria-labelledby="${id}-field">
 <h4 id="${id}-field"><code>${field}</code> ${line === null ? "" : html`<a class="small" href="#line-${line}">line ${line}</a>`} <code class="soft small code">${code}</code></h4>
-<p>${kubelet ? html`<span class="soft small">the kubelet says</span> <q class="kubelet">${message}</q>` : message}</p>
+<p>${kubelet ? html`<span class="soft small">kubelet’s message</span> <q class="kubelet">${message}</q>` : message}</p>
 <p class="advice"><span aria-hidden="true">→</span> ${prose(advice)}</p>
 ${fix === null ? "" : html`<div class="fix"><span class="soft small">patch</span> <pre tabindex="0" data-copy="the patch of ${field}">${JSON.stringify(fix, null, 2)}</pre></div>`}
 <div class="try small">${touchedText(touched)}${fix === null ? "" : html` ${fixLinks(fix, node)}`}</div>
@@ -194,7 +194,7 @@ function listing(text: string, findings: readonly Numbered[], placeOf: PlaceOf):
     const line = placeOf(finding.field);
     if (line !== null) byLine.set(line, [...(byLine.get(line) ?? []), finding]);
   }
-  return html`<section aria-labelledby="listing-title"><h2 id="listing-title">What was looked over</h2>
+  return html`<section aria-labelledby="listing-title"><h2 id="listing-title">What was checked</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="The configuration, line by line"><table class="listing"><tbody>${lines.map((line, i) => row(line, i + 1, byLine.get(i + 1) ?? []))}</tbody></table></div></section>`;
 }
 
@@ -229,7 +229,7 @@ export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Pro
     });
   }
   const text = JSON.stringify(configuration, null, 2);
-  const note = html`<p class="note good">As node <a href="/nodes/${encodeURIComponent(node)}">${node}</a> recorded it: the fields that a decision reads. For all of them paste what <code>kubectl get --raw /api/v1/nodes/${node}/proxy/configz</code> prints.</p>`;
+  const note = html`<p class="note good">As recorded by node <a href="/nodes/${encodeURIComponent(node)}">${node}</a>: the fields that a decision reads. For all of them paste what <code>kubectl get --raw /api/v1/nodes/${node}/proxy/configz</code> prints.</p>`;
   const source = { name: "the configuration", text };
   return looked(exchange, {
     texts: { ...texts, change: text },
@@ -253,13 +253,13 @@ export async function postLintPage(exchange: Exchange): Promise<Result<Reply, Pr
   const about = texts.node === "" ? ok(null) : await aboutNode(exchange, texts.node);
   if (!about.ok) return withNodeFault(exchange, texts, about.error);
   if (texts.change.trim() === "" && args.trim() === "") {
-    const text = "paste a configuration, or choose a file: there is nothing to look over";
+    const text = "paste a configuration, or choose a file: there is nothing to check";
     return show(exchange, { texts, faults: [{ field: "change", text }], status: 400 });
   }
   const source = file ?? { name: "the configuration", text: texts.change };
   const lacks = about.value?.lacks ?? null;
   const note =
-    lacks === null ? "" : html`<p class="note warn">${prose(`${lacks}: only the configuration is looked over`)}</p>`;
+    lacks === null ? "" : html`<p class="note warn">${prose(`${lacks}: only the configuration is checked`)}</p>`;
   return looked(exchange, { texts, about: about.value, source, note });
 }
 
@@ -335,7 +335,7 @@ async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Pro
   if (!nodes.ok) return nodes;
   return page(
     "Lint",
-    html`<p class="soft">What is wrong with a KubeletConfiguration before a kubelet reads it: what it would refuse to start with, what does not do what is written, and what fights.</p>
+    html`<p class="soft">What is wrong with a KubeletConfiguration, before a kubelet reads it: what keeps the kubelet from starting, what has no effect, and which settings conflict.</p>
 ${note}
 ${lintForm({ texts, faults, nodes: nodes.value, near, limit: exchange.deps.limits.bodyBytes })}
 ${answer ?? html`<div id="findings"></div>`}`,

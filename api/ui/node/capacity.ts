@@ -18,7 +18,7 @@ const LEGEND = [
   ["over", "requested beyond allocatable"],
   ["free", "free"],
   ...TAKEN.map(([, words, tone]) => [tone, words] as const),
-  ["rest", "taken off otherwise (pages, devices that do not count)"],
+  ["rest", "other deductions (huge pages, devices that do not count)"],
 ] as const;
 
 interface Resource {

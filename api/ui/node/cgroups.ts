@@ -114,7 +114,7 @@ function captionOf({ version, driver, cgroups }: CgroupsDecision): string {
 
 function reportText(reports: Reports | null): Html {
   if (reports === null) {
-    return html`What the files hold is not known: no results were reported of the node’s newest <code>cgroups</code> decision. <code>nodewise actuator</code> reports them (<code>--mode observe</code> only looks), and so does <code>POST /v1/results</code>; one that finds all as wanted has nothing to report.`;
+    return html`What the files hold is not known: no results were reported of the node’s newest <code>cgroups</code> decision. <code>nodewise actuator</code> reports them (<code>--mode observe</code> changes nothing), and so does <code>POST /v1/results</code>; one that finds all as wanted has nothing to report.`;
   }
   const { atMs, dryRun, open, corrected } = reports;
   if (reports.isOfEarlierPass)
@@ -123,7 +123,7 @@ function reportText(reports: Reports | null): Html {
     open === 0
       ? html`nothing differs${corrected === 0 ? "" : " any more"}`
       : html`<strong>${open} ${open === 1 ? "file or cgroup" : "files or cgroups"}</strong> not as decided`;
-  return html`As reported at ${moment(atMs)}${dryRun ? ", by an actuator that only looks" : ""}: ${found}${corrected === 0 ? "" : `, ${corrected} put right`}. What was not reported was as wanted.`;
+  return html`As reported at ${moment(atMs)}${dryRun ? ", by an actuator in observe mode" : ""}: ${found}${corrected === 0 ? "" : `, ${corrected} put right`}. What was not reported was as wanted.`;
 }
 
 const driftTag = (open: number, corrected: number): Html =>

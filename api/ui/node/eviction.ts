@@ -129,8 +129,8 @@ function forecastText(forecast: Forecast): readonly string[] {
   const [first] = victims;
   const text = `${change}: ${met}${evicts}`;
   if (first === undefined) return [text];
-  const off = typeof first.buysMs === "number" ? `, which puts it off by ${delayText(first.buysMs)}` : "";
-  return [`${text}; `, podName(first.pod), ` goes first${off}`];
+  const off = typeof first.buysMs === "number" ? `, which delays it by ${delayText(first.buysMs)}` : "";
+  return [`${text}; `, podName(first.pod), ` is evicted first${off}`];
 }
 
 const MAX_DRIVING = 10;
@@ -144,7 +144,7 @@ function rankings({ rankings: all, reclaim }: EvictionDecision, lists: ListView)
   const shown = asked.length > 0 ? asked : known;
   if (shown.length === 0) return html`<p class="soft">No ranking: no running pod is known.</p>`;
   const names = shown.map(({ resource }) => resource).join(", ");
-  return html`<details id="rankings"${lists.asked === null ? "" : html` open`}><summary>Who would go first, for ${names}</summary>
+  return html`<details id="rankings"${lists.asked === null ? "" : html` open`}><summary>Eviction order for ${names}</summary>
 <div class="halves wide">${shown.map((ranking) => one(ranking, drives(ranking) ? MAX_DRIVING : LISTS.ranking.few, lists))}</div></details>`;
 }
 
@@ -162,7 +162,7 @@ function one(ranking: Ranking, few: number, lists: ListView): Html {
   );
   const first = pods.slice(from, to);
   const sentences = lists.asked === null ? rankChangeSentences(ranking) : [];
-  const table = html`<table><caption>First to go for ${resource} <span class="small">by ${signals.join(", ")}</span></caption>
+  const table = html`<table><caption>Eviction order for ${resource} <span class="small">by ${signals.join(", ")}</span></caption>
 <thead><tr><th class="num">Place</th><th>Pod</th><th class="num">Priority</th><th class="num">Usage</th><th class="num">Request</th><th class="num">Above</th></tr></thead><tbody>${first.map((pod) => row(pod, ranking))}</tbody></table>`;
   return html`<div>${isAsked && pods.length < total ? html`<p class="note warn">The snapshot of this pass is no longer stored: of ${total} pods the first ${pods.length} are recorded.</p>` : ""}${scrolling(`First to go for ${resource} by ${signals.join(", ")}`, table)}${note}${
     sentences.length === 0 ? "" : html`<ul class="small soft">${sentences.map((text) => html`<li>${text}</li>`)}</ul>`
@@ -174,7 +174,7 @@ function row(
   { resource }: Ranking,
 ): Html {
   const amount = (units: number | null): string => (units === null ? "" : amountText(resource, units));
-  return html`<tr><td class="num soft">${place}</td><td>${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
+  return html`<tr><td class="num soft">${place}</td><td>${cutInside(podName(pod))}${critical ? html` <span class="tag">critical</span> <span class="small soft">skipped</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
 }
 
 /** The number of plots that are shown open, unless more signals are under pressure. */
@@ -299,7 +299,9 @@ ${rankings(decision, lists)}`;
 
 function reclaimText({ threshold, event, nodeLevel, afterNodeLevel }: Reclaim): Html {
   const before =
-    nodeLevel.length === 0 ? "" : ` Before any pod goes: ${nodeLevel.join(", ")}; ${AFTER_NODE_LEVEL[afterNodeLevel]}.`;
+    nodeLevel.length === 0
+      ? ""
+      : ` Before any pod is evicted: ${nodeLevel.join(", ")}; ${AFTER_NODE_LEVEL[afterNodeLevel]}.`;
   return html`<p class="note warn">For <code>${thresholdText(threshold)}</code>: ${event.reason}: ${event.message}.${before}</p>`;
 }
 

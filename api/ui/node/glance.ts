@@ -24,7 +24,7 @@ ${first ?? ""}
 ${refusedTile(view)}
 ${driftTile(view)}
 </div>
-${whatIf === null ? "" : html`<p><a href="${whatIf}">What if something on this node were otherwise?</a></p>`}`;
+${whatIf === null ? "" : html`<p><a href="${whatIf}">Try a change on this node</a></p>`}`;
 }
 
 const tile = (name: string, figure: Html | string, words: Html | string, href: string, tone = ""): Html =>

@@ -43,12 +43,12 @@ function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undef
   const stays = stay.slice(Math.max(0, from - remove.length), isAsked ? Math.max(0, to - remove.length) : few);
   const most = [...goes, ...stays].reduce((size, image) => Math.max(size, image.sizeBytes), 0);
   const left = remove.length - goes.length;
-  const more = isAsked || left === 0 ? "" : lineOf(`${many(left, "other")} would go`, "soft");
+  const more = isAsked || left === 0 ? "" : lineOf(`${many(left, "other")} would be removed`, "soft");
   const drawn = html`<table class="images"><thead><tr><th class="num">Place</th><th>Image</th><th colspan="2">Size</th><th>Last used</th><th>First seen</th><th>Why</th></tr></thead>
 <tbody>${goes.map((image) => goesRow(image, most, now))}${more}
 ${lineBetween({ remove, goes, stays, freedBytes })}
 ${stays.map((image) => staysRow(image, most, now))}</tbody></table>`;
-  return html`${scrolling("Images in the order in which they would go", drawn)}${note}`;
+  return html`${scrolling("Images in the order in which they would be removed", drawn)}${note}`;
 }
 
 interface RemovedAndKept extends Pick<ImageGcDecision, "remove" | "freedBytes"> {
@@ -57,16 +57,16 @@ interface RemovedAndKept extends Pick<ImageGcDecision, "remove" | "freedBytes"> 
 }
 /** If a page has only one side, the line that names it. */
 function lineBetween({ remove, freedBytes, goes, stays }: RemovedAndKept): Html {
-  if (remove.length === 0) return lineOf("Nothing would go: all below stays", "line");
-  const goesText = `would go (${humanBytes(freedBytes)} for space${goes.length < remove.length ? ", with those not shown" : ""})`;
+  if (remove.length === 0) return lineOf("Nothing would be removed: all below is kept", "line");
+  const goesText = `would be removed (${humanBytes(freedBytes)} for space${goes.length < remove.length ? ", with those not shown" : ""})`;
   if (stays.length === 0) return lineOf(`What is above ${goesText}`, "line");
-  if (goes.length === 0) return lineOf("What is below stays", "line");
-  return lineOf(`What is above ${goesText}, what is below stays`, "line");
+  if (goes.length === 0) return lineOf("What is below is kept", "line");
+  return lineOf(`What is above ${goesText}, what is below is kept`, "line");
 }
 const lineOf = (text: string, tone: string): Html => html`<tr class="${tone}"><td colspan="7">${text}</td></tr>`;
 
 function goesRow(image: ImageRemoval, most: number, now: number | undefined): Html {
-  const why = html`<span class="tag warn">${IMAGE_GOES[image.why]}</span>${image.tie ? " tied with another: chance decides" : ""}`;
+  const why = html`<span class="tag warn">${IMAGE_GOES[image.why]}</span>${image.tie ? " tied with another: their order is random" : ""}`;
   return row(image, `${image.place}`, "warn", why, most, now);
 }
 
@@ -95,7 +95,7 @@ function row(image: ImageRef, place: string, tone: string, why: Html, most: numb
 
 /** The usage of the image file system, and how much is to be freed. */
 function fileSystemText({ fileSystem, policy }: ImageGcDecision): string {
-  if (fileSystem === null) return "The image file system was not looked at";
+  if (fileSystem === null) return "The usage of the image file system is not known";
   const { capacityBytes, availableBytes } = fileSystem;
   const percent = (100 * (capacityBytes - availableBytes)) / capacityBytes;
   const isWhole = !Number.isFinite(percent) || Number.isInteger(percent);
@@ -110,7 +110,7 @@ function fileSystemBar({ fileSystem, policy, freedBytes }: ImageGcDecision): Htm
   const { stays, missing, freed, free } = sharesOf(fileSystem, freedBytes);
   const all = [
     ["c0", "used", stays],
-    ["bad", "wanted, and nothing there to free", missing],
+    ["bad", "wanted, and nothing left to free", missing],
     ["warn", "would be freed", freed],
     ["free", "available", free],
   ] as const;

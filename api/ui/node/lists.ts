@@ -66,11 +66,11 @@ export function askedPart(exchange: Exchange): Result<AskedPart, Problem> {
     issues.push(notAmongIssue("range", range, Object.keys(PLOT_RANGES)));
   if (list === undefined) {
     const others = Object.keys(given.value).filter((path) => path !== "range");
-    for (const path of others) issues.push({ path, message: "goes with `list` only" });
+    for (const path of others) issues.push({ path, message: "is allowed only with `list`" });
     if (issues.length > 0) return queryProblem(issues);
     return ok({ list: null, range: (range as PlotRange | undefined) ?? null });
   }
-  if (range !== undefined) issues.push({ path: "range", message: "goes without `list` only" });
+  if (range !== undefined) issues.push({ path: "range", message: "is allowed only without `list`" });
   if (!Object.hasOwn(LISTS, list)) issues.push(notAmongIssue("list", list, Object.keys(LISTS)));
   if (of.length > MAX_OF) issues.push({ path: "of", message: `has more than ${MAX_OF} characters` });
   if (!/^[1-9]\d{0,4}$/.test(page)) issues.push({ path: "page", message: "must be a number from 1 to 99999" });

@@ -119,8 +119,8 @@ export const eventsOfRun = (
 const TONE: { readonly [K in ActKind]: string } = { evicted: "bad", reclaimed: "warn", preempted: "c3" };
 const MEANS: { readonly [K in ActKind]: string } = {
   evicted: "a pod is evicted",
-  reclaimed: "space is freed, no pod goes",
-  preempted: "a pod makes room for a critical one",
+  reclaimed: "space is freed, no pod is evicted",
+  preempted: "a pod is preempted for a critical one",
 };
 /** Marks on one plot; more would hide its curve. */
 const MAX_MARKS = 9;

@@ -57,7 +57,7 @@ const OUTCOME: Readonly<Record<OutcomeWord, readonly [tone: string, height: numb
   fail: ["bad", 1, "failed"],
   timeout: ["bad", 1, "no answer in time: failed"],
   hang: ["warn", 1, "the answer broke off"],
-  error: ["warn", 1, "could not be asked"],
+  error: ["warn", 1, "could not be run"],
 };
 const LEGEND = html`<ul class="legend"><li class="good">status: ready; probe: ok (half as high)</li><li class="warn">started, not ready; a warning, or no clear answer</li><li class="bad">failed (full height), restarted or ended</li><li class="faint">runs, not started; on hold</li></ul>`;
 /** Attempts shown of one probe; the decision has all. */

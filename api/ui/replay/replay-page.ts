@@ -51,7 +51,7 @@ import {
 
 /** Decisions that would change: the node and pod, both verdicts, and the first differences. */
 const changedTable = (changed: readonly ChangedDecision[]): Html => html`
-<div class="scroll" tabindex="0" role="region" aria-label="Decisions that would be others"><table class="changes">
+<div class="scroll" tabindex="0" role="region" aria-label="Decisions that would be different"><table class="changes">
 <thead><tr><th>When</th><th>Node</th><th>Kind</th><th>Kubelet</th><th>Verdict</th><th>Pod</th><th>Decision</th></tr></thead>
 <tbody>${changed.map(changedRows)}</tbody></table></div>`;
 
@@ -121,7 +121,7 @@ ${again.answer === null ? "" : sides({ row, recorded, undrawn }, again.answer, a
 }
 const HEADLINES = {
   same: "It would have been the same.",
-  differs: "It would have been another one.",
+  differs: "It would have been different.",
   refused: "It could not be decided with this configuration.",
   gone: "It cannot be decided again.",
 } as const;
@@ -190,7 +190,7 @@ export async function getReplayPage(exchange: Exchange): Promise<Result<Reply, P
     answer: newest.value.items.length === 0 ? EMPTY : html`<section id="answer"></section>`,
   });
 }
-const EMPTY = html`<section id="answer"><p class="note warn">No decision is recorded yet, so there is nothing to replay. <a href="/docs">The API</a> says how to post a snapshot; <a href="/what-if">what if</a> decides without one.</p></section>`;
+const EMPTY = html`<section id="answer"><p class="note warn">No decision is recorded yet, so there is nothing to replay. <a href="/docs">The API</a> describes how to post a snapshot; <a href="/what-if">what if</a> decides without one.</p></section>`;
 
 /**
  * POST /replay: decides a page of the history again and adds it to the form's counts; or one decision.
@@ -297,7 +297,7 @@ async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Pro
   if (!nodes.ok) return nodes;
   return page(
     "Replay",
-    html`<p class="soft">The recorded decisions, oldest first, decided again with another configuration: which of them would have been others. Nothing is recorded; without a configuration it tells what this version decides otherwise.</p>
+    html`<p class="soft">The recorded decisions, oldest first, decided again with another configuration: which of them would have been different. Nothing is recorded; without a configuration it shows what this version decides differently.</p>
 ${questionForm({ texts, faults, nodes: nodes.value, decision: row, limit: exchange.deps.limits.bodyBytes })}
 <div id="run" hidden><button type="button" id="stop">Stop</button> <span id="run-state" role="status"></span> <span id="rate" class="soft small"></span></div>
 ${answer ?? html`<section id="answer"></section>`}`,
@@ -323,7 +323,7 @@ function replayedAnswer(shown: AnswerShown): Html {
   const title = isDone ? "Replayed" : "Replayed so far";
   if (isDone && passedOf(counts) === 0)
     return html`<section id="answer"${linkAttribute(linkOf(texts))}><h2>${title}</h2>${warningsNote(warnings)}
-<p class="note warn">No such decisions: nothing is recorded ${scopeText(texts)}. <a href="/">The nodes</a> say what there is.</p></section>`;
+<p class="note warn">No such decisions: nothing is recorded ${scopeText(texts)}. <a href="/">The nodes</a> show what is recorded.</p></section>`;
   return html`<section id="answer"${linkAttribute(linkOf(texts))} aria-labelledby="answer-title"><h2 id="answer-title">${title}</h2>
 ${warningsNote(warnings)}
 ${progressBar(shown)}
@@ -346,7 +346,7 @@ function headline({ counted, last }: AnswerShown): string {
   const all = last.nextPageToken === null ? "" : " so far";
   if (replayed === 0) return `None of ${number(lost)} decisions could be decided again${all}.`;
   const rest = lost === 0 ? "" : ` ${number(lost)} could not be decided again.`;
-  if (others > 0) return `${number(others)} of ${number(replayed)} decisions would have been others${all}.${rest}`;
+  if (others > 0) return `${number(others)} of ${number(replayed)} decisions would have been different${all}.${rest}`;
   if (all === "" && lost === 0) return "Every decision would have been the same.";
   return `All ${number(replayed)}${lost === 0 ? "" : " that could be decided again"}${all} would have been the same.${rest}`;
 }
@@ -376,7 +376,7 @@ function changedPart({ changed, tally }: Counted): Html | "" {
   const { differs, refused } = tally.counts;
   if (changed.length === 0) return "";
   const more = differs + refused - changed.length;
-  return html`<h3 id="changed">Decisions that would have been others</h3>
+  return html`<h3 id="changed">Decisions that would have been different</h3>
 ${changedTable(changed)}
 ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
 }

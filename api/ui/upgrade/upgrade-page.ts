@@ -78,7 +78,7 @@ ${nodeChoices(nodes)}${faultsOf(faults, "node")}</div></div>
 ${configurationField({ name: "change", label: "A KubeletConfiguration in the place of the node’s: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
 ${dropInsField(texts.dropIns, faults)}
 ${argsField(texts.args, faults)}
-<p class="actions"><button class="main">What would be otherwise</button> <a href="/upgrade">reset</a></p>
+<p class="actions"><button class="main">What would change</button> <a href="/upgrade">reset</a></p>
 </form>`;
 
 /** GET /upgrade: the form, answered at once if the link names a version and a node. */
@@ -232,7 +232,7 @@ async function show(
   if (!nodes.ok) return nodes;
   return page(
     "Upgrade",
-    html`<p class="soft">What another version of the kubelet does to a node: what would not start, which gates flip, what is decided otherwise, and what to do before. An older version is answered too.</p>
+    html`<p class="soft">What another version of the kubelet changes on a node: what would not start, which feature gates change, which decisions change, and what to do before. A downgrade works too.</p>
 ${upgradeForm({ texts, faults, nodes: nodes.value, limit: exchange.deps.limits.bodyBytes })}
 <div id="answer">${answer ?? ""}</div>`,
     { place: "/upgrade", assets: ["upgrade.js"], status },
@@ -256,11 +256,11 @@ function reportParts(report: UpgradeReport): Html {
       "starts",
       "bad-text",
     ],
-    [gates.filter(({ changes }) => changes === "value").length, "gates flip", "gates", "warn-text"],
+    [gates.filter(({ changes }) => changes === "value").length, "gates change", "gates", "warn-text"],
     [staticPods.length, "static pods restart", "static-pods", "warn-text"],
     [
       (decisions?.kinds ?? []).reduce((sum, { changed }) => sum + changed, 0),
-      "decided otherwise",
+      "decisions change",
       "changed",
       "warn-text",
     ],
@@ -275,7 +275,7 @@ function reportParts(report: UpgradeReport): Html {
   return html`<p class="note ${OUTCOME[outcome]}" id="outcome"><strong>${headline(report)}.</strong></p>
 <div class="cards counts">${figures.map(tile)}</div>
 ${caveats(report).map((line) => html`<p class="soft small">${line}.</p>`)}
-<h2>What would be otherwise</h2>
+<h2>What would change</h2>
 ${sectionsOf(report).map(sectionPart)}`;
 }
 
@@ -285,7 +285,7 @@ function historyParts(sum: HistorySum, to: string, isWhole: boolean): Html {
   const passed = counts.replayed + counts.gone + counts.unreadable;
   const some = isWhole ? "" : `: the oldest ${many(passed, "decision")} of the time; nodewise upgrade goes through all`;
   return html`<section aria-labelledby="history-title"><h2 id="history-title">Recorded decisions</h2>
-<p>${historyLine(sum, to)}${some}. <span class="soft">Each has its own configuration of then.</span></p>
+<p>${historyLine(sum, to)}${some}. <span class="soft">Each has its own recorded configuration.</span></p>
 ${historySections(sum).map(sectionPart)}</section>`;
 }
 
@@ -314,7 +314,7 @@ const toneOf = (tone: Color | undefined): string => (tone === undefined ? "" : (
 
 function noteLine({ as, text }: SectionNote, of: string): Html {
   if (as === "kubelet")
-    return html`<p><span class="soft small">the kubelet says</span> <q class="kubelet">${text}</q></p>`;
+    return html`<p><span class="soft small">kubelet’s message</span> <q class="kubelet">${text}</q></p>`;
   if (as === "patch")
     return html`<div class="fix"><span class="soft small">patch</span> <pre tabindex="0" data-copy="the patch of ${of}">${indented(text)}</pre></div>`;
   return as === "do"

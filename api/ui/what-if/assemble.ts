@@ -95,7 +95,7 @@ export async function plansOf({ pod, resize, remembered, before, after }: Questi
 function askOf(kind: Kind, pod: PodAsk["pod"]): AskOf[Kind] {
   if (specOf(kind).ask.pod === "object") return { pod };
   const ask = decodeAsk(kind, null);
-  if (!ask.ok) throw new Error(`${kind} takes no empty ask`);
+  if (!ask.ok) throw new Error(`${kind} needs an ask`);
   return ask.value;
 }
 
@@ -216,7 +216,7 @@ export function resolveEmptyList(base: Fields, parts: readonly Part[]): Resolved
   const isKnown =
     (whole === undefined ? base : fieldsOf(whole.posted))["pods"] !== undefined ||
     parts.some(({ part, posted }) => part === "pods" && posted !== NOTHING);
-  const taken = isKnown ? "passed over, as it is" : "taken as the node's pods, of which there are none: it is";
+  const taken = isKnown ? "skipped, as it is" : "read as an empty list of the node's pods, as it is";
   const what = `${taken} a \`List\` without items, which does not say of what (a \`PodList\` does)`;
   return {
     parts: isKnown ? parts.filter(({ posted }) => posted !== NOTHING) : parts,

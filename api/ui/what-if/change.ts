@@ -84,7 +84,7 @@ function linkIssues(given: Partial<Record<Linked | "decision", string>>): readon
   }
   for (const name of ["node", "snapshot"] as const)
     if (given.decision !== undefined && (given[name] ?? "") !== "")
-      issues.push({ path: name, message: "goes without `decision`, which names a snapshot" });
+      issues.push({ path: name, message: "is not allowed with `decision`, which names a snapshot" });
   return issues;
 }
 

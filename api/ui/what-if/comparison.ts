@@ -98,7 +98,7 @@ export function beforeOf(
       "files",
       ofFiles.flatMap((each) => each.passed),
     ),
-    ...passedOver("files", rest.isNothing ? [] : wrong.map((text) => `${text}; passed over`)),
+    ...passedOver("files", rest.isNothing ? [] : wrong.map((text) => `${text}; skipped`)),
     ...passedOver("paste", pasted?.passed ?? []),
     ...rest.settled.warnings.map(({ source, text }): FormFault => {
       return { field: pasted?.parts.some((part) => part.source === source) ? "paste" : "files", text };
@@ -210,7 +210,7 @@ function resultOf(comparison: Comparison): Html | Promise<Html> {
   return html`<h2>What would change</h2>
 ${changes(comparison)}
 <nav class="wi-chips" aria-label="Kinds of decision">${all(plans.map(chip))}</nav>
-${differ.length === 0 ? html`<p class="note">${same.length === 0 ? "Nothing could be decided." : "No decision would be another."}</p>` : all(differ.map(planCard))}
+${differ.length === 0 ? html`<p class="note">${same.length === 0 ? "Nothing could be decided." : "No decision would change."}</p>` : all(differ.map(planCard))}
 ${same.length === 0 ? "" : html`<h3>The same on both sides</h3><div class="card">${all(same.map((plan) => samePlan(plan, pod !== null && plan.kind === "admission")))}</div>`}
 ${undecided.length === 0 ? "" : html`<h3>Not decided, for lack of input or for what it says</h3><ul class="wi-undecided">${all(undecided.map(undecidedPlan))}</ul>`}`;
 }
@@ -272,7 +272,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   } = asked;
   const refused = (faults: readonly FormFault[]): Result<Compared, Problem> => ok({ content: html``, faults });
   if (before.snapshot === null)
-    return refused([{ field: "node", text: "there is no node yet: name one of the history, or give files" }]);
+    return refused([{ field: "node", text: "there is no node yet: name one from the history, or give files" }]);
   const next = changedInput(before.snapshot, change);
   const decoded = decodeSnapshot(next.input);
   const pod = podAsk(change.pod);
@@ -342,7 +342,7 @@ function notesOn({ change: { change } }: ComparisonInput, remembers: boolean): r
       : ["The node’s capacity and allocatable after are what its kubelet writes once it runs with the configuration."]),
     ...(change.remove.length === 0
       ? []
-      : ["What the pods that go used is still in the node’s own figures, which are observed."]),
+      : ["The usage of removed pods is still in the node’s own figures, which are observed."]),
     ...(change.pod === null
       ? []
       : [

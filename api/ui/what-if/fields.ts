@@ -116,7 +116,7 @@ export async function readForm(exchange: Exchange): Promise<Result<FormValues, P
       break;
     }
     const text = await fileText(entry);
-    if (text === null) warnings.push({ field: "files", text: `${name}: passed over, as it is not UTF-8 text` });
+    if (text === null) warnings.push({ field: "files", text: `${name}: skipped, as it is not UTF-8 text` });
     else files.push({ name, text });
   }
   return ok({ texts, files, faults, warnings });

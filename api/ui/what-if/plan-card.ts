@@ -237,7 +237,7 @@ function removalsOf({ decided }: Side): { readonly what: string; readonly names:
   if ("evicted" in decision)
     return { what: "pods evicted", names: decision.evicted.map(({ pod }) => `${pod.namespace}/${pod.name}`) };
   if ("preempt" in decision && "admit" in decision)
-    return { what: "pods ended for it", names: decision.preempt.map(namespacedName) };
+    return { what: "pods preempted for it", names: decision.preempt.map(namespacedName) };
   if ("freedBytes" in decision) return { what: "images removed", names: decision.remove.map(imageName) };
   if ("allSourcesReady" in decision) return { what: "containers removed", names: decision.remove.map(containerName) };
   return null;

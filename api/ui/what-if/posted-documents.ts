@@ -117,14 +117,14 @@ export function recognise(given: FormText): RecognisedDocuments {
     return {
       parts: [],
       faults: [],
-      passed: [`${given.name}: passed over, as it is a table, made for people: ${AS_JSON}`],
+      passed: [`${given.name}: skipped, as it is a table, made for people: ${AS_JSON}`],
     };
   const state = STATE_FILES[given.name.replace(/^.*\//, "").replace(/\.(?:json|txt)$/, "")];
   const read = documentsOf(given);
   if (!read.ok || read.value.length === 0) {
     if (state === undefined)
       return read.ok
-        ? { parts: [], faults: [], passed: [`${given.name}: passed over, as it is empty`] }
+        ? { parts: [], faults: [], passed: [`${given.name}: skipped, as it is empty`] }
         : { parts: [], faults: read.error, passed: [] };
     const source: InputDocument = {
       value: null,
@@ -185,7 +185,7 @@ function partsOf(source: InputDocument, text: string | null): DocumentContent {
   if (form === undefined && isPartOfConfiguration(value)) return { parts: [part("config")] };
   const instead = form === undefined ? undefined : INSTEAD[form];
   const why = instead === undefined ? ", which is no part of a node" : `: ${instead}`;
-  return { parts: [], passed: `passed over, as it is ${formText(value)}${why}` };
+  return { parts: [], passed: `skipped, as it is ${formText(value)}${why}` };
 }
 
 /** A value with a field of KubeletConfiguration counts as a part of one. */
@@ -211,7 +211,7 @@ function listParts(source: InputDocument): DocumentContent {
   if (nodes > 1) return { fault: `a list of ${nodes} nodes: give one (kubectl get node NAME -o json)` };
   if (others.size === 0) return { parts };
   const counts = Array.from(others, ([kind, count]) => `${count} of kind ${kind}`).join(", ");
-  return { parts, passed: `${counts} passed over: only a node and its pods count` };
+  return { parts, passed: `${counts} skipped: only a node and its pods count` };
 }
 
 /** An empty list shows at most by its kind which objects there are none of. */
@@ -222,10 +222,10 @@ function emptyList(source: InputDocument, kind: unknown): DocumentContent {
   if (kind === "NodeList") return { fault: "a list without a node" };
   if (kind === "PodList") return none(NO_POD);
   if (kind === "List") return none(NOTHING);
-  return { parts: [], passed: `passed over, as it is ${formText(source.value)} without items` };
+  return { parts: [], passed: `skipped, as it is ${formText(source.value)} without items` };
 }
 
 /** The node is known to have no pods. */
 export const NO_POD = Symbol("an empty list of pods");
 /** `kubectl get pods -o json` and `kubectl get events -o json` print the same if there are none. */
-export const NOTHING = Symbol("an empty list, it is not said of what");
+export const NOTHING = Symbol("an empty list of an unknown kind");

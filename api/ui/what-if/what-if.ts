@@ -113,10 +113,10 @@ const whatIfForm = (
   | Html
   | Promise<Html> => html`<form class="what-if" data-limit="${view.limit}" method="post" action="/what-if#result" enctype="multipart/form-data">
 <div class="halves">
-<fieldset class="card wi-set"><legend class="wi-legend">What is</legend>${source(view)}</fieldset>
+<fieldset class="card wi-set"><legend class="wi-legend">Current state</legend>${source(view)}</fieldset>
 <fieldset class="card wi-set"><legend class="wi-legend">What if</legend>${configurationFields(view)}${podFields(view)}</fieldset>
 </div>
-<p class="wi-go"><button class="main wi-button">Compare</button> <a href="/what-if">Start anew</a> <span class="soft small">Nothing of it is stored or recorded.</span></p>
+<p class="wi-go"><button class="main wi-button">Compare</button> <a href="/what-if">Start over</a> <span class="soft small">Nothing of it is stored or recorded.</span></p>
 </form>`;
 
 function source(view: FormView): Html | Promise<Html> {
@@ -133,7 +133,7 @@ ${faultsText("files", view)}<input type="file" class="wi-file" id="files" name="
 <details${given.paste === "" && isGiven ? "" : raw(" open")}><summary>Paste</summary>
 <label class="wi-label"><span>What was printed, several documents with <code>---</code> between them</span>${faultsText("paste", view)}<textarea class="wi-input wi-text" name="paste" spellcheck="false" rows="5"${described("paste", view)}>
 ${asTyped(given.paste)}</textarea></label></details>
-<details><summary>What each is printed by</summary>${commands()}</details>
+<details><summary>Commands that print these files</summary>${commands()}</details>
 <div class="wi-fields">${machineChoice(view)}${cgroupChoice(given.cgroup)}</div>
 <input type="hidden" name="kept" value="${asTyped(given.kept)}">`;
 }
@@ -199,7 +199,7 @@ spec:
     resources: {requests: {cpu: 500m, memory: 1Gi}}"${described("pod", view)}>
 ${asTyped(given.pod)}</textarea></label></details>
 <label class="wi-label">A pod has other requests${faultsText("resize", view)}<input class="wi-input" name="resize" value="${given.resize}" placeholder="${RESIZE_EXAMPLE}" autocomplete="off"${described("resize", view)}></label>
-<label class="wi-label">Pods that go${faultsText("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
+<label class="wi-label">Pods to remove${faultsText("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
 <datalist id="pods">${all(names.map((name) => html`<option value="${name}"></option>`))}</datalist>`;
 }
 
@@ -316,7 +316,7 @@ async function shown(
   };
   return page(
     "What if",
-    html`<p class="soft">What would the kubelet’s decisions be if its configuration, or a pod, were otherwise.</p>
+    html`<p class="soft">Shows what the kubelet would decide with another configuration or with other pods.</p>
 ${whatIfForm(view)}
 <section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : html`${isAnswered ? warningsNote(warnings) : ""}${result?.value.content ?? ""}${result === null ? "" : shareNote(view.given, stored)}`}</section>`,
     { place: "/what-if", assets: ["what-if.js"], status: all.length > 0 ? faultStatus : 200 },

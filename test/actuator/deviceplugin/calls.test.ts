@@ -152,7 +152,7 @@ describe("a plugin that does harm", () => {
       code: "INVALID_ANSWER",
     });
     expect(fault?.message).toBe(
-      "the list holds 20000 devices, and there is room for 19999 of this one: all plugins together may list 20000, and those that are in use or came first keep theirs",
+      "the list holds 20000 devices, and there is room for 19999 of this one: all plugins together may list 20000, and those that are in use or registered first keep theirs",
     );
     expect(host.amounts().get(GPU)?.allocatable).toBe(0);
     expect(host.amounts().get("example.com/other")?.allocatable).toBe(1);

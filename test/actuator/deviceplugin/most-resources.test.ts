@@ -95,7 +95,7 @@ describe("a resource too many", () => {
     const gone = faults.map(({ resource }) => resource);
     expect(gone).toHaveLength(1);
     expect(gone).not.toContain(name(LIMITS.deviceResources - 1));
-    expect(faults[0]?.message).toMatch(/^it gives way to `example\.com\/used`, of which pods hold devices: /);
+    expect(faults[0]?.message).toMatch(/^it is replaced by `example\.com\/used`, of which pods hold devices: /);
     expect(host.states().map(({ resource }) => resource)).not.toContain(gone[0]);
     expect(host.states()).toHaveLength(LIMITS.deviceResources);
   });

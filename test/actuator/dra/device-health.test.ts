@@ -185,7 +185,7 @@ describe("the health of a driver's devices", () => {
     await is(health, "d0", "Healthy");
     expect(said(health, "d19999").health).toBe("Unknown");
     expect(health.problems()).toEqual([
-      `health of the devices of DRA driver ${DRIVER}: it tells of more devices than dra_health_state has room for: 16384 at most, and half of what other drivers leave of the file; the health of the others is not known`,
+      `health of the devices of DRA driver ${DRIVER}: it reports more devices than dra_health_state has room for: 16384 at most, and half of what other drivers leave of the file; the health of the others is not known`,
     ]);
     const wordy = Array.from({ length: 3_500 }, (_, i) => device(`w${i}`, 1, { message: "é".repeat(1_000) }));
     for (let i = 0; i < 300; i++) gpu.report(device("flips", 1 + (i % 2)));

@@ -88,7 +88,7 @@ test("a journal that cannot be read, or the runtime that says nothing, keeps eve
   // the last of them is not answered
   const imageNow = async () => (++questions < 3 ? ok(null) : err(faultOf("ImageStatus", "UNAVAILABLE", "gone")));
   const blind = restarted({ imageNow });
-  const message = "a pass that was cut short: ImageStatus: UNAVAILABLE: gone";
+  const message = "a pass that was interrupted: ImageStatus: UNAVAILABLE: gone";
   expect(await blind.settled()).toEqual(err({ from: "runtime", message }));
   expect([...unread.reported, ...blind.reported]).toEqual([]);
 });

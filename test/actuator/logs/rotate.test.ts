@@ -207,7 +207,7 @@ describe("what is refused", () => {
       { directory: log.directory, name: log.name, maxFiles: MAX_FILES, reopen: log.reopen },
       { signal: AbortSignal.abort() },
     );
-    expect(ended).toEqual({ ok: false, error: "rotation of 0.log was cut short" });
+    expect(ended).toEqual({ ok: false, error: "rotation of 0.log was interrupted" });
     expect(log.files().filter((name) => name.endsWith(".tmp"))).toEqual([]);
     expect(log.numbers()).toEqual(from(20, 60));
   });

@@ -115,7 +115,7 @@ test("files of the wrong kind or content are named once, with what was found", (
       path: "/sys/fs/cgroup/memory/memory.usage_in_bytes",
       why: "expected a whole number, found `99999999999999999999`",
     },
-    { path: "/sys/fs/cgroup/memory/memory.stat", why: "does not tell the memory in use" },
+    { path: "/sys/fs/cgroup/memory/memory.stat", why: "does not report the memory in use" },
     { path: "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", why: "larger than 4194304 bytes" },
     { path: "/proc/sys/kernel/pid_max", why: "expected a whole number, found `many lines`" },
     { path: "/proc/loadavg", why: "expected `running/all` as its fourth field" },

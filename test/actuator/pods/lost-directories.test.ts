@@ -47,9 +47,9 @@ describe("directories of pods that nobody knows", () => {
     return { at, make, look, messages, standing, mounter, time, logs: roots.podLogsDirectory };
   }
   const VOLUME = "volumes/kubernetes.io~empty-dir/data";
-  const stays = (path: string, why: string): string => `${path} of a pod that nobody knows stays: ${why}`;
+  const stays = (path: string, why: string): string => `${path} of an unknown pod stays: ${why}`;
   const FULL = "it holds data, and nothing is recorded of its pod: remove it by hand if it may go";
-  const removed = (path: string): string => `removed ${path}, left of a pod that nobody knows`;
+  const removed = (path: string): string => `removed ${path}, left by an unknown pod`;
   const alien = (...paths: readonly string[]): string =>
     `${paths.join(", ")} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;
 

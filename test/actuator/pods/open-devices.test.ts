@@ -176,7 +176,7 @@ test("what a driver does not take back is told, and tried again as soon as the d
       {
         from: "devices",
         message:
-          "pod uid-p does not get rid of its ResourceClaims, and is tried again: unprepare dynamic resources: NodeUnprepareResources: rpc error: code = Unknown desc = busy",
+          "pod uid-p cannot unprepare its ResourceClaims, and is tried again: unprepare dynamic resources: NodeUnprepareResources: rpc error: code = Unknown desc = busy",
       },
     ]);
   expect([port.released(pod), gpu.calls.length]).toEqual([false, 2]);

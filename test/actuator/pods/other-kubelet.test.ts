@@ -164,14 +164,14 @@ test("what others stop of a pod that lives is counted, told and kept; only what 
   expect(records.get("u")?.stoppedByOthers).toBe(8);
   expect(events.slice(0, 3).map(({ reason, container, message }) => [reason, container, message.slice(0, 45)])).toEqual(
     [
-      ["StoppedByOthers", null, "The sandbox, with c0, c1, was stopped by some"],
-      ["StoppedByOthers", "c0", "The container was removed by somebody else wh"],
+      ["StoppedByOthers", null, "The sandbox, with c0, c1, was stopped by anot"],
+      ["StoppedByOthers", "c0", "The container was removed by another program "],
       ["StoppedByOthers", "c0", "Ended with exit code 143 (SIGTERM), which thi"],
     ],
   );
   stop("sandbox");
   expect(look()).toEqual(["stops"]);
-  expect(other.view?.brief).toBe("somebody else stops pods in this runtime");
+  expect(other.view?.brief).toBe("another program stops pods in this runtime");
   // nothing is said of one that is to end anyway
   records.set("u", { ...admitted(newRecord(web, 0), 0), state: "terminating" });
   stop("sandbox", 137);

@@ -110,7 +110,7 @@ describe("update", () => {
     await joined(node, { resource: GPU, devices: healthy("a") });
     node.manager.update(new Set(["p"]));
     expect(messages(node)).toEqual([
-      `${file}: checkpoint is corrupted; no device counts as held, until one is given out again`,
+      `${file}: checkpoint is corrupted; no device counts as allocated, until one is allocated again`,
     ]);
     expect(readFileSync(file, "utf8")).toBe(broken);
     const pod = limited("q", ONE);
