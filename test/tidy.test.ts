@@ -493,8 +493,20 @@ describe("what users read", () => {
     deferred: /\bput(?:s|ting)? (?:\w+ )?off\b/i,
     "for lack of": /\bfor want of\b/i,
   };
-  const oddIn = (text: string): readonly string[] =>
-    Object.values(ODD).flatMap((pattern) => pattern.exec(text.replace(/\s+/g, " "))?.[0] ?? []);
+  /** Phrases that a reader has to guess at, by what they mean. They are in no printed text either. */
+  const RIDDLES: Readonly<Record<string, RegExp>> = {
+    differs: /\b(?:would be|is|are|were|decided) otherwise\b|\bwould (?:be|have been) others\b/i,
+    "would be removed, evicted": /\bwho would (?:have to )?(?:go|leave)\b|\bwould have had to go\b/i,
+    checked: /\blook(?:s|ed|ing)? (?:it |them )?over\b/i,
+    "the kubelet version whose rules answered": /\bas which kubelet\b/i,
+    again: /\b(?:begun|made|started|decided|written) anew\b/i,
+    "another program": /\bsomebody else\b/i,
+    "is not known": /\bwhat is so of\b/i,
+    "takes precedence over": /\bwhich counts? before\b/i,
+  };
+  const oddIn = (text: string): readonly string[] => found({ ...ODD, ...RIDDLES }, text);
+  const found = (words: Readonly<Record<string, RegExp>>, text: string): readonly string[] =>
+    Object.values(words).flatMap((pattern) => pattern.exec(text.replace(/\s+/g, " "))?.[0] ?? []);
   const guide = filesBelow("docs/guide", ".md");
 
   test.each(["README.md", ...guide])("%s uses the usual words", (file) => {
@@ -508,8 +520,27 @@ describe("what users read", () => {
     const all = [...Object.values(KIND_SPECS).map(({ decides }) => decides), ...described];
     expect(all.filter((words) => oddIn(words).length > 0)).toEqual([]);
   });
+  test("and what is printed, logged and shown on the pages, but for the texts of decisions", () => {
+    const isComment = (line: string): boolean => /^\s*(?:\*|\/\/|\/\*)/.test(line);
+    const printed = sources.filter((file) => !file.startsWith(CORE) && !file.startsWith("api/model/"));
+    const hits = printed.flatMap((file) => {
+      const code = read(file)
+        .split("\n")
+        .filter((line) => !isComment(line));
+      return found(RIDDLES, code.join("\n")).map((words) => `${file}: ${words}`);
+    });
+    expect(hits).toEqual([]);
+  });
   test("the others are found", () => {
     for (const words of [
+      "What would be otherwise",
+      "decisions would have been others",
+      "who would have to leave",
+      "looked over",
+      "as which kubelet",
+      "was begun anew",
+      "somebody else",
+      "which counts before it",
       "is told as",
       "whether a pod\ncomes in",
       "it came in",
@@ -520,6 +551,6 @@ describe("what users read", () => {
       "for want of CPU",
     ])
       expect(oddIn(words), words).toHaveLength(1);
-    expect(oddIn("outcomes may come in any order, let it read them, put it offline")).toEqual([]);
+    expect(oddIn("outcomes may come in any order, let it read them, put it offline; otherwise it starts")).toEqual([]);
   });
 });

@@ -63,7 +63,7 @@ export class Journal {
 
   begin(plan: BeginPlan): Result<void, JournalError> {
     if (this.#open !== null) {
-      const message = `plan ${this.#open.planId} was begun and never ended: undo it before another is begun`;
+      const message = `plan ${this.#open.planId} was started and never finished: undo it before another is started`;
       return err({ code: "plan_unclosed", message });
     }
     const begun = this.#add({ type: "begin", ...plan });

@@ -76,7 +76,7 @@ export class FactsStore {
     } catch {
       // reported below, as a file with faults
     }
-    this.#onProblem(`${file} cannot be read: ${kind} begins anew, as a kubelet does that starts`);
+    this.#onProblem(`${file} cannot be read: ${kind} starts without it, as a kubelet does after a restart`);
     return undefined;
   }
 }

@@ -33,7 +33,7 @@ interface PassOrder {
 const MAX_ROUNDS = 64;
 /** The maximum length of a message in an ask. */
 const LONGEST_MESSAGE = 4096;
-const STOP_REQUESTED = "not tried: the pass was told to stop";
+const STOP_REQUESTED = "not tried: the pass was asked to stop";
 const NOT_WRITTEN = "not tried: the journal cannot be written";
 /** Errors of a full disk. */
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);

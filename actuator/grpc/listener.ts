@@ -263,7 +263,7 @@ export async function staleSocketAt(path: string): Promise<Result<{ readonly sta
   // EAGAIN: the backlog of waiting connections is full
   return code === undefined || code === "EAGAIN"
     ? err(`${path}: another process answers there, such as a kubelet: end it, or choose another directory`)
-    : err(`${path} cannot be looked at: ${code}`);
+    : err(`${path} cannot be checked: ${code}`);
 }
 
 /** The errno of a connection that fails. */

@@ -167,7 +167,7 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
     else if (found.isFile()) files.push(file);
     else {
       const what = found.isDirectory() ? "is a directory" : "is no regular file";
-      problems.push({ code: "not-a-file", file, message: `${what}: passed over, manifests are read from files only` });
+      problems.push({ code: "not-a-file", file, message: `${what}: skipped, as manifests are read only from files` });
     }
   }
   return { files, problems };

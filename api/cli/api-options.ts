@@ -87,7 +87,7 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     .addOption(
       new Option(
         "--admin-token-sha256 <hex>",
-        "of a token that may do everything; `nodewise token generate` prints one",
+        "SHA-256 of the administrator's token; `nodewise token generate` prints one",
       ).env("NODEWISE_TOKEN_SHA256"),
     )
     .addOption(

@@ -36,7 +36,7 @@ export const withClusterOptions = (command: Command): Command =>
     )
     .option(
       "--proxy",
-      "ask kubelets through the API server's proxy; needs the right nodes/proxy, which is as strong as exec in every container",
+      "ask kubelets through the API server's proxy; requires the right nodes/proxy, which also allows exec in every container",
     )
     .option(
       "--kubelet-insecure-tls",

@@ -108,9 +108,9 @@ const NOTES: readonly VersionNote[] = [
     name: "kubelet_pod_start_sli_duration_seconds",
     begins: {
       what: "it leaves out init containers, image pulls in sessions of their own, and pods that are stateful or could not be scheduled: it falls",
-      before: "look over the objectives and alerts that stand on it",
+      before: "check the objectives and alerts that are based on it",
     },
-    ends: { what: "it counts these again: it rises", before: "look over the objectives and alerts that stand on it" },
+    ends: { what: "it counts these again: it rises", before: "check the objectives and alerts that are based on it" },
   },
   {
     topic: "metric",

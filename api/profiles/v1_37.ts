@@ -170,9 +170,9 @@ const NOTES: readonly VersionNote[] = [
     name: "FailedToRetrieveImagePullSecret",
     begins: {
       what: "it comes only where a pull failed, no longer at each sync of the pod",
-      before: "look over alerts that count it",
+      before: "check alerts that count it",
     },
-    ends: { what: "it comes at each sync of the pod again", before: "look over alerts that count it" },
+    ends: { what: "it comes at each sync of the pod again", before: "check alerts that count it" },
   },
   {
     topic: "event",

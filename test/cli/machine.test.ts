@@ -243,7 +243,7 @@ describe("nodewise actuator", () => {
     expect(ran.code).toBe(0);
     expect(ran.stderr).toBe(
       [
-        `nodewise: pods: ${folder}/backup: is a directory: passed over, manifests are read from files only`,
+        `nodewise: pods: ${folder}/backup: is a directory: skipped, as manifests are read only from files`,
         `nodewise: pods: ${folder}/2.json:1:1: pod default/twice-n is also in ${folder}/1.json, which counts: rename one`,
         "",
       ].join("\n"),

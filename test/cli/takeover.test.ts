@@ -144,7 +144,7 @@ test("a kubelet whose runtime cannot be determined is in the way until somebody 
       /^process 41 \(kubelite\) is a kubelet whose runtime cannot be determined, .*--kubelet-elsewhere/,
     ),
     expect.stringMatching(
-      /^port 10250, which is a kubelet's, is held by a process that cannot be seen, .*stop it for good/,
+      /^port 10250, which is a kubelet's, is in use by a process that cannot be seen, .*stop it for good/,
     ),
   ]);
   expect(await against({}, { withoutDaemon: true, kubeletElsewhere: true }, traces)).toEqual([]);

@@ -56,7 +56,7 @@ export function signsOf({ traces, standing, came, stopped }: Observed): readonly
     ...unknown.map(({ pid, name }) => ({ kind: "process" as const, text: `process ${pid} (${name}) may use it` })),
     ...traces.listeners.map(({ what, holder }) => ({
       kind: "listener" as const,
-      text: `${what}, which is a kubelet's, is held by ${holder === null ? "a process that cannot be seen" : `process ${holder.pid} (${holder.name})`}`,
+      text: `${what}, which is a kubelet's, is in use by ${holder === null ? "a process that cannot be seen" : `process ${holder.pid} (${holder.name})`}`,
     })),
   ];
   const stops: OtherKubeletSign = { kind: "stops", text: `another program stopped ${namedOf(stopped)}` };
@@ -234,7 +234,7 @@ export class OtherKubelet {
       this.#long === null || this.#long.untilMs <= nowMs
         ? ""
         : ` for ${this.#long.forMs / 60_000} minutes, since pods were stopped again right after they had been admitted (a restart of the daemon admits them at once)`;
-    const message = `${brief} (${runtimeEndpoint}), so no pod is admitted or started anew${long}: ${evidence}: ${WHAT_TO_DO}`;
+    const message = `${brief} (${runtimeEndpoint}), so no pod is admitted or started${long}: ${evidence}: ${WHAT_TO_DO}`;
     return { since, signs: [...new Set(signs.map(({ kind }) => kind))], message, brief };
   }
 }

@@ -31,7 +31,8 @@ export function assignmentProblems(assignments: DeviceAssignments, leaks: Readon
 
 const overlapsOf = perObject(({ entries }: DeviceCheckpoint): readonly string[] =>
   sharedDevices(entries).map(
-    ({ resource, id, podUids }) => `device \`${id}\` of ${resource} is held by pods ${podUids.join(" and ")} at once`,
+    ({ resource, id, podUids }) =>
+      `device \`${id}\` of ${resource} is allocated to pods ${podUids.join(" and ")} at the same time`,
   ),
 );
 

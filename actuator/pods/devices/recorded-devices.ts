@@ -89,7 +89,7 @@ function takenFrom(now: DeviceCheckpoint, found: readonly PodDevicesEntry[], run
 }
 
 const notKnown = (resource: string, pods: readonly string[]): string =>
-  `devices of ${resource} are not given away while pods run whose devices are not known: ${pods.join(", ")} (once their containers are restarted, or the pods removed, it is known)`;
+  `devices of ${resource} are not allocated while pods run whose devices are not known: ${pods.join(", ")} (once their containers are restarted, or the pods removed, it is known)`;
 
 /** Text for a container whose devices differ from the checkpoint. */
 function allocationMismatch(pod: string, was: PodDevicesEntry, runs: PodDevicesEntry): string {
@@ -170,7 +170,7 @@ export class MissingAllocations {
     const lacking = this.#reallocations.get(uid) ?? { containers: new Set(), why: null };
     lacking.containers.add(container);
     this.#reallocations.set(uid, lacking);
-    const message = `its devices are decided anew: ${lacking.why ?? why}`;
+    const message = `its devices are allocated again: ${lacking.why ?? why}`;
     return { reason: REALLOCATING, message, keeps: true };
   }
   toReallocate(): ReadonlyMap<string, ReadonlySet<string>> {

@@ -338,8 +338,8 @@ export class LogRotation {
   /** The size of a log, which is created if it is missing; a text: why there is none. */
   async #begun({ id, logPath }: RuntimeContainer): Promise<number | string> {
     const reopened = await this.#deps.runtime.reopenLog(id);
-    if (!reopened.ok) return `it is not there, and was not begun anew: ${faultText(reopened.error)}`;
-    return (await sizeOf(logPath)) ?? "it is not there, although the runtime says that it was begun anew";
+    if (!reopened.ok) return `it is not there, and was not created again: ${faultText(reopened.error)}`;
+    return (await sizeOf(logPath)) ?? "it is not there, although the runtime reports that it was created again";
   }
 
   async #rotate(container: RuntimeContainer): Promise<string | null> {

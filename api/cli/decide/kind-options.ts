@@ -13,7 +13,7 @@ import { kubeletOption, outputOption, setOption } from "../cli.ts";
 export function addKindOptions(command: Command, kind: Kind): void {
   const groups = [
     ["The node, from files:", nodeOptions(kind)],
-    ["What is asked:", askOptions(kind)],
+    ["Input of the decision:", askOptions(kind)],
     ["What if:", whatIfOptions(kind)],
     ["The answer:", answerOptions(kind)],
   ] as const;
@@ -60,10 +60,7 @@ function askOptions(kind: Kind): readonly KindOption[] {
     ],
     [
       facts !== null,
-      new Option(
-        "--facts <file>",
-        "the answer of the last pass (-o json), or its `next`; without it this is the first",
-      ),
+      new Option("--facts <file>", "the answer of the last pass (-o json), or its `next`; without it: the first pass"),
     ],
     [
       asksFor(kind, "operation"),
@@ -99,7 +96,7 @@ function whatIfOptions(kind: Kind): readonly KindOption[] {
     [
       true,
       kubeletOption(
-        "the kubelet version to answer as where the node reports none (default: the newest); with --set or --patch it may differ from the node's own",
+        "the kubelet version to use if the node reports none (default: the newest); with --set or --patch it may differ from the node's own",
       ),
     ],
   ];
@@ -114,10 +111,10 @@ const answerOptions = (kind: Kind): readonly KindOption[] => [
 ];
 
 const POD = {
-  none: "the pod that is asked about",
+  none: "the pod to decide about",
   object:
-    "the pod that is asked about: a file with one Pod, NAMESPACE/NAME of one of the snapshot, or one of the cluster, whose node is used then",
-  name: "the pod that is asked about: NAMESPACE/NAME of one of the snapshot",
+    "the pod to decide about: a file with one Pod, or NAMESPACE/NAME of a pod in the snapshot, or in the cluster, whose node is then used",
+  name: "the pod to decide about: NAMESPACE/NAME of a pod in the snapshot",
 } as const;
 
 const probesOptions = (): readonly Option[] => [

@@ -18,7 +18,7 @@ export function addGc(program: Command, cli: Cli): void {
     .command("gc")
     .summary("dead containers and unused images: preview their removal, or collect once")
     .description(
-      "Collect dead containers with their sandboxes and logs, or images, once and as the kubelet would. Each removal is checked once more right before it; the first surprise ends the pass.",
+      "Collect dead containers with their sandboxes and logs, or images, once and as the kubelet would. Each removal is checked again right before it; the pass stops at the first unexpected change.",
     )
     .addArgument(new Argument("<what>", "what to collect").choices(["images", "containers"]))
     .option(
@@ -39,7 +39,7 @@ export function addGc(program: Command, cli: Cli): void {
     )
     .option(
       "--seen <duration>",
-      "with --preview: images without a remembered time count as first seen so long ago, such as 1h",
+      "with --preview: images without a recorded time count as first seen this long ago, such as 1h",
     )
     .option(
       "--state-dir <dir>",

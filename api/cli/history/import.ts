@@ -296,4 +296,4 @@ const CUT = "the file ends within it, or is damaged";
 const CORRECT = "correct or remove that line, or export again, and import again: what is there is skipped";
 const EXPORT_ANEW = "lines are missing, or there twice: export again, and import again: what is there is skipped";
 const EXPORT_AGAIN =
-  "run the export to its end (the same command continues it), then import again: what is there is passed over";
+  "run the export to its end (the same command continues it), then import again: existing rows are skipped";

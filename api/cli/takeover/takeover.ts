@@ -223,7 +223,7 @@ function suspects({ processes, listeners }: KubeletTraces): readonly string[] {
     ),
     ...listeners.map(({ what, holder }) => {
       const who = holder === null ? "a process that cannot be seen" : `process ${holder.pid} (${holder.name})`;
-      return `${what}, which is a kubelet's, is held by ${who}, ${whatToDo}`;
+      return `${what}, which is a kubelet's, is in use by ${who}, ${whatToDo}`;
     }),
   ];
 }

@@ -78,7 +78,7 @@ export function addToken(program: Command, cli: Cli): void {
     group
       .command("open")
       .description("Open an API on loopback to every caller again: forget the tokens, all of which must be revoked.")
-      .option("--to-everyone", "every caller that reaches the port may do everything, without a token"),
+      .option("--to-everyone", "allow everything to every client that reaches the port, without a token"),
   ).action((given: { dataDir?: string; toEveryone?: boolean }) =>
     finish(cli, async () => (await load()).open(given, cli)),
   );

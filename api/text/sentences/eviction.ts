@@ -21,7 +21,7 @@ const CAUSE: Readonly<Record<string, string>> = {
 export const EVICTION_SENTENCES = {
   // `told` of image-gc: the available bytes as the stats report them, before they are cut to the capacity
   available_above_capacity: (n) =>
-    `${n["available"] ?? n["told"]} available of ${n["capacity"] ?? n["capacityBytes"]}: these stats contradict themselves`,
+    `${n["available"] ?? n["told"]} available of ${n["capacity"] ?? n["capacityBytes"]}: these stats are inconsistent`,
   below_threshold: (n) => `${n["available"]} available is less than ${n["quantity"]}`,
   clock_ran_backwards: (n) => `the last pass was at ${time(n["atMs"])}, later than this one (${time(n["now"])})`,
   containerfs_overridden: (n) => `the kubelet sets it itself: ${n["warning"]}`,

@@ -197,7 +197,7 @@ function version({ kubelet, kubeletVersion }: FleetNode): Html | Promise<Html> {
   const own = (kubeletVersion ?? "").replace(/^v/, "");
   if (own === "") return kubelet === "" ? html`<span class="soft">–</span>` : html`${kubelet}`;
   if (kubelet === "" || own === kubelet || own.startsWith(`${kubelet}.`)) return html`${own}`;
-  return html`${own} <span class="soft" title="as which kubelet its newest decision was made">as ${kubelet}</span>`;
+  return html`${own} <span class="soft" title="the kubelet version of its newest decision">as ${kubelet}</span>`;
 }
 
 const nodeRow = (

@@ -159,7 +159,7 @@ function touchedNote(findings: readonly TouchedFinding[]): Html | "" {
   const tried = findings.find(({ touched }) => touched !== null)?.touched;
   if (tried === undefined || tried === null) return "";
   if (tried.of === 0) return html`<p class="soft small">No decision is recorded that a finding could have touched.</p>`;
-  return html`<p class="soft small">Touched: recorded decisions whose own configuration has the finding too, and that the patch would have changed; of a finding without a patch those of them whose answer names it or would have been another without the field. Of the newest ${tried.of.toLocaleString("en")}, as many as there was time for; looking it over has more.</p>`;
+  return html`<p class="soft small">Touched: recorded decisions whose own configuration has the finding too, and that the patch would have changed; for a finding without a patch, those whose answer names it or would have been different without the field. Among the newest ${tried.of.toLocaleString("en")}, as many as there was time for; checking it here includes more.</p>`;
 }
 
 function findingCard(finding: Numbered, placeOf: PlaceOf, node: string): Html {

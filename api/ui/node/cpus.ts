@@ -93,7 +93,7 @@ function nodeOf(numa: number, group: readonly Cpu[], owners: Owners): Html {
     threads.toSorted((a, b) => a.cpu - b.cpu).map(cellOf),
   );
   const list = formatCpuSet(group.map(({ cpu }) => cpu).sort((a, b) => a - b));
-  return html`<figure><figcaption>NUMA node ${numa} <span class="soft">CPUs ${list}</span></figcaption>${cellGrid(cores, `CPUs of NUMA node ${numa}: the table below tells whose they are`)}</figure>`;
+  return html`<figure><figcaption>NUMA node ${numa} <span class="soft">CPUs ${list}</span></figcaption>${cellGrid(cores, `CPUs of NUMA node ${numa}: the table below shows which containers have them`)}</figure>`;
 }
 
 function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners, lists: ListView): Html {

@@ -127,7 +127,7 @@ export function verdictChange(
     verdictTag(verdict, reason, endWord({ kind, verdict, pod }));
   const before = tag(recorded, headline.recordedReason);
   const now = replayed === null ? html`<span class="tag bad">not decided</span>` : tag(replayed, headline.reason);
-  if (recorded === replayed) return html`${before} <span class="soft small">otherwise</span>`;
+  if (recorded === replayed) return html`${before} <span class="soft small">differs in its details</span>`;
   return html`<span class="becomes">${before} <span aria-label="becomes">→</span> ${now}</span>`;
 }
 

@@ -156,7 +156,7 @@ test("told to stop, it finishes the removal under way and tells what it did", as
   });
   await node.turn(["image-gc"]);
   expect(node.removals.map(({ end }) => end)).toEqual(["removed", "stopped"]);
-  expect(node.removals[1]?.message).toBe("not tried: the pass was told to stop");
+  expect(node.removals[1]?.message).toBe("not tried: the pass was asked to stop");
   expect((node.facts as ImageGcFacts).removed.map(({ id }) => id)).toEqual(["sha256:0"]);
   expect(node.journal.unclosed()).toEqual({ ok: true, value: null });
 });

@@ -106,7 +106,7 @@ test("a log that is not there is begun anew, and a runtime that cannot is told o
   await look();
   await look();
   const message =
-    "the log of shop/web gone, LOGS/shop_web_u/gone/0.log: it is not there, and was not begun anew: ReopenContainerLog: NOT_FOUND: not found";
+    "the log of shop/web gone, LOGS/shop_web_u/gone/0.log: it is not there, and was not created again: ReopenContainerLog: NOT_FOUND: not found";
   expect([messages, problems()]).toEqual([[`logs: ${message}`], [message]]);
   world.containers.pop();
   await look();

@@ -203,7 +203,7 @@ test("who stops pods again as soon as they are let in keeps the door shut for lo
   stopped();
   look();
   expect(other.view?.message).toContain(
-    "so no pod is admitted or started anew for 60 minutes, since pods were stopped again right after they had been admitted",
+    "so no pod is admitted or started for 60 minutes, since pods were stopped again right after they had been admitted",
   );
   while (look(new Map(), 10) !== undefined);
   // five minutes without a stop, and the next is the first again

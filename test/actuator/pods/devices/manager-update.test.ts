@@ -96,7 +96,7 @@ describe("update", () => {
     hold(node.files, entry("p", ["a", "b"], ANSWER), entry("q", ["b"], ANSWER));
     node.manager.update(new Set(["p", "q"]));
     expect(node.manager.problems()).toEqual([
-      { from: "state-files", message: `device \`b\` of ${GPU} is held by pods p and q at once` },
+      { from: "state-files", message: `device \`b\` of ${GPU} is allocated to pods p and q at the same time` },
     ]);
   });
 

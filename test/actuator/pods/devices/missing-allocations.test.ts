@@ -95,7 +95,7 @@ describe("a checkpoint that is lost", () => {
     const late = limited("late", ONE);
     const before = decided(node, late, [run]).next;
     node.manager.recover([runs(run)]);
-    const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
+    const words = `devices of ${GPU} are not allocated while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
     expect(node.manager.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isReported: false });
     expect(node.manager.whyPending(limited("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);

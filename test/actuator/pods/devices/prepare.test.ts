@@ -221,7 +221,7 @@ describe("prepare", () => {
       ok: false,
       error: {
         reason: "DecidingDevices",
-        message: `its devices are decided anew: no devices found allocated in local cache for pod p, container side, resource ${GPU}`,
+        message: `its devices are allocated again: no devices found allocated in local cache for pod p, container side, resource ${GPU}`,
         keeps: true,
       },
     });
