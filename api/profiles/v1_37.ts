@@ -29,7 +29,7 @@ const GATES = `
   beta on: AllowUnsafeMalformedObjectDeletion ConcurrentWatchObjectDecode EtcdRangeStream
     ExcludeAdmissionWebhookVirtualResources HPAGeneration HPAOptimizedSelectorStore HPAScaleToZero
     *HugepageAwareEviction KubeletInUserNamespace ManifestBasedAdmissionControlConfig MaxUnavailableStatefulSet
-    MemoryQoS NFTablesNetlink NodeControllerLeaseCircuitBreaker<AtomicFIFO PersistentVolumeClaimUnusedSinceTime
+    MemoryQoS NFTablesNetlink NativeHistograms NodeControllerLeaseCircuitBreaker<AtomicFIFO PersistentVolumeClaimUnusedSinceTime
     *PodLevelResourcesFixDefaulting<PodLevelResources *PodLevelResourcesFixKubeletQOSClass<PodLevelResources
     PodsAPI StaleControllerConsistencyHPA<AtomicFIFO StorageCapacityScoring
     StructuredAuthenticationConfigurationEgressSelector StructuredAuthenticationConfigurationJWKSMetrics
@@ -47,9 +47,8 @@ const GATES = `
     WatchCacheInitializationPostStartHook
   removed: APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
     AuthorizeWithSelectors BtreeWatchCache ConsistentListFromCache
-    ControllerManagerReleaseLeaderElectionLockOnExit GangScheduling JobBackoffLimitPerIndex
-    JobPodReplacementPolicy JobSuccessPolicy LogarithmicScaleDown NativeHistograms OrderedNamespaceDeletion
-    PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PreventStaticPodAPIReferences
+    GangScheduling JobBackoffLimitPerIndex JobPodReplacementPolicy JobSuccessPolicy LogarithmicScaleDown
+    OrderedNamespaceDeletion PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PreventStaticPodAPIReferences
     RelaxedDNSSearchValidation ResilientWatchCacheInitialization RetryGenerateName SchedulerQueueingHints
     SidecarContainers StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
     StructuredAuthenticationConfiguration WorkloadAwarePreemption

@@ -3,6 +3,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import {
   afterRemovals,
   type HistoryObject,
+  hasRows,
   isEmpty,
   type ObjectMethod,
   openDurable,
@@ -32,10 +33,6 @@ const STREAMED_CHARACTERS = 4 * 1024 * 1024;
 
 /** Objects share the 128 MiB of their isolate. */
 const STATE_BYTES = 16 * 1024 * 1024;
-
-/** Whether anything is stored. Imported rows may come before their node's row. */
-const IS_KEPT =
-  "SELECT 1 WHERE EXISTS (SELECT 1 FROM nodes) OR EXISTS (SELECT 1 FROM decisions) OR EXISTS (SELECT 1 FROM snapshots)";
 
 /** Methods that may store the first data of a node. CHANGING: methods that only change existing data. All others read. */
 const BEGINNING: ReadonlySet<ObjectMethod> = new Set([
@@ -127,7 +124,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
         "the fleet was not updated, or the history not pruned; tried again in a minute",
       );
     }
-    if (storage.sql.exec(IS_KEPT).toArray().length > 0) return this.#wakeAt(nextMs);
+    if (hasRows(storage)) return this.#wakeAt(nextMs);
     this.#opened = null;
     // deletes the alarm too, before anything else can be written
     await storage.deleteAll();

@@ -6,7 +6,7 @@ import { failureOf } from "../sqlite/dialect.ts";
 import { type HistoryObject, openRouted } from "../sqlite/durable/routed.ts";
 import type { Store } from "../store.ts";
 
-export { isEmpty, openDurable } from "../sqlite/durable/open.ts";
+export { hasRows, isEmpty, openDurable } from "../sqlite/durable/open.ts";
 export { afterRemovals, rollUp, sinceRollup } from "../sqlite/durable/rollup.ts";
 export type { HistoryObject, ObjectMethod, Streamed } from "../sqlite/durable/routed.ts";
 

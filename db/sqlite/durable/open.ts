@@ -24,6 +24,9 @@ import { CREATE_TABLE, sqlite } from "../dialect.ts";
 /** Whether the object never stored anything; a query for an unknown id stores nothing. */
 export const isEmpty = ({ sql }: DurableObjectStorage): boolean =>
   sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").toArray().length === 0;
+/** Whether anything of a node is stored. Imported rows may come before their node's row. */
+export const hasRows = ({ sql }: DurableObjectStorage): boolean =>
+  ["nodes", "decisions", "snapshots"].some((table) => sql.exec(`SELECT 1 FROM ${table} LIMIT 1`).toArray().length > 0);
 
 /** Applies missing migrations in one transaction: no other process uses the object, and no tool could migrate it. */
 function migrate(storage: DurableObjectStorage): void {

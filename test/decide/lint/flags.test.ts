@@ -25,7 +25,7 @@ interface Answers {
 const answersOf = (release: string): Answers =>
   JSON.parse(readFileSync(join(import.meta.dirname, `../../data/lint/flags/kubelet-${release}.json`), "utf8"));
 const RELEASES = RECORDED.map(({ release }) => release);
-/** Real kubelets whose `--help` was printed; the names of its flags are in a file. */
+/** Real kubelets whose `--help` was printed; the names of its flags are in one file, the gates that it lists in another. */
 const PRINTED_HELP = ["1.36.3", "1.37.2"] as const;
 
 /** The forms of names are not looked at here, and versions are printed by whatever they are asked for. */
@@ -73,6 +73,14 @@ describe.each(RELEASES)("the kubelet's command line, as %s reads it", (release) 
 test.each(PRINTED_HELP)("the flags are those of --help of a real kubelet %s", (release) => {
   const help = readFileSync(join(import.meta.dirname, `../../data/lint/flags/help-${release}.txt`), "utf8");
   expect([...profileOf(release).commandLine.keys()].sort()).toEqual(help.trimEnd().split("\n").sort());
+});
+
+test.each(PRINTED_HELP)("the gates, their stages and defaults are those of --help of a real kubelet %s", (release) => {
+  const printed = readFileSync(join(import.meta.dirname, `../../data/lint/flags/gates-${release}.txt`), "utf8");
+  // it lists neither gates that are stable or deprecated nor, in another line each, AllAlpha and AllBeta
+  const own = [...profileOf(release).gates].filter(([, { stage }]) => stage === "alpha" || stage === "beta");
+  const lines = own.map(([name, { stage, isOn }]) => `${name} ${stage.toUpperCase()} ${isOn}`);
+  expect(lines.sort()).toEqual(printed.trimEnd().split("\n").sort());
 });
 
 test.each(PROFILES.map((profile) => [profile.version, profile] as const))(
