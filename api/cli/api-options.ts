@@ -47,9 +47,10 @@ export const databaseOption = (): Option =>
     "the history is in a Postgres database: postgres://user@host/name (or set NODEWISE_DATABASE, which may hold a password)",
   );
 export const passwordFileOption = (): Option =>
-  new Option("--database-password-file <file>", "file with the password for it (or set PGPASSWORD or PGPASSFILE)").env(
-    "NODEWISE_DATABASE_PASSWORD_FILE",
-  );
+  new Option(
+    "--database-password-file <file>",
+    "file with the password for the database (or set PGPASSWORD or PGPASSFILE)",
+  ).env("NODEWISE_DATABASE_PASSWORD_FILE");
 
 /** Adds the options for the place of a history. */
 export const withHistory = (command: Command): Command =>
@@ -58,7 +59,7 @@ export const withHistory = (command: Command): Command =>
 export const withAskedApi = (command: Command): Command =>
   command
     .option("--api <url>", "ask this API instead")
-    .option("--token-file <file>", "file with the token for it (or set NODEWISE_TOKEN)");
+    .option("--token-file <file>", "file with the token for --api (or set NODEWISE_TOKEN)");
 /** Adds the options for a history, or for an API instead. */
 export const withHistoryOrApi = (command: Command): Command => withAskedApi(withHistory(command));
 
@@ -83,7 +84,7 @@ export const withApiOptions = (command: Command, below = ""): Command =>
         "serve HTTPS: the certificate with its chain, PEM; read again when it changes",
       ).env("NODEWISE_TLS_CERT"),
     )
-    .addOption(new Option("--tls-key <file>", "its private key, PEM; with --tls-cert").env("NODEWISE_TLS_KEY"))
+    .addOption(new Option("--tls-key <file>", "private key for --tls-cert, PEM").env("NODEWISE_TLS_KEY"))
     .addOption(
       new Option(
         "--admin-token-sha256 <hex>",

@@ -172,8 +172,8 @@ function decisionText(decision: PodExplanationDecision, where: string, screen: S
         : paint("yellow", ` · differs: ${printable(differs ?? "")}`);
   const but = agrees !== false && differs !== null ? paint("dim", ` (${printable(differs)})`) : "";
   const title = `${paint("bold", `DECISION ${kind}`)}${where}: ${verdict}, ${BASIS[basis]}${when} · ${policyVersion}${agreement}${but}\n`;
-  const taken = assumed.length === 0 ? "" : paint("dim", `  taken: ${printable(assumed.join("; "))}\n`);
-  return `${title}${excerptText(decision, screen)}${taken}`;
+  const assumptions = assumed.length === 0 ? "" : paint("dim", `  assumed: ${printable(assumed.join("; "))}\n`);
+  return `${title}${excerptText(decision, screen)}${assumptions}`;
 }
 
 function excerptText(decision: PodExplanationDecision, screen: Screen): string {

@@ -80,7 +80,7 @@ describe("why on a live cluster", () => {
     cluster.users["reader-token"] = { name: "jane", may: ["get pods", "list pods", "list events", "list nodes"] };
     const poor = await why(cluster, "shop/waits");
     expect(poor.stderr).toMatch(/^nodewise: n1: without configz: /);
-    expect(poor.stdout).toContain("taken: the kubelet's default configuration\n");
+    expect(poor.stdout).toContain("assumed: the kubelet's default configuration\n");
     expect(poor.stdout).toContain(
       "\n- kubeletConfiguration: it could not be read: the right to get nodes/configz is missing\n",
     );

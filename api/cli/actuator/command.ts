@@ -4,8 +4,8 @@ import type { ActuatorFlags } from "./settings.ts";
 
 const seconds = (text: string): number => Number(text);
 
-/** Adds the options for work on a container runtime. */
-function runtimeOptions(command: Command): Command {
+/** Adds the options for running pods. */
+function podOptions(command: Command): Command {
   return command
     .addOption(
       new Option(
@@ -41,9 +41,18 @@ function runtimeOptions(command: Command): Command {
         "serve: prepare the ResourceClaims of pods, with --pods enforce (default: off)",
       ).choices(["off", "serve"]),
     )
-    .option("--device-plugins-directory <dir>", "of their kubelet.sock (default: /var/lib/kubelet/device-plugins)")
-    .option("--plugins-registry-directory <dir>", "of plugins' sockets (default: /var/lib/kubelet/plugins_registry)")
-    .option("--pod-resources-directory <dir>", "of the podresources API (default: /var/lib/kubelet/pod-resources)")
+    .option(
+      "--device-plugins-directory <dir>",
+      "directory of kubelet.sock, at which device plugins register (default: /var/lib/kubelet/device-plugins)",
+    )
+    .option(
+      "--plugins-registry-directory <dir>",
+      "directory of the plugins' sockets (default: /var/lib/kubelet/plugins_registry)",
+    )
+    .option(
+      "--pod-resources-directory <dir>",
+      "directory of the podresources API's socket (default: /var/lib/kubelet/pod-resources)",
+    )
     .addOption(new Option("--device-wait-seconds <n>", "a pod's wait for its plugin (default: 300)").argParser(seconds))
     .option("--strict-probes", "probes behave as documented where the kubelet differs")
     .addOption(
@@ -59,17 +68,37 @@ function runtimeOptions(command: Command): Command {
         "hold",
       ]),
     )
-    .option("--drain", "at the end, stop the pods too, those of the lowest priority first")
+    .option("--drain", "when the daemon stops, stop its pods, those of the lowest priority first");
+}
+
+/** Adds the options for the status, the container runtime and the collection of its garbage. */
+function runtimeOptions(command: Command): Command {
+  return command
     .option("--status-listen <address>", "status and metrics: HOST:PORT, or off (with --pods: 127.0.0.1:10260)")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
-    .addOption(new Option("--runtime-timeout-seconds <n>", "timeout of one call to it").argParser(seconds))
+    .addOption(new Option("--runtime-timeout-seconds <n>", "timeout of one call to the runtime").argParser(seconds))
     .option("--pod-logs-directory <dir>", "default: /var/log/pods")
     .option("--container-logs-directory <dir>", "default: /var/log/containers")
-    .addOption(new Option("--container-gc-period-seconds <n>", "between two collections").argParser(seconds))
-    .addOption(new Option("--image-gc-period-seconds <n>", "likewise").argParser(seconds))
-    .option("--minimum-container-ttl-duration <duration>", "the kubelet's flag of that name")
-    .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
-    .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number));
+    .addOption(
+      new Option("--container-gc-period-seconds <n>", "between two collections of containers").argParser(seconds),
+    )
+    .addOption(new Option("--image-gc-period-seconds <n>", "between two collections of images").argParser(seconds))
+    .option(
+      "--minimum-container-ttl-duration <duration>",
+      "the kubelet's flag of that name: dead containers younger than this are kept",
+    )
+    .addOption(
+      new Option(
+        "--maximum-dead-containers-per-container <n>",
+        "the kubelet's flag of that name: dead containers to keep of each container",
+      ).argParser(Number),
+    )
+    .addOption(
+      new Option(
+        "--maximum-dead-containers <n>",
+        "the kubelet's flag of that name: dead containers to keep on the node",
+      ).argParser(Number),
+    );
 }
 
 /** Every setting of actuator/core/config.ts as a flag of the same name; without the flag, the settings file or the default applies. */
@@ -88,16 +117,19 @@ export function addActuator(program: Command, cli: Cli): void {
     .option("--dry-run", "one pass that writes and removes nothing; prints old and new of every file")
     .option(
       "--fail-on-drift",
-      "with one pass: exit with 1 if a file holds a value that is neither wanted nor an earlier one of ours nor a rounding (-o json: `drift`, with the cause of each)",
+      "with one pass: exit with 1 if a file holds a value that was neither decided nor written by Nodewise before, and is not a rounded form of such a value (-o json: `drift`, with the cause of each)",
     )
     .option("--api <url>", "the policy API; absent: every decision is made locally")
-    .option("--api-token-file <file>", "file with the token for it")
+    .option("--api-token-file <file>", "file with the token for --api")
     .addOption(new Option("--api-timeout-seconds <n>", "how long to wait for an answer").argParser(seconds))
     .option("--manifests <dir>", "static pods: a directory or a file")
-    .option("--pods-url <url>", "or a URL that returns a v1.PodList")
-    .option("--pods-token-file <file>", "file with the token for it")
-    .option("--pods-ca-file <file>", "file with its certificate authority")
-    .option("--standalone-kubelet", "that kubelet has no API server: its static pods are the only pods of the node")
+    .option("--pods-url <url>", "instead of --manifests: a URL that returns a v1.PodList")
+    .option("--pods-token-file <file>", "file with the token for --pods-url")
+    .option("--pods-ca-file <file>", "file with the certificate authority for --pods-url")
+    .option(
+      "--standalone-kubelet",
+      "the kubelet at --pods-url runs without an API server: its static pods are the only pods of the node",
+    )
     .option("--kubelet-configuration <file>", "absent: the kubelet's defaults")
     .option("--kubelet-version <version>", "the kubelet version to decide as, such as 1.36 (default: the newest)")
     .option("--kubelet-dir <dir>", "where a kubelet keeps its state files; only read")
@@ -113,7 +145,7 @@ export function addActuator(program: Command, cli: Cli): void {
       new Option("--containers <how>", "create: also create containers' cgroups").choices(["existing", "create"]),
     )
     .option("--no-remove-orphans", "keep cgroups of pods that are gone");
-  runtimeOptions(command)
+  runtimeOptions(podOptions(command))
     .addOption(outputOption(["table", "json"]))
     .addOption(logFormatOption())
     .addOption(logLevelOption())

@@ -30,7 +30,10 @@ export function addAdvise(program: Command, cli: Cli): void {
         "--since <time>",
         "measured since this time: RFC 3339, or a duration back from now such as 24h (default: 7d)",
       )
-      .option("--until <time>", "likewise (default: now)")
+      .option(
+        "--until <time>",
+        "measured until this time: RFC 3339, or a duration back from now such as 24h (default: now)",
+      )
       .option("--percentile <number>", "the percentile of the measurements to use (default: 99)")
       .option("--margin <percent>", "percent to add to it (default: 10)")
       .option(

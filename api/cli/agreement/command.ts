@@ -19,13 +19,15 @@ export function addAgreement(program: Command, cli: Cli): void {
       .description(
         "What kubelets really did (admissions, evictions, preemptions, conditions, resizes, restarts by probes, removed images), compared with what would have been decided on the last snapshot before it: counted by kind, and each difference with both sides. `nodewise collect` reports what kubelets do.",
       )
-      .addOption(new Option("--since <time>", "RFC 3339, or a duration back from now such as 24h").default("7d"))
-      .option("--until <time>", "likewise")
-      .option("--node <name>", "of this node only")
-      .addOption(new Option("--kind <kind>", "of this kind only").choices(OUTCOME_KINDS))
+      .addOption(
+        new Option("--since <time>", "from this time: RFC 3339, or a duration back from now such as 24h").default("7d"),
+      )
+      .option("--until <time>", "until this time: RFC 3339, or a duration back from now such as 24h")
+      .option("--node <name>", "only this node")
+      .addOption(new Option("--kind <kind>", "only this kind").choices(OUTCOME_KINDS))
       .addOption(reasonOption("OutOfcpu or Evicted", true))
-      .option("--pod <pod>", "of this pod only: uid, namespace/name, or name")
-      .option("-n, --namespace <namespace>", "of pods of this namespace only")
+      .option("--pod <pod>", "only this pod: uid, namespace/name, or name")
+      .option("-n, --namespace <namespace>", "only pods of this namespace")
       .addOption(
         new Option(
           "--verdict <verdict>",

@@ -15,7 +15,7 @@ export function addCollect(program: Command, cli: Cli): void {
     .option("--api <url>", "the API to send everything to")
     .option(
       "--token-file <file>",
-      "file with the token for it, of scope decide (or set NODEWISE_TOKEN); read for each request",
+      "file with the token for --api, of scope decide (or set NODEWISE_TOKEN); read for each request",
     )
     .addOption(
       new Option("--interval-seconds <n>", "each node is read once in this interval, and soon after its pods changed")

@@ -24,7 +24,7 @@ type DecideFlags = Readonly<Record<string, string | undefined>> & DecideOptions 
 const EXIT_CODES = `
 Exit codes:
   0  decided (with a pod: it is admitted), calm, keeps
-  1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails, restarts; or no decision, for something is missing
+  1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails, restarts; or no decision, because an input is missing
   2  bad usage or bad input, such as a file or a pod that is not there`;
 
 const EXAMPLES = [

@@ -49,7 +49,7 @@ function addHistory(devices: Command, cli: Cli): void {
     .command("history")
     .description("List what happened to a node's devices, newest first: plugins, changes of health, allocations.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
-    .option("--resource <name>", "of this resource only")
+    .option("--resource <name>", "only this resource")
     .addOption(limitOption())
     .addOption(outputOption())
     .action((given: DeviceHistoryFlags) =>
@@ -69,7 +69,7 @@ const placeOptions = (command: Command): Command =>
       "--state-dir <dir>",
       "where allocations are kept (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
     )
-    .option("--cgroup-root <path>", "of the daemon that must not run meanwhile (default: /nodewise)");
+    .option("--cgroup-root <path>", "cgroup root of the daemon that must not run meanwhile (default: /nodewise)");
 
 function addAllocate(devices: Command, cli: Cli): void {
   const command = devices
@@ -84,11 +84,17 @@ function addAllocate(devices: Command, cli: Cli): void {
         .argParser(wholeNumber(0, 3600))
         .default(60),
     )
-    .option("--device-plugins-directory <dir>", "of kubelet.sock (default: /var/lib/kubelet/device-plugins)")
-    .option("--plugins-registry-directory <dir>", "of plugins' sockets (default: /var/lib/kubelet/plugins_registry)")
-    .option("--kubelet-config <file>", "its KubeletConfiguration: the topology manager's policy")
+    .option(
+      "--device-plugins-directory <dir>",
+      "directory of kubelet.sock, at which device plugins register (default: /var/lib/kubelet/device-plugins)",
+    )
+    .option(
+      "--plugins-registry-directory <dir>",
+      "directory of the plugins' sockets (default: /var/lib/kubelet/plugins_registry)",
+    )
+    .option("--kubelet-config <file>", "the KubeletConfiguration: the topology manager's policy")
     .option("--api <url>", "the policy API that decides and keeps the history; absent: decided locally")
-    .option("--api-token-file <file>", "file with the token for it")
+    .option("--api-token-file <file>", "file with the token for --api")
     .option("--node-name <name>", "default: the host's name");
   placeOptions(command)
     .addOption(outputOption())

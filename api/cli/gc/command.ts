@@ -27,11 +27,11 @@ export function addGc(program: Command, cli: Cli): void {
     )
     .option("--dry-run", "the same as --preview")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
-    .option("--kubelet-config <file>", "its KubeletConfiguration: thresholds and ages (absent: the kubelet's defaults)")
+    .option("--kubelet-config <file>", "the KubeletConfiguration: thresholds and ages (absent: the kubelet's defaults)")
     .addOption(
       new Option("--pods <file>", "ALL pods of this node: a PodList, a List, or manifests").conflicts("manifests"),
     )
-    .option("--manifests <dir>", "or a directory of static pods, where a node has no others")
+    .option("--manifests <dir>", "instead of --pods: a directory of static pods, where a node has no others")
     .addOption(
       new Option("--operation <operation>", "delete-unused: what the kubelet does under disk pressure")
         .choices(GC_OPERATIONS)
@@ -43,16 +43,29 @@ export function addGc(program: Command, cli: Cli): void {
     )
     .option(
       "--state-dir <dir>",
-      "where the times of images are remembered (default:  the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
+      "where the times of images are remembered (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
     )
     .option("--api <url>", "the policy API that decides and keeps the history; absent: decided locally")
-    .option("--api-token-file <file>", "file with the token for it")
+    .option("--api-token-file <file>", "file with the token for --api")
     .option("--node-name <name>", "default: the host's name")
     .option("--pod-logs-directory <dir>", "default: /var/log/pods")
     .option("--container-logs-directory <dir>", "default: /var/log/containers")
-    .option("--minimum-container-ttl-duration <duration>", "the kubelet's flag of that name")
-    .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
-    .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number))
+    .option(
+      "--minimum-container-ttl-duration <duration>",
+      "the kubelet's flag of that name: dead containers younger than this are kept",
+    )
+    .addOption(
+      new Option(
+        "--maximum-dead-containers-per-container <n>",
+        "the kubelet's flag of that name: dead containers to keep of each container",
+      ).argParser(Number),
+    )
+    .addOption(
+      new Option(
+        "--maximum-dead-containers <n>",
+        "the kubelet's flag of that name: dead containers to keep on the node",
+      ).argParser(Number),
+    )
     .addOption(outputOption())
     .addOption(new Option("--explain <detail>", "why each is kept or removed, with numbers").choices(EXPLAIN))
     .action((what: "images" | "containers", given: GcFlags) =>

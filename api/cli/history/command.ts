@@ -27,8 +27,8 @@ export function addHistory(program: Command, cli: Cli): void {
       .command("history")
       .description("List recorded decisions, newest first: of a data directory, or of a running API."),
   )
-    .option("--node <name>", "of this node only")
-    .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
+    .option("--node <name>", "only this node")
+    .addOption(new Option("--kind <kind>", "only this kind").choices(KINDS))
     .addOption(
       new Option(
         "--verdict <verdict>",
@@ -38,8 +38,8 @@ export function addHistory(program: Command, cli: Cli): void {
     .addOption(reasonOption("OutOfcpu or memory.available"))
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
     .addOption(kubeletOption("decided as this version of the kubelet only, such as 1.36"))
-    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
-    .option("--until <time>", "likewise")
+    .option("--since <time>", "from this time: RFC 3339, or a duration back from now such as 90m")
+    .option("--until <time>", "until this time: RFC 3339, or a duration back from now such as 90m")
     .addOption(limitOption())
     .addOption(outputOption(["table", "json", "yaml", "csv"]))
     .action((given: HistoryFlags) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
@@ -70,14 +70,14 @@ function addMoving(history: Command, cli: Cli): void {
         "Write the history as lines of JSON, for another store. If it was interrupted, the same command continues the file.",
       ),
   )
-    .option("--node <name>", "of this node only")
-    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
-    .option("--until <time>", "likewise")
+    .option("--node <name>", "only this node")
+    .option("--since <time>", "from this time: RFC 3339, or a duration back from now such as 90m")
+    .option("--until <time>", "until this time: RFC 3339, or a duration back from now such as 90m")
     .addOption(
       new Option("--tokens", "with the API's tokens: their names, rights and hashes, not the secrets").conflicts("api"),
     )
     .option("--api <url>", "the history of this API instead, such as one on Workers; without its tokens")
-    .option("--token-file <file>", "file with the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
+    .option("--token-file <file>", "file with the token for --api, which needs the scope admin (or set NODEWISE_TOKEN)")
     .action((file: string | undefined, given: ExportFlags) =>
       finish(cli, async () => (await import("./export.ts")).exportHistory(file, given, cli)),
     );
@@ -96,7 +96,7 @@ function addMoving(history: Command, cli: Cli): void {
       ),
   )
     .option("--api <url>", "into the history of this API instead, such as one on Workers")
-    .option("--token-file <file>", "file with the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
+    .option("--token-file <file>", "file with the token for --api, which needs the scope admin (or set NODEWISE_TOKEN)")
     .action((file: string | undefined, given: ImportFlags) =>
       finish(cli, async () => (await import("./import.ts")).importHistory(file, given, cli)),
     );
@@ -188,7 +188,7 @@ function addRemovals(history: Command, cli: Cli): void {
         "List what was removed from a node, newest first; or how much removing its images freed and how often they were pulled again.",
       ),
   )
-    .requiredOption("--node <name>", "of this node")
+    .requiredOption("--node <name>", "the node")
     .addOption(
       new Option("--summary", "how much was freed, and how often an image was pulled again").conflicts([
         "image",
@@ -198,9 +198,9 @@ function addRemovals(history: Command, cli: Cli): void {
     )
     .addOption(new Option("--image <name>", "images with this in a name or an id").conflicts("search"))
     .option("--search <text>", "anything with this in an id, a name, NAMESPACE/POD or a container's name")
-    .addOption(new Option("--end <end>", "with this result only").choices(REMOVAL_ENDS))
-    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
-    .option("--until <time>", "likewise")
+    .addOption(new Option("--end <end>", "only this result").choices(REMOVAL_ENDS))
+    .option("--since <time>", "from this time: RFC 3339, or a duration back from now such as 90m")
+    .option("--until <time>", "until this time: RFC 3339, or a duration back from now such as 90m")
     .addOption(limitOption())
     .addOption(outputOption())
     .action((given: RemovalsFlags) => finish(cli, async () => (await import("./removals.ts")).removals(given, cli)));

@@ -49,4 +49,4 @@ export function addTop(program: Command, cli: Cli): void {
 }
 
 const withSource = (command: Command): Command =>
-  sourceOptions(command).option("-n, --namespace <name>", "pods of this namespace only").addOption(watchOption());
+  sourceOptions(command).option("-n, --namespace <name>", "only pods of this namespace").addOption(watchOption());

@@ -26,7 +26,7 @@ export function addProbes(program: Command, cli: Cli): void {
       "Show the probes of a node as its daemon sees them: the current result, since when, and the last message.",
     );
   sourceOptions(command)
-    .option("-n, --namespace <name>", "pods of this namespace only")
+    .option("-n, --namespace <name>", "only pods of this namespace")
     .option("--failing", "only probes without success")
     .addOption(watchOption())
     .addOption(outputOption())
@@ -51,7 +51,7 @@ function addHistory(probes: Command, cli: Cli): void {
     .command("history")
     .description("List what happened to a node's probes, newest first: changes of results, failures, held restarts.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
-    .option("--pod <pod>", "of this pod only: NAMESPACE/NAME")
+    .option("--pod <pod>", "only this pod: NAMESPACE/NAME")
     .addOption(limitOption())
     .addOption(outputOption())
     .action((given: ProbeHistoryFlags) =>

@@ -22,10 +22,13 @@ export function addReplay(program: Command, cli: Cli): void {
         "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been different. Records nothing. Without either it shows what this version decides differently.",
       ),
   )
-    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m, 24h or 7d")
-    .option("--until <time>", "likewise (default: now)")
-    .option("--node <name>", "of this node only")
-    .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
+    .option("--since <time>", "from this time: RFC 3339, or a duration back from now such as 90m, 24h or 7d")
+    .option(
+      "--until <time>",
+      "until this time: RFC 3339, or a duration back from now such as 90m, 24h or 7d (default: now)",
+    )
+    .option("--node <name>", "only this node")
+    .addOption(new Option("--kind <kind>", "only this kind").choices(KINDS))
     .option(
       "--config <file>",
       "KubeletConfiguration, or the kubelet's /configz, instead of the recorded one: what it leaves out has the kubelet's default",

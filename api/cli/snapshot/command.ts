@@ -15,15 +15,25 @@ export function addSnapshot(program: Command, cli: Cli): void {
       "Print the NodeSnapshot of this machine, or of a node of a live cluster: the input of every decision. Changes nothing.",
     )
     .addOption(
-      new Option("--pods <file>", "its pods: a PodList, one Pod, or manifests (absent: not known)").conflicts(
-        "manifests",
-      ),
+      new Option(
+        "--pods <file>",
+        "pods of this machine: a PodList, one Pod, or manifests (absent: not known)",
+      ).conflicts("manifests"),
     )
-    .option("--manifests <dir>", "its static pods: a directory of manifests")
-    .option("--config <file>", "its KubeletConfiguration (absent: not known, and decisions use the kubelet's defaults)")
-    .option("--kubelet-dir <dir>", "where its kubelet keeps its state files (default: /var/lib/kubelet)")
-    .option("--runtime-endpoint <socket>", "its container runtime (CRI v1): images, containers and their file systems")
-    .option("--node-name <name>", "its name (default: the host's)")
+    .option("--manifests <dir>", "static pods of this machine: a directory of manifests")
+    .option(
+      "--config <file>",
+      "KubeletConfiguration of this machine (absent: not known, and decisions use the kubelet's defaults)",
+    )
+    .option(
+      "--kubelet-dir <dir>",
+      "where the kubelet of this machine keeps its state files (default: /var/lib/kubelet)",
+    )
+    .option(
+      "--runtime-endpoint <socket>",
+      "container runtime of this machine (CRI v1): images, containers and their file systems",
+    )
+    .option("--node-name <name>", "node name of this machine (default: the host's)")
     .addOption(
       new Option("--cgroup-driver <driver>", "default: the configuration's, else cgroupfs").choices([
         "cgroupfs",

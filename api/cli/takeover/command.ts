@@ -26,13 +26,13 @@ export function addTakeover(program: Command, cli: Cli): void {
     .option("--kubelet-elsewhere", "with --stop: a kubelet whose runtime cannot be determined uses another runtime")
     .option("--settings <file>", "the actuator's settings, for the pods, the runtime and the names below; flags win")
     .option("--manifests <dir>", "the pods that are to run here: a directory or a file of static pods")
-    .option("--pods-url <url>", "or a URL that returns a v1.PodList")
-    .option("--pods-token-file <file>", "file with the token for it")
-    .option("--pods-ca-file <file>", "file with its certificate authority")
+    .option("--pods-url <url>", "instead of --manifests: a URL that returns a v1.PodList")
+    .option("--pods-token-file <file>", "file with the token for --pods-url")
+    .option("--pods-ca-file <file>", "file with the certificate authority for --pods-url")
     .option("--node-name <name>", "the node name that the kubelet used (default: the host's name)")
     .option("--cgroup-root <path>", "the cgroup root that marks Nodewise's own sandboxes (default: /nodewise)")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
-    .addOption(new Option("--runtime-timeout-seconds <n>", "timeout of one call to it").argParser(Number))
+    .addOption(new Option("--runtime-timeout-seconds <n>", "timeout of one call to the runtime").argParser(Number))
     .addOption(outputOption())
     .action((pods: readonly string[], given: TakeoverFlags) =>
       finish(cli, async () => (await import("./takeover.ts")).takeover(pods, given, cli)),

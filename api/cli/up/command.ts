@@ -14,15 +14,15 @@ export function addUp(program: Command, cli: Cli): void {
     "/up",
   )
     .option("--snapshot <file>", "show another node as well: its snapshot, as `nodewise snapshot` prints one")
-    .option("--images <file>", "of that node: crictl images -o json")
-    .option("--containers <file>", "of that node: crictl ps -a -o json")
-    .option("--sandboxes <file>", "of that node: crictl pods -o json")
-    .option("--imagefs <file>", "of that node: crictl imagefsinfo -o json")
+    .option("--images <file>", "images of the node of --snapshot: crictl images -o json")
+    .option("--containers <file>", "containers of the node of --snapshot: crictl ps -a -o json")
+    .option("--sandboxes <file>", "sandboxes of the node of --snapshot: crictl pods -o json")
+    .option("--imagefs <file>", "image file system of the node of --snapshot: crictl imagefsinfo -o json")
     .option("--manifests <dir>", "static pods of this machine: a directory or a file")
-    .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
-    .option("--node-name <name>", "its name (default: the host's)")
+    .option("--config <file>", "KubeletConfiguration of this machine (absent: the kubelet's defaults)")
+    .option("--node-name <name>", "node name of this machine (default: the host's)")
     .addOption(new Option("--interval-seconds <n>", "between two passes").argParser(wholeNumber(1, 86_400)).default(60))
-    .optionsGroup("Of a cluster:");
+    .optionsGroup("Options for a cluster:");
   withClusterOptions(command).action((given: UpFlags) =>
     finish(cli, async () => (await import("./up.ts")).up(given, cli)),
   );

@@ -44,7 +44,10 @@ export function addUpgrade(program: Command, cli: Cli): void {
         "--since <time>",
         "compare the decisions recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
       )
-      .option("--until <time>", "likewise (default: now)")
+      .option(
+        "--until <time>",
+        "compare the decisions recorded until then: RFC 3339, or a duration back from now such as 24h or 7d (default: now)",
+      )
       .addOption(new Option("--kind <kind>", "compare recorded decisions of this kind only").choices(KINDS))
       .option("--page-token <token>", "continue an interrupted run of the same command"),
   )

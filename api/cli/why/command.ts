@@ -29,8 +29,8 @@ export function addWhy(program: Command, cli: Cli): void {
   );
   withClusterOptions(command)
     .option("--api <url>", "ask this API's history instead")
-    .option("--token-file <file>", "file with the token for it (or set NODEWISE_TOKEN)")
-    .option("--node <name>", "of the history, this node only")
+    .option("--token-file <file>", "file with the token for --api (or set NODEWISE_TOKEN)")
+    .option("--node <name>", "only this node, from the history")
     .addOption(outputOption())
     .action((words: readonly string[], given: WhyFlags) =>
       finish(cli, async () => {

@@ -114,7 +114,7 @@ export function devicesSection(known: DecidedSnapshot, lists: ListView): Html {
   return folded(
     "devices",
     "Devices by owner and health",
-    html`${managedNotes(decision, reportedCpus(known))}${broken === null ? "" : html`<p class="note bad">The checkpoint is not taken: ${broken}</p>`}
+    html`${managedNotes(decision, reportedCpus(known))}${broken === null ? "" : html`<p class="note bad">The checkpoint is ignored: ${broken}</p>`}
 <div class="device-cards">${cards.shown.map((state) => resourceCard(state, devices, { holders, lists, few }))}</div>${cards.note}
 ${holdersTable(decision, holders, lists)}`,
     lists.asked !== null,
