@@ -70,7 +70,7 @@ export interface RemovalFilter {
   readonly untilMs?: number;
 }
 export interface RemovalQuery extends RemovalFilter {
-  /** 1 to `MAX_PAGE`; values outside are brought inside. */
+  /** 1 to `MAX_PAGE`; other values are clamped. */
   readonly limit: number;
   readonly pageToken?: string;
 }
@@ -151,7 +151,7 @@ export interface OutcomeFilter {
   readonly untilMs?: number;
 }
 export interface OutcomeQuery extends OutcomeFilter {
-  /** 1 to `MAX_PAGE`; values outside are brought inside. */
+  /** 1 to `MAX_PAGE`; other values are clamped. */
   readonly limit: number;
   readonly pageToken?: string;
 }
@@ -245,7 +245,7 @@ export interface NodeRow {
   readonly name: string;
   readonly firstSeenMs: number;
   readonly lastSeenMs: number;
-  /** The three of the node's latest snapshot. */
+  /** The boot id, id and sequence of the node's latest snapshot. */
   readonly bootId: string | null;
   readonly lastSnapshotId: string | null;
   readonly lastSequence: number | null;

@@ -133,7 +133,7 @@ export interface DecisionFilter {
   readonly untilMs?: number;
 }
 export interface DecisionQuery extends DecisionFilter {
-  /** 1 to `MAX_PAGE`; values outside are brought inside. */
+  /** 1 to `MAX_PAGE`; other values are clamped. */
   readonly limit: number;
   readonly pageToken?: string;
 }

@@ -512,6 +512,13 @@ describe("what users read", () => {
   test.each(["README.md", ...guide])("%s uses the usual words", (file) => {
     expect(oddIn(read(file))).toEqual([]);
   });
+  const shipped = ["api", "actuator"].flatMap((dir) =>
+    [".proto", ".yml", "Containerfile"].flatMap((ending) => filesBelow(dir, ending)),
+  );
+  test("so does every .proto, .yml and Containerfile that ships", () => {
+    expect(shipped.length).toBeGreaterThan(10);
+    expect(shipped.flatMap((file) => oddIn(read(file)).map((words) => `${file}: ${words}`))).toEqual([]);
+  });
   test("so do the kinds, and what their forms say of their members", () => {
     const described = filesBelow("api/model").flatMap((file) =>
       [...read(file).matchAll(/\.describe\(\s*(["`])(.*?)\1,?\s*\)/gs)].map(([, , words = ""]) => words),

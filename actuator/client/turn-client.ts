@@ -4,7 +4,7 @@ import { jsonPatch, patched } from "../../api/model/json-patch.ts";
 import { fieldsOf, isObject } from "../../api/model/own.ts";
 import { err, type Result } from "../../api/model/result.ts";
 import { changesBetween, lengthOf } from "../../api/model/snapshot-difference.ts";
-import { LOOK_FOR_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
+import { RETRY_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
 import type { DecisionAnswer } from "../core/interfaces.ts";
 import { type ApiAccess, type ApiFailure, failureOf, invalidAnswer, postJson, type Reply } from "./api-access.ts";
 
@@ -68,7 +68,7 @@ export class TurnClient {
     this.#held.delete(question.kind);
     const second = first === "send whole" ? await this.#turn(path, question, check) : first;
     if (typeof second === "object") return second;
-    this.#noTurnsUntilMs = performance.now() + LOOK_FOR_TURNS_MS;
+    this.#noTurnsUntilMs = performance.now() + RETRY_TURNS_MS;
     return this.#askWhole(question, check);
   }
 

@@ -66,7 +66,7 @@ const NOT_READY = {
 /** The runtime's reasons for not running pods, as of the last check. */
 export class KnownReadiness {
   readonly #connection: RuntimeCaller;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
   faults: readonly string[] = [];
 
   constructor(connection: RuntimeCaller) {
@@ -75,9 +75,9 @@ export class KnownReadiness {
 
   /** Reads the conditions. `isAnswering`: the runtime has just answered other calls; if not, the callers report that. */
   async refresh(isAnswering: boolean): Promise<void> {
-    if (isAnswering && performance.now() - this.#lookedAtMs < READINESS_MS) return;
+    if (isAnswering && performance.now() - this.#checkedAtMs < READINESS_MS) return;
     const asked = isAnswering ? await this.#connection.call("Status", { verbose: false }) : null;
-    this.#lookedAtMs = asked === null ? Number.NEGATIVE_INFINITY : performance.now();
+    this.#checkedAtMs = asked === null ? Number.NEGATIVE_INFINITY : performance.now();
     const conditions = asked?.ok ? (asked.value.status?.conditions ?? []) : [];
     this.faults = conditions.flatMap(({ type, status, reason, message }) => {
       if (status || (type !== "RuntimeReady" && type !== "NetworkReady")) return [];

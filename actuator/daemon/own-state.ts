@@ -18,13 +18,13 @@ interface OwnState {
 }
 
 /** The age up to which an answer about their being writable is reused. */
-const LOOK_MS = 2000;
+const CHECK_INTERVAL_MS = 2000;
 
 /** Checks on request, at most every 2 seconds, that the daemon's own files can be written. */
 export class StateFileCheck {
   readonly #directories: readonly string[];
   readonly #files: readonly string[];
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
   #faults: readonly string[] = [];
 
   /** `directories`: in which files are replaced. `journal`: null if no cgroup is written. */
@@ -35,9 +35,9 @@ export class StateFileCheck {
 
   /** `PATH: system error` for each file that cannot be written. */
   faults(): readonly string[] {
-    if (performance.now() - this.#lookedAtMs >= LOOK_MS) {
+    if (performance.now() - this.#checkedAtMs >= CHECK_INTERVAL_MS) {
       this.#faults = unwritable(this.#directories, this.#files);
-      this.#lookedAtMs = performance.now();
+      this.#checkedAtMs = performance.now();
     }
     return this.#faults;
   }

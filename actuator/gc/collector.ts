@@ -22,7 +22,7 @@ import { type ClosedPass, closeInterruptedPass, guard, type Removal, remove } fr
 interface PassOrder {
   readonly kind: GcKind;
   readonly operation: GcOperation;
-  readonly look: NodeObservation;
+  readonly observation: NodeObservation;
   readonly dryRun: boolean;
   /** Set: the removal under way is the last. */
   readonly stop: AbortSignal;
@@ -76,11 +76,11 @@ class Pass {
   }
 
   async #ask(): Promise<DecisionAnswer | null> {
-    const { kind, operation, look, dryRun } = this.#order;
+    const { kind, operation, observation, dryRun } = this.#order;
     // a plan ends nothing: without it the end of a pass that had nothing to do would not be known either
     const ends = dryRun ? {} : { done: this.#done };
     const space = this.#space === null ? {} : { fileSystem: this.#space };
-    const answer = await this.#deps.client.decide(kind, look.snapshot, { operation, ...ends, ...space });
+    const answer = await this.#deps.client.decide(kind, observation.snapshot, { operation, ...ends, ...space });
     if (answer.ok) return answer.value;
     this.#problems.push(answer.error);
     this.#isEnded = true;
@@ -108,9 +108,11 @@ class Pass {
   /** The pass is on disk before its first removal. */
   #begin(answer: DecisionAnswer): boolean {
     if (this.#isBegun) return true;
-    const { kind, operation, look } = this.#order;
+    const { kind, operation, observation } = this.#order;
     const planned = removalsOf(kind, answer).map(({ id }) => id);
-    this.#isBegun = this.#journaled((journal) => journal.begin({ kind, operation, snapshot: look.snapshot, planned }));
+    this.#isBegun = this.#journaled((journal) =>
+      journal.begin({ kind, operation, snapshot: observation.snapshot, planned }),
+    );
     return this.#isBegun;
   }
 
@@ -123,7 +125,7 @@ class Pass {
   }
 
   async #removeOne(removal: Removal): Promise<void> {
-    const guarded = await guard(removal, this.#order.look, this.#deps);
+    const guarded = await guard(removal, this.#order.observation, this.#deps);
     if (guarded.state === "fault") {
       const message = `${removal.target} ${removal.name} is left: what became of it is not known: ${guarded.message}`;
       this.#problems.push({ from: removal.target === "pod-logs" ? "pods" : "runtime", message });
@@ -164,7 +166,7 @@ class Pass {
     this.#space = space;
     this.#journaled((journal) => journal.fileSystem(space));
   }
-  #measure = (): Space | null => spaceOf(this.#deps.observeDisks(this.#order.look.lists));
+  #measure = (): Space | null => spaceOf(this.#deps.observeDisks(this.#order.observation.lists));
 
   /** The answer is sent and stored before the journal forgets the removal. */
   async #commit(answer: DecisionAnswer): Promise<void> {
@@ -192,20 +194,20 @@ class Pass {
   }
 
   #report(answer: DecisionAnswer | null): CollectionReport {
-    const { kind, operation, look, dryRun } = this.#order;
+    const { kind, operation, observation, dryRun } = this.#order;
     const hasRemoved = this.#removals.some(({ end }) => end === "removed");
     const after = hasRemoved && gcTraits(kind).freesImages ? this.#measure() : null;
     const decision = answer?.decision as ImageGcDecision | ContainerGcDecision | undefined;
     const isLeft = decision?.remove.some(({ end }) => end !== "removed") === true;
     const isDone = dryRun || (answer !== null && this.#isTimerOff(answer)) || (!isLeft && decision?.error === null);
     return {
-      at: look.at,
+      at: observation.at,
       kind,
       operation,
       dryRun,
       answer,
       removals: this.#removals,
-      fileSystem: { before: look.space, after },
+      fileSystem: { before: observation.space, after },
       complete: answer !== null && this.#problems.length === 0 && isDone,
       problems: this.#problems,
     };
@@ -337,7 +339,7 @@ export class Collector {
       if (this.#unlisted !== null && !dryRun) await this.#fail(kind, operation, this.#unlisted, collections);
       return;
     }
-    const report = await collect(this.#deps, { kind, operation, look: seen, dryRun, stop, onRemoval });
+    const report = await collect(this.#deps, { kind, operation, observation: seen, dryRun, stop, onRemoval });
     if (report.removals.length > 0) this.#observed = null;
     if (remembers(kind) && report.answer !== null) this.#persistClock(seen);
     this.#problems.push(...report.problems);

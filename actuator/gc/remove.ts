@@ -28,16 +28,20 @@ const faulty = (fault: RuntimeFault): Guarded => ({ state: "fault", message: fau
 const STOP_SECONDS = 2;
 
 /** Checks that a removal's target is still as the decision saw it. INVARIANT: nothing is removed without this check. */
-export async function guard(removal: Removal, look: NodeObservation, { runtime, readPods }: GcDeps): Promise<Guarded> {
+export async function guard(
+  removal: Removal,
+  observation: NodeObservation,
+  { runtime, readPods }: GcDeps,
+): Promise<Guarded> {
   switch (removal.target) {
     case "image":
       return guardImage(removal.image, runtime);
     case "container":
-      return guardContainer(removal.container, look, runtime);
+      return guardContainer(removal.container, observation, runtime);
     case "sandbox":
-      return guardSandbox(removal.container, look, runtime);
+      return guardSandbox(removal.container, observation, runtime);
     case "pod-logs":
-      return guardPodLogs(removal.container, look, readPods);
+      return guardPodLogs(removal.container, observation, readPods);
     case "log-link":
       return guardLogLink(removal.container);
   }
@@ -155,19 +159,19 @@ export async function guardContainer(
 /** The sandbox is still the same one, not ready, and no container is in it. */
 export async function guardSandbox(
   { id }: ContainerRemoval,
-  look: NodeObservation,
+  observation: NodeObservation,
   runtime: Runtime,
 ): Promise<Guarded> {
   const now = await runtime.sandboxNow(id);
   if (!now.ok) return faulty(now.error);
   if (now.value === null) return surprise(GONE);
-  if (now.value.id !== id || now.value.createdAt !== look.createdAt.get(id))
+  if (now.value.id !== id || now.value.createdAt !== observation.createdAt.get(id))
     return surprise("another one has its id now");
   if (now.value.state !== "SANDBOX_NOTREADY") return surprise("it is ready now");
   const containers = await runtime.imagesInUse();
   if (!containers.ok) return faulty(containers.error);
   for (const container of containers.value.keys()) {
-    const sandbox = await sandboxOf(container, look, runtime);
+    const sandbox = await sandboxOf(container, observation, runtime);
     if (!sandbox.ok) return faulty(sandbox.error);
     if (sandbox.value === id) return surprise(`container ${container} is in it now`);
   }
@@ -175,8 +179,12 @@ export async function guardSandbox(
 }
 
 /** The sandbox of a container, which never changes; for a container newer than the list, the runtime is asked. */
-async function sandboxOf(container: string, look: NodeObservation, runtime: Runtime): RuntimeResult<string | null> {
-  const listed = look.sandboxOf.get(container);
+async function sandboxOf(
+  container: string,
+  observation: NodeObservation,
+  runtime: Runtime,
+): RuntimeResult<string | null> {
+  const listed = observation.sandboxOf.get(container);
   if (listed !== undefined) return { ok: true, value: listed };
   const now = await runtime.containerNow(container);
   return now.ok ? { ok: true, value: now.value?.sandboxId ?? null } : now;
@@ -185,18 +193,18 @@ async function sandboxOf(container: string, look: NodeObservation, runtime: Runt
 /** Checks that the directory's pod is still removed, or has still ended, and that nothing of it runs. */
 export async function guardPodLogs(
   { id }: ContainerRemoval,
-  look: NodeObservation,
+  observation: NodeObservation,
   readPods: GcDeps["readPods"],
 ): Promise<Guarded> {
   const uid = podUidOf(id);
   if (uid === null) return surprise("its name is not NAMESPACE_NAME_UID");
-  if (look.livingPods.has(uid)) return surprise("its pod runs, though it is not among the pods: are those all?");
+  if (observation.livingPods.has(uid)) return surprise("its pod runs, though it is not among the pods: are those all?");
   const { pods, whole, problems, notices } = await readPods();
   if (pods === null || !whole) {
     const why = [...problems, ...notices][0]?.message ?? "no source";
     return { state: "fault", message: `the pods could not be read whole: ${why}` };
   }
-  return lifeOf(uid, pods) === lifeOf(uid, look.pods) ? AS_PLANNED : surprise("its pod is not as it was");
+  return lifeOf(uid, pods) === lifeOf(uid, observation.pods) ? AS_PLANNED : surprise("its pod is not as it was");
 }
 
 /** Checks that a link's name is one path segment: nothing outside the directory is removed. */

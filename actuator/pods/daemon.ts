@@ -23,7 +23,7 @@ import { nodeView } from "./status/node-view.ts";
 
 /** The reason in the statuses of the pods. kubelet 1.36: nodeshutdown. */
 const REASON = "Terminated";
-const LOOK_MS = 250;
+const POLL_MS = 250;
 /** The longest wait for the last pass over the cgroups, and for the claims of stopped pods. */
 const CGROUPS_MS = 10_000;
 
@@ -43,7 +43,7 @@ export async function drainPods(manager: PodManager, sync: () => Promise<void>, 
     let untilMs = Number.POSITIVE_INFINITY;
     while (inState("terminating").length > 0 && clock.monotonicMs() < untilMs) {
       await sync();
-      await clock.sleep(LOOK_MS);
+      await clock.sleep(POLL_MS);
       // claims that a driver does not unprepare do not block the shutdown: the next daemon continues
       const mayRun = ({ uid }: { readonly uid: string }) => !isStopped(manager.set.get(uid)?.runtimePod ?? null);
       const isRunning = manager.set.runtimePods === null || inState("terminating").some(mayRun);
@@ -53,7 +53,7 @@ export async function drainPods(manager: PodManager, sync: () => Promise<void>, 
   const untilMs = clock.monotonicMs() + CGROUPS_MS;
   while ((manager.view?.pods.size ?? 0) > 0 && clock.monotonicMs() < untilMs) {
     await sync();
-    await clock.sleep(LOOK_MS);
+    await clock.sleep(POLL_MS);
   }
 }
 

@@ -5,7 +5,7 @@ import { decodeSnapshot } from "../model/decode.ts";
 import { type Fields, fieldsOf } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
 import { digestingDifference, type SnapshotDigests } from "../model/snapshot-difference.ts";
-import { LOOK_FOR_TURNS_MS, turnRefusal } from "../model/turn.ts";
+import { RETRY_TURNS_MS, turnRefusal } from "../model/turn.ts";
 import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
 
 /** The API accepted a node's snapshot. */
@@ -59,7 +59,7 @@ export class SnapshotSender {
       this.#known.delete(node);
       const second = first === "send whole" ? await this.#turn(node, snapshot, kinds) : first;
       if (typeof second === "object") return second;
-      this.#noTurnsUntilMs = performance.now() + LOOK_FOR_TURNS_MS;
+      this.#noTurnsUntilMs = performance.now() + RETRY_TURNS_MS;
     }
     return this.#sendWhole(node, snapshot, kinds);
   }

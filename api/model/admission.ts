@@ -13,7 +13,7 @@ import {
 } from "./preemption.ts";
 import { managersAssigned } from "./topology.ts";
 
-/** The kubelet's admission handlers in their order; the one for resizes is not asked for a pod that comes in. */
+/** The kubelet's admission handlers in their order; the one for resizes is not asked when a pod is admitted. */
 const ADMISSION_HANDLERS = [
   "eviction",
   "sysctl",

@@ -233,7 +233,7 @@ const counterfactual = () =>
       to: integer,
       quantity: z.string().describe("of a request: as one would write it").exactOptional(),
       place: count,
-      victim: podRef.nullable().describe("who would be the first to go then; null: nobody"),
+      victim: podRef.nullable().describe("the pod that would then be evicted first; null: none"),
     })
     .describe("the least change of one value that moves a pod to another place");
 export type Counterfactual = Form<typeof counterfactual>;

@@ -25,7 +25,7 @@ export const OUTCOME_KINDS = [
 export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
 export const isOutcomeKind = (s: string): s is OutcomeKind => (OUTCOME_KINDS as readonly string[]).includes(s);
 
-/** The ways in which they differ for those who compare, record and tell of them. */
+/** How kinds of outcomes differ in comparison, storage and display. */
 interface OutcomeTraits {
   /**
    * How old the last snapshot before it may be, in milliseconds. A pass of the eviction manager looks at usage, which changes by the
@@ -36,15 +36,15 @@ interface OutcomeTraits {
   readonly readsPods: boolean;
   /** True: the kubelet admits a pod, which the pressure conditions of the node may forbid. */
   readonly admits: boolean;
-  /** False: the kubelet's configuration has no say in it. */
+  /** False: the decision does not depend on the kubelet's configuration. */
   readonly readsConfiguration: boolean;
   /** The kind whose facts of the node's earlier passes the decision used; null: it used none. */
   readonly facts: "eviction" | "image-gc" | null;
   /** True: it is compared when it is recorded first, and its facts, which may be thousands of records, are not kept beside it. */
   readonly comparedOnce: boolean;
-  /** Its effect on the node that later decisions see: a pod came in or was refused, a pod was ended, a pressure condition turned. */
+  /** Its effect on the node that later decisions see: a pod was admitted or refused, a pod was ended, a pressure condition changed. */
   readonly changes: "admitted-pods" | "ended-pods" | "conditions" | "nothing";
-  /** True: the explanation of a pod tells of it. */
+  /** True: the explanation of a pod mentions it. */
   readonly explainsPods: boolean;
   /** The number of the fleet that it is counted in. */
   readonly countedAs: "refused" | "evicted" | null;
@@ -173,7 +173,7 @@ const outcome = z.discriminatedUnion("kind", [
     kind: z.literal("conditions"),
     ...common,
     condition: z.enum(PRESSURE_CONDITIONS),
-    status: z.enum(["True", "False"]).describe("what it turned to"),
+    status: z.enum(["True", "False"]).describe("the new status"),
     message: words,
   }),
   z.strictObject({
@@ -209,7 +209,11 @@ const outcome = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("image-gc"),
     ...common,
-    images: z.array(imageName).min(1).max(MAX_IMAGES).describe("all that went between two lists of the runtime"),
+    images: z
+      .array(imageName)
+      .min(1)
+      .max(MAX_IMAGES)
+      .describe("all images that disappeared between two lists of the runtime"),
   }),
 ]);
 export type Outcome = Readonly<z.output<typeof outcome>>;

@@ -83,12 +83,14 @@ export const victim = () =>
     ...podRef.shape,
     qos: qosClass(),
     priority: integer.nullable().describe("null: the object has none, which is not the same as 0"),
-    frees: resourceAmounts().describe("of each resource that is short, what its end frees as the kubelet reckons"),
+    frees: resourceAmounts().describe(
+      "of each resource that is short, the amount that the pod's end frees by the kubelet's calculation",
+    ),
   });
 /** A pod whose end would free something. */
 export type Victim = Form<typeof victim>;
 
-/** How many distances one answer tells. */
+/** The maximum number of distances in one answer. */
 export const MAX_DISTANCES = 10_000;
 const pick = () =>
   z
@@ -101,7 +103,7 @@ const pick = () =>
       tied: z
         .array(podRef)
         .describe(
-          "others that only the order of the list puts behind the chosen one: the kubelet's own order is that of a Go map",
+          "pods with the same distance, which lost only by their place in the list (in the kubelet the order of a Go map)",
         ),
       distances: z
         .array(z.number().nullable())
@@ -115,7 +117,7 @@ export type PreemptionPick = Form<typeof pick>;
 const round = () =>
   z.strictObject({
     qos: qosClass(),
-    assumedGone: z.array(qosClass()).describe("the tiers that this round takes as gone as a whole"),
+    assumedGone: z.array(qosClass()).describe("the QoS classes of which this round assumes all pods to be removed"),
     need: resourceAmounts().describe("what the round had to free"),
     candidates: z
       .array(z.strictObject({ ...podRef.shape, memory: integer, cpu: integer }))

@@ -47,7 +47,7 @@ export const snapshotChanges = z.strictObject({
 export type SnapshotChanges = z.output<typeof snapshotChanges>;
 
 /** How long after a refusal an API without turns is tried with turns again: it may be a newer one by then. */
-export const LOOK_FOR_TURNS_MS = 10 * 60_000;
+export const RETRY_TURNS_MS = 10 * 60_000;
 
 /**
  * What a caller does after a refused turn, by its HTTP status: it sends everything (`send whole`), continues without turns (`no

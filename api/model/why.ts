@@ -156,12 +156,12 @@ const next = () =>
     .strictObject({
       pod: podRef,
       fate: z.enum(["evicted", "preempted"]),
-      place: integer.describe("1: the first to go"),
+      place: integer.describe("1: the first"),
       resource: textOrNull,
       usage: numberOrNull,
       request: numberOrNull,
     })
-    .describe("who goes next for the same reason");
+    .describe("the pod that would be evicted or preempted next for the same reason");
 export type Next = Form<typeof next>;
 
 /** The documents that may be missing. */

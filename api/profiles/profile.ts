@@ -12,7 +12,7 @@ export interface GateSpec {
   /** True: the gate cannot be changed. */
   readonly locked: boolean;
   /** Gates that must be on if this one is. */
-  readonly wants: readonly string[];
+  readonly requires: readonly string[];
   /**
    * Whether a kubelet, or a library in it, reads the gate. A kubelet accepts the gates of all components, and the others have no
    * effect there. kubelet: pkg/features, and the uses of each name.

@@ -20,14 +20,14 @@ export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): 
     const [stage, isOn, locked] = head.split(" ");
     for (const entry of entries) {
       const isMarked = entry.startsWith("*");
-      const [name = "", wants = ""] = (isMarked ? entry.slice(1) : entry).split("<");
+      const [name = "", required = ""] = (isMarked ? entry.slice(1) : entry).split("<");
       if (head === "removed") gates.delete(name);
       else {
         gates.set(name, {
           stage: stage as GateSpec["stage"],
           isOn: isOn === "on",
           locked: locked === "locked",
-          wants: wants === "" ? [] : wants.split(","),
+          requires: required === "" ? [] : required.split(","),
           isKubeletGate: isMarked || before?.get(name)?.isKubeletGate === true,
         });
       }

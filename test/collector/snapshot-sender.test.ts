@@ -3,7 +3,7 @@ import { apiClient } from "../../api/collector/api-client.ts";
 import { SnapshotSender } from "../../api/collector/snapshot-sender.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { LOOK_FOR_TURNS_MS } from "../../api/model/turn.ts";
+import { RETRY_TURNS_MS } from "../../api/model/turn.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { seriesOf } from "../../db/rows.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
@@ -190,7 +190,7 @@ test("to an API without turns snapshots are put and decided in a batch, until it
   // and without ever having been away
   world.hasTurns = true;
   onTestFinished(() => void vi.restoreAllMocks());
-  vi.spyOn(performance, "now").mockReturnValue(performance.now() + LOOK_FOR_TURNS_MS);
+  vi.spyOn(performance, "now").mockReturnValue(performance.now() + RETRY_TURNS_MS);
   expect(await world.send("n1", nodeNamed("n1", 240))).toBe(2);
   world.hasTurns = false;
   expect(await world.send("n1", nodeNamed("n1", 300))).toBe(2);

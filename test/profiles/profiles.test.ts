@@ -43,13 +43,13 @@ describe.each(PROFILES)("the profile of $version", (profile) => {
     expect(profile.release.startsWith(`${profile.version}.`)).toBe(true);
     expect(profile.policyVersion).toMatch(new RegExp(`^kubelet-${profile.version}\\+\\d+$`));
   });
-  test("what a gate wants is a gate, and the defaults want nothing that is off", () => {
+  test("what a gate requires is a gate, and the defaults require no gate that is off", () => {
     expect(profile.gates.size).toBeGreaterThan(200);
-    for (const { wants } of profile.gates.values())
-      for (const name of wants) expect(profile.gates.has(name)).toBe(true);
+    for (const { requires } of profile.gates.values())
+      for (const name of requires) expect(profile.gates.has(name)).toBe(true);
     const isOn = (gate: string): boolean => isGateOn(profile, {}, gate);
-    for (const [name, { wants }] of profile.gates)
-      if (isOn(name)) expect([name, wants.every(isOn)]).toEqual([name, true]);
+    for (const [name, { requires }] of profile.gates)
+      if (isOn(name)) expect([name, requires.every(isOn)]).toEqual([name, true]);
   });
 });
 

@@ -291,18 +291,18 @@ async function runContainerOptions(
   pod: RunnablePod,
   { name }: Pick<PodContainer, "name">,
 ): Promise<Result<DeviceOptions | null, DeviceFault>> {
-  const wanted = deviceRequirements(pod).get(name);
-  if (wanted === undefined) return ok(null);
+  const requirements = deviceRequirements(pod).get(name);
+  if (requirements === undefined) return ok(null);
   const ofContainer = (): readonly PodDevicesEntry[] =>
     entriesOf(deps.assignments.now(), pod.uid).filter(({ containerName }) => containerName === name);
-  for (const resource of wanted.keys()) {
+  for (const resource of requirements.keys()) {
     const fault = await preStart(deps, pod, name, resource, ofContainer());
     if (fault !== null) return fault;
   }
   // read now, since a call may have taken half a minute
   const held = ofContainer();
   const responses: ResourceResponse[] = [];
-  for (const resource of wanted.keys()) {
+  for (const resource of requirements.keys()) {
     const entry = held.find(({ resourceName }) => resourceName === resource);
     const response = responseOf(pod.uid, name, resource, entry);
     if (!response.ok) return err(notStarted(response.error));
@@ -310,7 +310,7 @@ async function runContainerOptions(
   }
   const options = containerOptions(responses);
   for (const conflict of options.conflicts) deps.onConflict(conflict);
-  const given = held.filter(({ resourceName }) => wanted.has(resourceName));
+  const given = held.filter(({ resourceName }) => requirements.has(resourceName));
   const annotations = [
     ...options.annotations.filter(({ name: own }) => own !== DEVICES_ANNOTATION),
     devicesAnnotation(given),

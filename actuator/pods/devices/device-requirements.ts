@@ -18,15 +18,15 @@ const requirementsOf = perObject((object: RunnablePod["object"]): DeviceRequirem
       (one) => `${one.containerName} ${one.resourceName}`,
     ),
   );
-  const wanted = new Map<string, ReadonlyMap<string, number>>();
+  const requirements = new Map<string, ReadonlyMap<string, number>>();
   for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
     const amounts = [...limitsOf(container)].map(([name, amount]) => [name, value(amount)] as const);
     const devices = amounts
       .filter(([name, count]) => count > 0 && isExtendedResource(name))
       .filter(([name]) => !claimed.has(`${container.name} ${name}`));
-    if (devices.length > 0) wanted.set(container.name, new Map(devices));
+    if (devices.length > 0) requirements.set(container.name, new Map(devices));
   }
-  return wanted;
+  return requirements;
 });
 
 /** The resources that any container of the pod requests, sorted by name. */

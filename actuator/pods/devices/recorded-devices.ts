@@ -161,8 +161,8 @@ export class MissingAllocations {
   }
   /** Why the pod must wait: containers with unknown devices may hold what it requests; null: it need not wait. */
   whyPending(pod: RunnablePod): DeviceFault | null {
-    const wanted = new Set(requiredResources(pod));
-    const [first] = [...this.#unknown].filter(([resource]) => wanted.has(resource));
+    const required = new Set(requiredResources(pod));
+    const [first] = [...this.#unknown].filter(([resource]) => required.has(resource));
     return first === undefined ? null : { reason: DEVICES_NOT_KNOWN, message: notKnown(...first) };
   }
 

@@ -66,8 +66,8 @@ function faultOf(
 
 function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
   const isOn = (gate: string): boolean => isGateOn(profile, named, gate);
-  return [...profile.gates].flatMap(([name, { wants }]) => {
-    const off = isOn(name) ? wants.filter((gate) => !isOn(gate)) : [];
+  return [...profile.gates].flatMap(([name, { requires }]) => {
+    const off = isOn(name) ? requires.filter((gate) => !isOn(gate)) : [];
     if (off.length === 0) return [];
     const why = `${name} is enabled, but depends on features that are disabled: [${off.join(" ")}]`;
     const at = [name, ...off].find((gate) => named[gate] !== undefined) ?? name;
@@ -82,7 +82,7 @@ function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
 function dependentGates(name: string, profile: Profile, isOn: (gate: string) => boolean): readonly string[] {
   const found = new Set([name]);
   for (const of of found)
-    for (const [gate, { wants }] of profile.gates) if (wants.includes(of) && isOn(gate)) found.add(gate);
+    for (const [gate, { requires }] of profile.gates) if (requires.includes(of) && isOn(gate)) found.add(gate);
   return [...found].slice(1);
 }
 

@@ -21,7 +21,7 @@ import { RawConfiguration } from "./finding.ts";
  */
 export type RelativePaths = "resolved" | "kept";
 
-/** How a configuration is looked over. */
+/** How a configuration is checked. */
 export interface LintBy {
   readonly profile: Profile;
   readonly snapshot: Snapshot | undefined;

@@ -366,10 +366,11 @@ function keeping(name: string, before: ReadonlyMap<string, boolean>, configurati
 
 /** The gate and those gates in `before` that it requires, or that require it. */
 function relatedGates(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
-  const wants = (a: string, b: string): boolean => gates.get(a)?.wants.includes(b) === true;
+  const requires = (a: string, b: string): boolean => gates.get(a)?.requires.includes(b) === true;
   const found = new Set([name]);
   for (const one of found) {
-    for (const other of before.keys()) if (before.get(name) ? wants(one, other) : wants(other, one)) found.add(other);
+    for (const other of before.keys())
+      if (before.get(name) ? requires(one, other) : requires(other, one)) found.add(other);
   }
   return [...found].sort();
 }

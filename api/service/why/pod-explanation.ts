@@ -50,7 +50,7 @@ import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
 import { startOf } from "./starting.ts";
-import { notLookedAt, readingsOf, throttledOf } from "./throttled.ts";
+import { notChecked, readingsOf, throttledOf } from "./throttled.ts";
 import {
   conditionOf,
   containersNow,
@@ -130,7 +130,7 @@ export function explainPods(
   const subjects = cases.map((of) => ({ of, findings: findingsOf(of) }));
   const quiet = subjects.filter(({ findings }) => findings.every((one) => one.code === "unknown" || isCalm(one)));
   const silent = quiet.filter(({ findings }) => findings.some(({ code }) => code === "unknown")).map(({ of }) => of);
-  const limited = quiet.filter(({ of }) => notLookedAt(of).length > 0).map(({ of }) => of);
+  const limited = quiet.filter(({ of }) => notChecked(of).length > 0).map(({ of }) => of);
   const unknown = new Set([...silent, ...limited]).size;
   return ok({
     stories: subjects.flatMap(({ of, findings }) => listedOf(of, findings)).toSorted(byUrgency),
@@ -288,7 +288,7 @@ function healthyFindings(of: WhyContext): readonly Finding[] {
         words: warned,
         numbers: { ready, containers: containers.length },
         ...("missing" in ranked ? {} : { decisions: [ranked.decision] }),
-        missing: notLookedAt(of).map(({ name }) =>
+        missing: notChecked(of).map(({ name }) =>
           missing(of, "cpu.stat", `whether container ${name} is stopped at its CPU limit`, name),
         ),
       }),

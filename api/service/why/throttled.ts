@@ -22,7 +22,7 @@ export function throttledOf(of: WhyContext): readonly Finding[] {
 }
 
 /** The running containers with a CPU limit for which neither cpu.stat nor /stats/summary shows throttling. */
-export function notLookedAt(of: WhyContext): readonly PodContainer[] {
+export function notChecked(of: WhyContext): readonly PodContainer[] {
   const { read } = readingsOf(of);
   return limitedIn(of).filter(
     (one) =>
