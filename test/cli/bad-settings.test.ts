@@ -54,5 +54,5 @@ test("every setting of the daemon is an option of its name", SLOW, async () => {
 test("an open status is warned of, in a dry run too", SLOW, async () => {
   const args = ["actuator", "--dry-run", "--status-listen", "0.0.0.0:10260", "--cgroup-root", "/nodewise-none"];
   const { stderr } = await run(args, { env: { XDG_STATE_HOME: scratch() } });
-  expect(stderr).toMatch(/settings: statusListen: 0\.0\.0\.0:10260 answers everybody/);
+  expect(stderr).toMatch(/settings: statusListen: 0\.0\.0\.0:10260 answers every client that reaches this machine/);
 });

@@ -136,7 +136,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
         () => gpu.kill(),
       );
       await node.daemon.until("why it is there still", ({ problems }) =>
-        holds(problems.some((one) => one.includes("does not get rid of its ResourceClaims"))),
+        holds(problems.some((one) => one.includes("cannot unprepare its ResourceClaims"))),
       );
       expect((await node.containersOf(name)).map(({ state }) => state)).toEqual(["exited"]);
       gpu.start();
@@ -235,7 +235,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
         holds(
           others
             .filter(({ lie }) => lie !== "hangs")
-            .every(({ pod }) => problems.some((one) => one.includes(`pod uid-${pod} does not get rid`))),
+            .every(({ pod }) => problems.some((one) => one.includes(`pod uid-${pod} cannot unprepare`))),
         ),
       );
       for (const { driver } of others) {

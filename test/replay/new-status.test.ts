@@ -197,7 +197,7 @@ test("the what-if page decides on the same status", async () => {
   expect(other).toContain("admission");
   expect(other).not.toContain("OutOfpods");
   const without = await whatIf("20", "maxPods: null", "<main");
-  expect(without).not.toContain("No decision would be another");
+  expect(without).not.toContain("No decision would change");
   expect(without).toContain("110");
 });
 

@@ -28,5 +28,5 @@ test("it prints nothing when the runtime cannot be asked, and says why", { timeo
   );
   const typo = await snapshot("tcp://127.0.0.1:1");
   expect([typo.code, typo.stdout]).toEqual([2, ""]);
-  expect(typo.stderr).toContain("only unix sockets are spoken to");
+  expect(typo.stderr).toContain("only unix sockets are supported");
 });

@@ -418,7 +418,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const revoked = new Operator(plane.kubeconfig("gone", await revokedToken(plane, "gone")));
     const refused = await revoked.plugin("why", "web", "-n", "default");
     expect(refused).toMatchObject({ code: 4, stdout: "" });
-    expect(refused.stderr).toMatch(/^nodewise: \S+ answers 401: Unauthorized: the credentials are not taken: .*\n$/);
+    expect(refused.stderr).toMatch(/^nodewise: \S+ answers 401: Unauthorized: the credentials are not accepted: .*\n$/);
   });
 
   test("a node that is deleted is gone from the fleet, and what is known of it stays", async () => {
