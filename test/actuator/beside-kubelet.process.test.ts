@@ -187,7 +187,7 @@ test("what is new, or was right a pass ago, is no drift for one pass; what someb
   const pod = join(cgroups, "cpu/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f");
   const reportOf = async () => {
     const report = await runPass(ports, config, 1);
-    const differing = /(\d+) files? with another value/.exec(passLine(report))?.[1] ?? "0";
+    const differing = /(\d+) files? with a wrong value/.exec(passLine(report))?.[1] ?? "0";
     return [Number(differing), report.drift.map(({ cause }) => cause)];
   };
   const { cgroups: decided } = await runPass(ports, config, 1);

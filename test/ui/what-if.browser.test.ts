@@ -128,7 +128,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
       .getByLabel("Files")
       .setInputFiles({ name: `${evil}.json`, mimeType: "text/plain", buffer: Buffer.from(`{"kind": "${evil}"}`) });
     await page.locator("[name=change]").fill(`"${evil}": 1`);
-    await page.getByLabel("Pods that go").fill(evil);
+    await page.getByLabel("Pods to remove").fill(evil);
     await compare(page);
     await page.locator("#told-files", { hasText: "onerror" }).waitFor();
     expect(await page.locator("main img").count()).toBe(0);
