@@ -1,7 +1,6 @@
 import { SNAPSHOT } from "../../documents/kind-examples.ts";
 import { REFUSAL_CODES } from "../../model/decision.ts";
 import { EXPORT_FORMAT } from "../../model/export-row.ts";
-import { timestampMeta } from "../../model/fields.ts";
 import type { JsonSchema } from "../../model/json-schema.ts";
 import { ID as ID_FORM } from "../../service/body-form.ts";
 import type { ProblemCode } from "../../service/problem.ts";
@@ -81,7 +80,6 @@ export const BODY: readonly ProblemCode[] = [
 export const REFUSALS: readonly ProblemCode[] = REFUSAL_CODES;
 
 export const ID: JsonSchema = { type: "string", pattern: ID_FORM.source };
-export const TIME: JsonSchema = { type: "string", ...timestampMeta };
 
 /** Small and whole: each may be posted as it is, which a test does. */
 export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;

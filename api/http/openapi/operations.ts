@@ -39,7 +39,6 @@ import {
   REPLAY,
   REPLAY_HISTORY,
   results,
-  TIME,
   TURN,
   UPGRADE,
   WHY,
@@ -142,8 +141,8 @@ const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
       "Measured are the system containers of the /stats/summary in the node's recorded snapshots: the kubelet and the runtime for kubeReserved, and for systemReserved what is neither theirs nor of a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` lists what was not measured.",
     parameters: [
       node,
-      query("since", "Measured then or later; without it, in the last 7 days", TIME),
-      query("until", "Measured earlier", TIME),
+      query("since", `Measured then or later; without it, in the last 7 days: ${AGO}`, TIME_OR_AGO),
+      query("until", `Measured earlier: ${AGO}`, TIME_OR_AGO),
       query("percentile", "The percentile of the measurements to use", {
         type: "number",
         exclusiveMinimum: 0,
