@@ -73,9 +73,8 @@ export const cgroupFiles = () =>
 /** A cgroup's directory, and the exact text for each of its files. */
 const cgroupPlan = () =>
   z.strictObject({
-    path: z
-      .string()
-      .max(4096)
+    // systemd repeats a long cgroupRoot in the name of each slice below it
+    path: answerText
       .regex(/^\/(?:[^/\0\n]+(?:\/[^/\0\n]+)*)?$/, "must be a path from `/`")
       .refine((path) => !path.split("/").some((part) => part === "." || part === ".."), "must not lead out of the root")
       .describe("as under each hierarchy, for the driver: `/kubepods/burstable/pod<uid>`, or the slices of systemd"),

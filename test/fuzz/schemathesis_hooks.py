@@ -32,7 +32,7 @@ BEYOND_SCHEMAS = {
     r"runtime\b.*: too big: expected int": "the same, of a protobuf",
     r"ask\.outcomes\b.*: an outcome comes once at least": "a sum of what texts say",
     r"allocated_pods_state: (the text of a state file|invalid input: expected object)": "a text is read as JSON",
-    r"POST /v1/why documents: (no document tells of a|the history tells of no) pod": "what is a pod, and what tells of one, is found by content",
+    r"POST /v1/why documents: (no document is about a|the history has no) pod": "which documents are about a pod is found by content",
     r"POST /v1/lint kubeletConfiguration: is needed": "whether what is stored has one",
 }
 # the other problems are of what is well formed: of what is not there, of what a decision lacks, of what is too much
