@@ -166,7 +166,7 @@ async function serve(
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
   const metrics = nodeMetrics();
-  const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, tasks: tasks });
+  const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, tasks });
   if (!decisionLog.ok) return failed(decisionLog.error);
   const deciding = threads(options.threads ?? maxThreads(), {
     least: options.threads ?? 0,
@@ -176,7 +176,7 @@ async function serve(
         : { history: location.setting, limits: limitsOf(options), connect: connect ?? (() => null) },
     log,
     metrics,
-    tasks: tasks,
+    tasks,
   });
   const otlp = await openOtlp(options.otlp, log, metrics);
   const closing = new AbortController();
@@ -193,7 +193,7 @@ async function serve(
   const app = createApp(deps);
   const ask = async (request: Request): Promise<Response> => app.fetch(request, { [TRUSTED]: true });
   prepareDecoding();
-  const listening = await listen(app, { host, port, tasks: tasks, ...(tls === undefined ? {} : { tls }) });
+  const listening = await listen(app, { host, port, tasks, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
     await Promise.all([deciding.close(), decisionLog.value?.close(), otlp?.close()]);
     return failed(listening.error);

@@ -28,6 +28,13 @@ export class Lru<K, V> {
     return found.value;
   }
 
+  /** The value that the key has already, else this one, which it has from now on: of equal objects, all users get the first. */
+  getOrInsert(key: K, value: V): V {
+    const found = this.get(key);
+    if (found === undefined) this.set(key, value);
+    return found ?? value;
+  }
+
   /**
    * Sets or replaces a value and returns the values that were dropped to make room. The newest value is dropped only if all others are in
    * use.

@@ -35,9 +35,7 @@ export function collectWhenIdle(): () => void {
     before = performance.eventLoopUtilization();
     collectedAt = before.active;
   };
-  const looking = setInterval(look, LOOK_MS);
-  looking.unref();
-  return () => clearInterval(looking);
+  return lookRegularly(look);
 }
 
 /** The heap grows in small steps, which saves a fifth to a third of the memory of many objects, for more frequent collections. */
@@ -59,6 +57,10 @@ export function growWithHeap(): () => void {
     if (now !== steps) setFlagsFromString(now);
     steps = now;
   };
+  return lookRegularly(look);
+}
+
+function lookRegularly(look: () => void): () => void {
   const looking = setInterval(look, LOOK_MS);
   looking.unref();
   return () => clearInterval(looking);

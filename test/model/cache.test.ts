@@ -27,6 +27,19 @@ test("of too long, as many go as must, but the newest stays", () => {
   expect([found.get("d"), found.get("e")]).toEqual([undefined, "e"]);
 });
 
+test("the first value of a key is everybody's until it is dropped", () => {
+  const found = new Lru<string, object>(2);
+  const [first, second] = [{}, {}];
+  expect(found.getOrInsert("a", first)).toBe(first);
+  expect(found.getOrInsert("a", second)).toBe(first);
+  found.getOrInsert("b", {});
+  // a use counts as one
+  found.getOrInsert("a", second);
+  found.getOrInsert("c", {});
+  expect(found.get("a")).toBe(first);
+  expect(found.getOrInsert("b", second)).toBe(second);
+});
+
 test("in the place of an earlier one its length counts once", () => {
   const found = kept(10, 10, ["a", 9], ["a", 3], ["b", 7]);
   expect([found.get("a"), found.get("b")]).toEqual(["a", "b"]);

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { withDeadContainerLimits, withLogDirectories, withPluginDirectories } from "../actuator-options.ts";
 import { type Cli, examples, finish, logFormatOption, logLevelOption, outputOption } from "../cli.ts";
 import type { ActuatorFlags } from "./settings.ts";
 
@@ -6,7 +7,7 @@ const seconds = (text: string): number => Number(text);
 
 /** Adds the options for running pods. */
 function podOptions(command: Command): Command {
-  return command
+  command
     .addOption(
       new Option(
         "--garbage-collection <what>",
@@ -40,15 +41,8 @@ function podOptions(command: Command): Command {
         "--dra-drivers <what>",
         "serve: prepare the ResourceClaims of pods, with --pods enforce (default: off)",
       ).choices(["off", "serve"]),
-    )
-    .option(
-      "--device-plugins-directory <dir>",
-      "directory of kubelet.sock, at which device plugins register (default: /var/lib/kubelet/device-plugins)",
-    )
-    .option(
-      "--plugins-registry-directory <dir>",
-      "directory of the plugins' sockets (default: /var/lib/kubelet/plugins_registry)",
-    )
+    );
+  return withPluginDirectories(command)
     .option(
       "--pod-resources-directory <dir>",
       "directory of the podresources API's socket (default: /var/lib/kubelet/pod-resources)",
@@ -73,32 +67,16 @@ function podOptions(command: Command): Command {
 
 /** Adds the options for the status, the container runtime and the collection of its garbage. */
 function runtimeOptions(command: Command): Command {
-  return command
+  command
     .option("--status-listen <address>", "status and metrics: HOST:PORT, or off (with --pods: 127.0.0.1:10260)")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
-    .addOption(new Option("--runtime-timeout-seconds <n>", "timeout of one call to the runtime").argParser(seconds))
-    .option("--pod-logs-directory <dir>", "default: /var/log/pods")
-    .option("--container-logs-directory <dir>", "default: /var/log/containers")
+    .addOption(new Option("--runtime-timeout-seconds <n>", "timeout of one call to the runtime").argParser(seconds));
+  withLogDirectories(command)
     .addOption(
       new Option("--container-gc-period-seconds <n>", "between two collections of containers").argParser(seconds),
     )
-    .addOption(new Option("--image-gc-period-seconds <n>", "between two collections of images").argParser(seconds))
-    .option(
-      "--minimum-container-ttl-duration <duration>",
-      "the kubelet's flag of that name: dead containers younger than this are kept",
-    )
-    .addOption(
-      new Option(
-        "--maximum-dead-containers-per-container <n>",
-        "the kubelet's flag of that name: dead containers to keep of each container",
-      ).argParser(Number),
-    )
-    .addOption(
-      new Option(
-        "--maximum-dead-containers <n>",
-        "the kubelet's flag of that name: dead containers to keep on the node",
-      ).argParser(Number),
-    );
+    .addOption(new Option("--image-gc-period-seconds <n>", "between two collections of images").argParser(seconds));
+  return withDeadContainerLimits(command);
 }
 
 /** Every setting of actuator/core/config.ts as a flag of the same name; without the flag, the settings file or the default applies. */

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { withDecidingApi, withPluginDirectories } from "../actuator-options.ts";
 import {
   type Cli,
   examples,
@@ -83,20 +84,12 @@ function addAllocate(devices: Command, cli: Cli): void {
       new Option("--wait <seconds>", "how long to wait for plugins to register")
         .argParser(wholeNumber(0, 3600))
         .default(60),
-    )
-    .option(
-      "--device-plugins-directory <dir>",
-      "directory of kubelet.sock, at which device plugins register (default: /var/lib/kubelet/device-plugins)",
-    )
-    .option(
-      "--plugins-registry-directory <dir>",
-      "directory of the plugins' sockets (default: /var/lib/kubelet/plugins_registry)",
-    )
-    .option("--kubelet-config <file>", "the KubeletConfiguration: the topology manager's policy")
-    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided locally")
-    .option("--api-token-file <file>", "file with the token for --api")
-    .option("--node-name <name>", "default: the host's name");
-  placeOptions(command)
+    );
+  withPluginDirectories(command).option(
+    "--kubelet-config <file>",
+    "the KubeletConfiguration: the topology manager's policy",
+  );
+  placeOptions(withDecidingApi(command))
     .addOption(outputOption())
     .action((given: AllocateFlags) => finish(cli, async () => (await import("./allocate.ts")).allocate(given, cli)));
   examples(

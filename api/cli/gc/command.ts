@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from "commander";
 import { GC_OPERATIONS } from "../../model/container-gc.ts";
 import { EXPLAIN } from "../../model/decision.ts";
+import { withDeadContainerLimits, withDecidingApi, withLogDirectories } from "../actuator-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import type { GcFlags } from "./options.ts";
 
@@ -44,28 +45,8 @@ export function addGc(program: Command, cli: Cli): void {
     .option(
       "--state-dir <dir>",
       "where the times of images are remembered (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
-    )
-    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided locally")
-    .option("--api-token-file <file>", "file with the token for --api")
-    .option("--node-name <name>", "default: the host's name")
-    .option("--pod-logs-directory <dir>", "default: /var/log/pods")
-    .option("--container-logs-directory <dir>", "default: /var/log/containers")
-    .option(
-      "--minimum-container-ttl-duration <duration>",
-      "the kubelet's flag of that name: dead containers younger than this are kept",
-    )
-    .addOption(
-      new Option(
-        "--maximum-dead-containers-per-container <n>",
-        "the kubelet's flag of that name: dead containers to keep of each container",
-      ).argParser(Number),
-    )
-    .addOption(
-      new Option(
-        "--maximum-dead-containers <n>",
-        "the kubelet's flag of that name: dead containers to keep on the node",
-      ).argParser(Number),
-    )
+    );
+  withDeadContainerLimits(withLogDirectories(withDecidingApi(command)))
     .addOption(outputOption())
     .addOption(new Option("--explain <detail>", "why each is kept or removed, with numbers").choices(EXPLAIN))
     .action((what: "images" | "containers", given: GcFlags) =>

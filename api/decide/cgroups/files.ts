@@ -1,4 +1,4 @@
-import { memo, perObject } from "../../model/cache.ts";
+import { Lru, perObject } from "../../model/cache.ts";
 import type { CgroupFile, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import { type Bytes, KERNEL_CFS_PERIOD, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { pageSizeUnit } from "../hugepages.ts";
@@ -7,18 +7,16 @@ import { pageSizeUnit } from "../hugepages.ts";
 export const filesOf = (values: CgroupValues, version: 1 | 2): readonly CgroupFile[] =>
   version === 1 ? v1(values) : v2(values);
 
+type ValuesAndFiles = Pick<CgroupPlan, "values" | "files">;
 /**
- * One object for equal values, and their files, for plans that are cached: the pods of a fleet are made of few templates, and their
+ * One object for equal values, with their files, for plans that are cached: the pods of a fleet are made of few templates, and their
  * cgroups would be a fifth of the objects in memory.
  */
-export const sharedValues = (values: CgroupValues, version: 1 | 2): Pick<CgroupPlan, "values" | "files"> =>
-  valuesAndFiles(JSON.stringify({ values, version }));
+export const sharedValues = ({ values, files }: ValuesAndFiles, version: 1 | 2): ValuesAndFiles =>
+  shared.getOrInsert(JSON.stringify([version, values]), { values, files });
 /** The maximum number of different values that are shared. */
 const SHARED = 8192;
-const valuesAndFiles = memo(SHARED, (text): Pick<CgroupPlan, "values" | "files"> => {
-  const { values, version } = JSON.parse(text) as { readonly values: CgroupValues; readonly version: 1 | 2 };
-  return { values, files: filesOf(values, version) };
-});
+const shared = new Lru<string, ValuesAndFiles>(SHARED);
 
 type Files = CgroupFile[];
 function put(files: Files, path: string, value: number | string | undefined): void {

@@ -72,7 +72,7 @@ function podTree(nodePod: NodePod, ofNode: TreeContext): PodTree {
   const reasons = new Reasons<ReasonCode<"cgroups">>(ofNode.reasons.explain);
   const tree = { plans: plansOf({ ...ofNode, reasons }, nodePod), because: reasons.list };
   if (kept === undefined) return tree;
-  const plans = tree.plans.map((plan) => ({ ...plan, ...sharedValues(plan.values, ofNode.version) }));
+  const plans = tree.plans.map((plan) => ({ ...plan, ...sharedValues(plan, ofNode.version) }));
   const shared = { ...tree, plans };
   kept.set(nodePod, shared);
   return shared;

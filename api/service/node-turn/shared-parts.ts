@@ -1,5 +1,5 @@
-import { memo } from "../../model/cache.ts";
-import { decodeSnapshot, decodeStored } from "../../model/decode.ts";
+import { Lru } from "../../model/cache.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { containersOf, type Pod } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -21,16 +21,8 @@ export function withSharedParts(snapshot: Snapshot): Snapshot {
   snapshot.pods?.forEach(sharePartsOf);
   const { kubeletConfiguration } = snapshot;
   if (kubeletConfiguration === undefined) return snapshot;
-  const { shared } = configurations(JSON.stringify(kubeletConfiguration));
-  return shared === null ? snapshot : { ...snapshot, kubeletConfiguration: shared };
+  return { ...snapshot, kubeletConfiguration: shared("kubeletConfiguration", kubeletConfiguration) };
 }
-
-/** The maximum number of different configurations that are shared. */
-const CONFIGURATIONS = 256;
-const configurations = memo(CONFIGURATIONS, (text): { readonly shared: Snapshot["kubeletConfiguration"] | null } => {
-  const decoded = decodeStored({ kubeletConfiguration: JSON.parse(text) });
-  return { shared: decoded.ok ? decoded.value.kubeletConfiguration : null };
-});
 
 /** Lists whose entries have parts of their own to share, and what is different in each pod: times and ids. */
 const OF_ONE_POD = new Set([
@@ -52,13 +44,7 @@ function sharePartsOf(pod: Pod): void {
 
 /** The maximum number of different parts that are shared. */
 const PARTS = 8192;
-const parts = new Map<string, object>();
+const parts = new Lru<string, object>(PARTS);
 /** The first part with this name and text: a member of another name may have the same text and other types. */
-function shared(name: string, part: object): object {
-  const key = name + JSON.stringify(part);
-  const known = parts.get(key);
-  if (known !== undefined) return known;
-  if (parts.size >= PARTS) parts.clear();
-  parts.set(key, part);
-  return part;
-}
+const shared = <T extends object>(name: string, part: T): T =>
+  parts.getOrInsert(name + JSON.stringify(part), part) as T;
