@@ -118,9 +118,9 @@ export async function revertStep(
   return { ...result(step, "rolled_back", done.before, now), message };
 }
 
-function isKept(file: string, wanted: string, found: string | null, { version, pageSize }: Context): boolean {
+function isKept(file: string, desired: string, found: string | null, { version, pageSize }: Context): boolean {
   const rule = ruleOf(version, file);
-  return rule !== null && found !== null && sameValue(rule, wanted, found, pageSize);
+  return rule !== null && found !== null && sameValue(rule, desired, found, pageSize);
 }
 
 function textOf(hierarchy: Hierarchy, { path, file }: WriteStep): string | null {

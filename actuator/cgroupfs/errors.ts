@@ -47,14 +47,14 @@ export function explainWrite(error: CgroupFsError, read: Read): CgroupFsError {
   const explanation = explanationOf(file);
   if (explanation === null) return withOwn(error, read);
   const found: Record<string, string> = {};
-  const look = (names: Readonly<Record<string, string>>, where: string | null): void => {
+  const lookUp = (names: Readonly<Record<string, string>>, where: string | null): void => {
     for (const [name, of] of Object.entries(names)) {
       const text = where === null ? null : read(where, of);
       if (text !== null) found[name] = text;
     }
   };
-  look(explanation.own, path);
-  look(explanation.parent, parentOf(path));
+  lookUp(explanation.own, path);
+  lookUp(explanation.parent, parentOf(path));
   return explained(error, found, explanation.advice);
 }
 

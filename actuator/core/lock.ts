@@ -50,7 +50,7 @@ export async function takeLock(
   directory: string,
   root: string,
   bootId: string,
-  refused: (holder: Holder, wanted: string) => string = refusal,
+  refused: (holder: Holder, requested: string) => string = refusal,
 ): Promise<Result<Lock, string>> {
   const file = join(directory, `nodewise-claim-${randomUUID()}.lock`);
   try {
@@ -80,9 +80,9 @@ function give(file: string, why: string): Result<never, string> {
   return err(why);
 }
 
-function refusal({ pid, root, file }: Holder, wanted: string): string {
-  const side = inside(wanted, root) ? "inside" : "around";
-  const where = root === wanted ? "here" : `below cgroup root ${root}, and ${wanted} lies ${side} it`;
+function refusal({ pid, root, file }: Holder, requested: string): string {
+  const side = inside(requested, root) ? "inside" : "around";
+  const where = root === requested ? "here" : `below cgroup root ${root}, and ${requested} lies ${side} it`;
   return `process ${pid} already writes ${where} (${file}): end it first`;
 }
 

@@ -9,7 +9,7 @@ const LONGEST_REST_MS = 2_000;
 /** The factor by which a plugin's rest grows if its next list was already waiting. */
 const GROWTH = 1.5;
 /** After reading a list, the loop rests this many times as long as the reading took. */
-const REST_PER_LOOK = 25;
+const REST_PER_READ = 25;
 
 interface ReadList {
   /** performance.now() */
@@ -38,10 +38,10 @@ export class ListThrottle {
       this.#reads.delete(other);
     }
     const leastMs = hasWaited ? before * GROWTH : SHORTEST_REST_MS;
-    const restMs = Math.max(leastMs, SHORTEST_REST_MS, tookMs * REST_PER_LOOK * (this.#reads.size + 1));
-    const look = { at: now, restMs: Math.min(restMs, LONGEST_REST_MS) };
-    this.#reads.set(plugin, look);
-    return look.restMs;
+    const restMs = Math.max(leastMs, SHORTEST_REST_MS, tookMs * REST_PER_READ * (this.#reads.size + 1));
+    const read = { at: now, restMs: Math.min(restMs, LONGEST_REST_MS) };
+    this.#reads.set(plugin, read);
+    return read.restMs;
   }
 }
 

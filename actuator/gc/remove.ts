@@ -277,9 +277,9 @@ export async function closeInterruptedPass(deps: GcDeps): Promise<Result<ClosedP
     return err({ from: "journal", message: `${found.error.message}; nothing is removed until it can be read` });
   const pass = found.value;
   if (pass === null) return ok(null);
-  const looked = await findOutcome(pass, deps);
-  if (!looked.ok) return err({ from: "runtime", message: `a pass that was interrupted: ${looked.error}` });
-  const { done, left } = looked.value;
+  const outcome = await findOutcome(pass, deps);
+  if (!outcome.ok) return err({ from: "runtime", message: `a pass that was interrupted: ${outcome.error}` });
+  const { done, left } = outcome.value;
   const { kind, operation, snapshot, fileSystem } = pass;
   const space = fileSystem === null ? {} : { fileSystem };
   const answer = await client.decide(kind, snapshot, { operation, done, ...space });

@@ -54,7 +54,7 @@ export interface EnvPair {
  * Replaces `$(NAME)` by its value and `$$` by one dollar; everything else stays.
  * kubernetes 1.36: third_party/forked/golang/expansion, Expand.
  */
-function expand(text: string, look: (name: string) => string): string {
+function expand(text: string, lookUp: (name: string) => string): string {
   let out = "";
   for (let i = 0; i < text.length; i++) {
     const next = text[i + 1];
@@ -62,7 +62,7 @@ function expand(text: string, look: (name: string) => string): string {
       out += text[i];
     } else if (next === "(") {
       const end = text.indexOf(")", i + 2);
-      out += end < 0 ? "$(" : look(text.slice(i + 2, end));
+      out += end < 0 ? "$(" : lookUp(text.slice(i + 2, end));
       i = end < 0 ? i + 1 : end;
     } else {
       out += next === "$" ? "$" : `$${next}`;
@@ -83,8 +83,8 @@ const pairsToMap = (env: readonly EnvPair[]): ReadonlyMap<string, string> =>
 
 /** A command or its arguments. kubelet 1.36: ExpandContainerCommandAndArgs. */
 export function expandAll(texts: readonly string[], env: readonly EnvPair[]): readonly string[] {
-  const look = knownOrItself(pairsToMap(env));
-  return texts.map((text) => expand(text, look));
+  const lookUp = knownOrItself(pairsToMap(env));
+  return texts.map((text) => expand(text, lookUp));
 }
 
 /** A `subPathExpr`, which needs a value of every variable. kubelet 1.36: ExpandContainerVolumeMounts. */
@@ -190,9 +190,10 @@ export function resolveEnv(
   facts: EnvFacts,
 ): Result<readonly EnvPair[], string> {
   const known = new Map<string, string>();
-  const look = knownOrItself(known);
+  const lookUp = knownOrItself(known);
   for (const variable of container.env) {
-    const value = "value" in variable ? ok(expand(variable.value, look)) : sourceValue(variable, container, pod, facts);
+    const value =
+      "value" in variable ? ok(expand(variable.value, lookUp)) : sourceValue(variable, container, pod, facts);
     if (!value.ok) return value;
     known.set(variable.name, value.value);
   }

@@ -26,7 +26,7 @@ interface ActionOptions {
   /** The probe results; absent: nothing is probed. */
   readonly resultOf?: ProbeResults;
 }
-/** A wanted start, before back-offs are considered. */
+/** The computed starts and stops, before back-offs are considered. */
 interface ComputedActions {
   readonly killPod: boolean;
   readonly createSandbox: boolean;
@@ -89,8 +89,8 @@ function hasSucceeded(runtimePod: RuntimePod, { name }: PodContainer): boolean {
 
 function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions): ComputedActions {
   const { hashOf, resizeRestarts = new Set(), stoppedForResize = new Set(), resultOf = NO_RESULTS } = options;
-  const wanted = { hashOf, resizeRestarts, stoppedForResize, resultOf };
-  const init = initActions(pod, runtimePod, wanted);
+  const inputs = { hashOf, resizeRestarts, stoppedForResize, resultOf };
+  const init = initActions(pod, runtimePod, inputs);
   const computed: ComputedActions = {
     killPod: init.killPod,
     createSandbox: false,
@@ -99,7 +99,7 @@ function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions):
     kill: init.kill,
   };
   if (init.killPod || !init.isDone) return computed;
-  const own = containerActions(pod, runtimePod, wanted);
+  const own = containerActions(pod, runtimePod, inputs);
   const isOver = own.kept === 0 && own.start.length === 0;
   // sidecars alone do not keep a pod running
   return {
@@ -179,7 +179,7 @@ interface Step {
  * since earlier ones may have been removed. Before it only sidecars matter, which are kept running. kubelet 1.36:
  * computeInitContainerActions.
  */
-function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: ActionInputs): InitActions {
+function initActions(pod: RunnablePod, runtimePod: RuntimePod, inputs: ActionInputs): InitActions {
   const containers = pod.spec.initContainers;
   let isDone = containers.length === 0 || hasBegun(pod, runtimePod);
   let isPast = isDone;
@@ -192,7 +192,7 @@ function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: ActionInp
       if (isPast) start.unshift(container);
       continue;
     }
-    const step = container.isSidecar ? sidecarStep(container, latest, wanted) : initStep(pod, container, latest);
+    const step = container.isSidecar ? sidecarStep(container, latest, inputs) : initStep(pod, container, latest);
     if (step.killPod) return { isDone: false, killPod: true, start: [], kill };
     if (step.startNext) {
       const next = containers[i + 1];
@@ -229,7 +229,7 @@ function initStep(pod: RunnablePod, container: PodContainer, latest: RuntimeCont
   }
 }
 
-function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: ActionInputs): Step {
+function sidecarStep(container: PodContainer, latest: RuntimeContainer, inputs: ActionInputs): Step {
   if (latest.state === "unknown") return { start: true, kill: killUnknown(latest) };
   if (latest.state !== "running") return { start: true };
   const { name, probes } = container;
@@ -238,15 +238,15 @@ function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: 
     start: true,
     kill: { containerId: latest.id, name, message, ...(probe !== undefined && { probe }) },
   });
-  const startup = probes.startup === null ? "Success" : wanted.resultOf(latest.id, "startup");
+  const startup = probes.startup === null ? "Success" : inputs.resultOf(latest.id, "startup");
   if (startup === "Failure") return kill(`Init container ${name} failed startup probe`, "startup");
   // later containers wait until it has started
   if (startup !== "Success") return {};
-  if (isChanged(container, latest, wanted.hashOf)) return kill(`Init container ${name} definition changed`);
-  const liveness = probes.liveness === null ? "Success" : wanted.resultOf(latest.id, "liveness");
+  if (isChanged(container, latest, inputs.hashOf)) return kill(`Init container ${name} definition changed`);
+  const liveness = probes.liveness === null ? "Success" : inputs.resultOf(latest.id, "liveness");
   if (liveness === undefined) return { startNext: true };
   if (liveness === "Failure") return kill(`Init container ${name} failed liveness probe`, "liveness");
-  if (wanted.resizeRestarts.has(name)) return kill(`Container ${name} resize requires restart`);
+  if (inputs.resizeRestarts.has(name)) return kill(`Container ${name} resize requires restart`);
   return { startNext: true };
 }
 
@@ -267,7 +267,7 @@ interface ContainerActions {
 function containerActions(
   pod: RunnablePod,
   runtimePod: RuntimePod,
-  wanted: {
+  inputs: {
     readonly hashOf: (container: PodContainer) => string;
     readonly resizeRestarts: ReadonlySet<string>;
     readonly stoppedForResize: ReadonlySet<string>;
@@ -280,13 +280,13 @@ function containerActions(
   for (const container of pod.spec.containers) {
     const { name } = container;
     const latest = latestOf(runtimePod, name);
-    const probe = latest === undefined ? null : failedProbe(latest, wanted.resultOf);
+    const probe = latest === undefined ? null : failedProbe(latest, inputs.resultOf);
     if (latest?.state !== "running") {
-      if (!wanted.stoppedForResize.has(name) && !shouldStart(pod, container, latest)) continue;
+      if (!inputs.stoppedForResize.has(name) && !shouldStart(pod, container, latest)) continue;
       start.push(container);
       if (latest?.state === "unknown")
         kill.push(killOf(latest, `Container is in "unknown" state, try killing it before restart`));
-    } else if (isChanged(container, latest, wanted.hashOf)) {
+    } else if (isChanged(container, latest, inputs.hashOf)) {
       start.push(container);
       kill.push(killOf(latest, `Container ${name} definition changed, will be restarted`));
     } else if (probe !== null) {
@@ -294,7 +294,7 @@ function containerActions(
       if (isAgain) start.push(container);
       const message = `Container ${name} failed ${probe} probe${isAgain ? ", will be restarted" : ""}`;
       kill.push({ ...killOf(latest, message), probe });
-    } else if (wanted.resizeRestarts.has(name)) {
+    } else if (inputs.resizeRestarts.has(name)) {
       start.push(container);
       kill.push(killOf(latest, `Container ${name} resize requires restart`));
     } else kept++;

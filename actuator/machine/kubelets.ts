@@ -55,7 +55,7 @@ const SNAP: Readonly<Record<string, string>> = {
   SNAP_COMMON: "/var/snap/microk8s/common",
 };
 /** A process that was just forked has still its parent's name. */
-const SETTLED_LOOKS = 2;
+const SETTLED_READS = 2;
 
 /**
  * Finds the machine's kubelets and the runtime of each: from its command line, else its configuration, read in that
@@ -66,24 +66,24 @@ export function kubeletsOn(question: KubeletQuestion): (isWhole: boolean) => Kub
   const { root = "/", kubeletDir } = question;
   const ports = listeningPorts(root);
   let processes = new Map<string, KubeletProcess | null>();
-  let looks = new Map<string, number>();
+  let reads = new Map<string, number>();
   let listeners: readonly KubeletListener[] = [];
 
-  const lookAtProcesses = (isWhole: boolean): void => {
+  const readProcesses = (isWhole: boolean): void => {
     const files = machineFiles(root);
     const [now, seen] = [new Map<string, KubeletProcess | null>(), new Map<string, number>()];
     for (const pid of files.names("/proc").filter((name) => /^\d+$/.test(name))) {
-      const count = isWhole ? 0 : (looks.get(pid) ?? 0);
+      const count = isWhole ? 0 : (reads.get(pid) ?? 0);
       const known = isWhole ? undefined : processes.get(pid);
-      const isKnown = known !== undefined && (known !== null || count >= SETTLED_LOOKS);
+      const isKnown = known !== undefined && (known !== null || count >= SETTLED_READS);
       now.set(pid, isKnown ? known : kubeletOf(pid, question));
       seen.set(pid, count + 1);
     }
     processes = now;
-    looks = seen;
+    reads = seen;
   };
   return (isWhole) => {
-    lookAtProcesses(isWhole);
+    readProcesses(isWhole);
     const kubelets = [...processes.values()].filter((one) => one !== null);
     // a visible running kubelet explains the listeners, even if its descriptors cannot be read
     if (kubelets.length > 0) listeners = [];

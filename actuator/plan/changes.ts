@@ -79,19 +79,19 @@ function bandwidthChange(
   limit: string,
   driver: "cgroupfs" | "systemd",
 ): Change | null {
-  const { before, wanted } = state.version === 1 ? readV1(target, state) : readV2(target, state);
-  if (before === null || wanted === null || sameBandwidth(before, wanted)) return null;
+  const { before, desired } = state.version === 1 ? readV1(target, state) : readV2(target, state);
+  if (before === null || desired === null || sameBandwidth(before, desired)) return null;
   // systemd would round our exact value again at its next reload, so its value stays
-  if (driver === "systemd" && sameBandwidth(before, roundedBySystemd(wanted))) return null;
+  if (driver === "systemd" && sameBandwidth(before, roundedBySystemd(desired))) return null;
   const writes: readonly Write[] =
-    state.version === 1 ? bandwidthWrites(before, wanted) : [{ file: limit, to: target.desired.get(limit) ?? "" }];
-  const way = compareBandwidth(wanted, before) < 0 ? "narrow" : "widen";
+    state.version === 1 ? bandwidthWrites(before, desired) : [{ file: limit, to: target.desired.get(limit) ?? "" }];
+  const way = compareBandwidth(desired, before) < 0 ? "narrow" : "widen";
   return { path: target.path, limit, way, writes, group: writes.length > 1 ? `${target.path} ${limit}` : null };
 }
 
 interface Pair {
   readonly before: Bandwidth | null;
-  readonly wanted: Bandwidth | null;
+  readonly desired: Bandwidth | null;
 }
 
 function readV1(target: Target, state: CgroupState): Pair {
@@ -100,7 +100,7 @@ function readV1(target: Target, state: CgroupState): Pair {
   const period = now("cpu.cfs_period_us");
   return {
     before: bandwidthV1(quota, period),
-    wanted: bandwidthV1(
+    desired: bandwidthV1(
       target.desired.get("cpu.cfs_quota_us") ?? quota,
       target.desired.get("cpu.cfs_period_us") ?? period,
     ),
@@ -109,7 +109,7 @@ function readV1(target: Target, state: CgroupState): Pair {
 
 function readV2(target: Target, state: CgroupState): Pair {
   const before = bandwidthV2(textBefore(state, target.path, ruleNamed("cpu.max", 2)));
-  return { before, wanted: bandwidthV2(target.desired.get("cpu.max") ?? "", before?.period) };
+  return { before, desired: bandwidthV2(target.desired.get("cpu.max") ?? "", before?.period) };
 }
 
 function ruleNamed(file: string, version: 1 | 2 = 1): FileRule {
@@ -137,16 +137,16 @@ interface BandwidthWrite {
  * against parent and children, so the state between two writes must lie between the old and the new bandwidth.
  * If neither order allows that, the quota is removed first: none means "as the parent", which is always accepted.
  */
-export function bandwidthWrites(before: Bandwidth, wanted: Bandwidth): readonly BandwidthWrite[] {
-  const quota: BandwidthWrite = { file: "cpu.cfs_quota_us", to: quotaText(wanted.quota) };
-  const period: BandwidthWrite = { file: "cpu.cfs_period_us", to: wanted.period.toString() };
-  const sameQuota = before.quota === wanted.quota;
-  if (before.period === wanted.period) return sameQuota ? [] : [quota];
+export function bandwidthWrites(before: Bandwidth, desired: Bandwidth): readonly BandwidthWrite[] {
+  const quota: BandwidthWrite = { file: "cpu.cfs_quota_us", to: quotaText(desired.quota) };
+  const period: BandwidthWrite = { file: "cpu.cfs_period_us", to: desired.period.toString() };
+  const sameQuota = before.quota === desired.quota;
+  if (before.period === desired.period) return sameQuota ? [] : [quota];
   if (sameQuota) return [period];
   if (before.quota === UNLIMITED) return [period, quota];
-  if (wanted.quota === UNLIMITED) return [quota, period];
-  if (isBetween({ quota: wanted.quota, period: before.period }, before, wanted)) return [quota, period];
-  if (isBetween({ quota: before.quota, period: wanted.period }, before, wanted)) return [period, quota];
+  if (desired.quota === UNLIMITED) return [quota, period];
+  if (isBetween({ quota: desired.quota, period: before.period }, before, desired)) return [quota, period];
+  if (isBetween({ quota: before.quota, period: desired.period }, before, desired)) return [period, quota];
   return [{ file: "cpu.cfs_quota_us", to: quotaText(UNLIMITED) }, period, quota];
 }
 

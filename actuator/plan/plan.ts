@@ -161,7 +161,7 @@ function movesBack({ version, pageSize }: CgroupState, file: string, how: "sum" 
 
 type CpusetFile = (typeof CPUSET_FILES)[number];
 
-/** A cgroup's current and wanted CPU set. */
+/** A cgroup's current and desired CPU set. */
 interface CpusetNode {
   readonly path: string;
   readonly old: CpuSet;
@@ -186,9 +186,9 @@ function cpusetNodes(
     const old = setBefore(state, path, file);
     const target = targets.get(path);
     const above = nodes.get(parentOf(path) ?? "")?.next;
-    const wanted = wantedOf(target, file);
-    const follows = wanted === NONE && target !== undefined && state.version === 1;
-    const next = follows ? followed(target, old, above, needed.get(path) ?? NONE) : wanted === NONE ? old : wanted;
+    const desired = desiredOf(target, file);
+    const follows = desired === NONE && target !== undefined && state.version === 1;
+    const next = follows ? followed(target, old, above, needed.get(path) ?? NONE) : desired === NONE ? old : desired;
     nodes.set(path, { path, old, next });
   }
   return nodes;
@@ -211,14 +211,14 @@ function neededBelow(paths: readonly string[], targets: ReadonlyMap<string, Targ
   for (const path of paths.toReversed()) {
     const parent = parentOf(path);
     if (parent === null) continue;
-    const wanted = wantedOf(targets.get(path), file);
-    const own = wanted === NONE ? (needed.get(path) ?? NONE) : wanted;
+    const desired = desiredOf(targets.get(path), file);
+    const own = desired === NONE ? (needed.get(path) ?? NONE) : desired;
     needed.set(parent, (needed.get(parent) ?? NONE) | own);
   }
   return needed;
 }
 
-const wantedOf = (target: Target | undefined, file: CpusetFile): CpuSet =>
+const desiredOf = (target: Target | undefined, file: CpusetFile): CpuSet =>
   parseCpuset(target?.desired.get(file) ?? "") ?? NONE;
 
 function setBefore(state: CgroupState, path: string, file: CpusetFile): CpuSet {
@@ -337,7 +337,7 @@ const givesTo = (giver: Move, file: string, takes: CpuSet): boolean =>
 /** A settling step without a write passes on the last step, since the parent may only settle after it. */
 const settleOf = (move: Move, last: readonly number[]): Draft => moveDraft(move, "settle", move.settle, last);
 
-/** The writes, at most three, that bring a cgroup's cpuset to its wanted value; null: the write is not needed. */
+/** The writes, at most three, that bring a cgroup's cpuset to its desired value; null: the write is not needed. */
 interface Move {
   readonly path: string;
   readonly file: CpusetFile;

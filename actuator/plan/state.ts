@@ -33,9 +33,9 @@ export interface ObservedCgroup {
   readonly processes: number;
 }
 
-/** A cgroup as the last pass left it: its directories and the values wanted in it. */
+/** A cgroup as the last pass left it: its directories and the values desired in it. */
 interface LastPassCgroup extends Pick<ObservedCgroup, "identities"> {
-  readonly wanted: CgroupPlan["files"];
+  readonly desired: CgroupPlan["files"];
 }
 /** The cgroups that existed at the end of the pass, by path. */
 export type LastPassCgroups = ReadonlyMap<string, LastPassCgroup>;
@@ -43,7 +43,7 @@ export type LastPassCgroups = ReadonlyMap<string, LastPassCgroup>;
 export function lastPassCgroupsOf(decision: CgroupsDecision, state: CgroupState): LastPassCgroups {
   const plans = new Map(decision.cgroups.map(({ path, files }) => [path, files]));
   return new Map(
-    Object.values(state.cgroups).map(({ path, identities }) => [path, { identities, wanted: plans.get(path) ?? [] }]),
+    Object.values(state.cgroups).map(({ path, identities }) => [path, { identities, desired: plans.get(path) ?? [] }]),
   );
 }
 
@@ -55,4 +55,4 @@ export function isNewSince(last: LastPassCgroups | null, { path, identities }: O
 
 /** The text that was decided for a file then; undefined: none. */
 export const lastDecidedValue = (last: LastPassCgroups | null, path: string, file: string): string | undefined =>
-  last?.get(path)?.wanted.find((one) => one.path === file)?.value;
+  last?.get(path)?.desired.find((one) => one.path === file)?.value;

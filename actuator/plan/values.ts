@@ -120,27 +120,27 @@ const sign = (a: bigint, b: bigint, top: bigint): number => (a === b ? 0 : a ===
 
 export const sameBandwidth = (a: Bandwidth, b: Bandwidth): boolean => a.quota === b.quota && a.period === b.period;
 
-/** Whether two texts of a file mean the same to the kernel. `wanted`: ours; `found`: the file's. */
-export function sameValue(rule: FileRule, wanted: string, found: string, pageSize: number): boolean {
+/** Whether two texts of a file mean the same to the kernel. `desired`: ours; `found`: the file's. */
+export function sameValue(rule: FileRule, desired: string, found: string, pageSize: number): boolean {
   const equal = (a: bigint | null, b: bigint | null): boolean => a !== null && a === b;
   switch (rule.kind) {
     case "amount":
-      return equal(amountOf(rule, wanted, pageSize), amountOf(rule, found, pageSize));
+      return equal(amountOf(rule, desired, pageSize), amountOf(rule, found, pageSize));
     case "share":
-      return equal(shareOf(rule, wanted), shareOf(rule, found));
+      return equal(shareOf(rule, desired), shareOf(rule, found));
     case "quota":
-      return equal(quotaOf(wanted), quotaOf(found));
+      return equal(quotaOf(desired), quotaOf(found));
     case "period":
-      return equal(whole(wanted.trim()), whole(found.trim()));
+      return equal(whole(desired.trim()), whole(found.trim()));
     case "cpuset":
-      return equal(parseCpuset(wanted), parseCpuset(found));
+      return equal(parseCpuset(desired), parseCpuset(found));
     case "cpu_max": {
       const b = bandwidthV2(found);
-      const a = bandwidthV2(wanted, b?.period);
+      const a = bandwidthV2(desired, b?.period);
       return a !== null && b !== null && sameBandwidth(a, b);
     }
     case "text":
-      return wanted.trim() === found.trim();
+      return desired.trim() === found.trim();
   }
 }
 

@@ -67,7 +67,7 @@ interface PodsDaemonOptions {
 /** At shutdown, the longest wait for running work to reach its next step. */
 const REST_MS = 10_000;
 /** Status requests wait this long for the first sync: an earlier answer would be empty. */
-const FIRST_LOOK_MS = 3000;
+const FIRST_SYNC_MS = 3000;
 
 /** The last pass over the cgroups; it counts every pass. */
 class LastPass {
@@ -195,7 +195,7 @@ export class PodsDaemon {
   async #firstSync(): Promise<void> {
     const { onProblem } = this.#options;
     const synced = this.#syncOnce();
-    await withinMs(synced, FIRST_LOOK_MS);
+    await withinMs(synced, FIRST_SYNC_MS);
     const onFault = (message: string): void => onProblem({ from: "pods", message });
     this.#server = await this.#hooks.metrics.serve(() => this.status(), onFault);
     await synced;

@@ -198,6 +198,7 @@ function openClaims(options: ClaimsOptions): OpenClaims | undefined {
   changes.onChange(onChange);
   let drivers = 0;
   const health = openHealth(options, effective, (driver, devices) => {
+    // no driver reports before the registry has found it, and the manager exists by then
     if (manager.ok && manager.value.hasAny(driver, devices)) onChange();
   });
   const registry = new DraRegistry({

@@ -252,8 +252,8 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
   );
   if (otherKubelet.observe(null) === null && otherKubelet.isSuspected) {
     // a runtime that is slow to answer is observed in each sync
-    const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.observe(listed.value));
-    await waitFor(looked, FIRST_LIST_MS, systemClock, new AbortController().signal);
+    const firstList = runtime.pods().then((listed) => listed.ok && otherKubelet.observe(listed.value));
+    await waitFor(firstList, FIRST_LIST_MS, systemClock, new AbortController().signal);
   }
   if (otherKubelet.view === null) return ok({ connection: connection.value, runtime, otherKubelet });
   runtime.close();

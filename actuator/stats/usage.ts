@@ -175,11 +175,11 @@ function memoryV1(level: Level, cgroup: CgroupText): CgroupMemory | null {
  */
 export function readUsages(
   hierarchy: Hierarchy,
-  looks: readonly CgroupStatsTarget[],
+  targets: readonly CgroupStatsTarget[],
 ): ReadonlyMap<string, CgroupUsage> {
   const usageOf = hierarchy.version === 1 ? usageV1 : usageV2;
   const absent = new Set<string>();
-  return new Map(looks.map(({ path, level }) => [path, usageOf(level, textOf(hierarchy, path, absent))]));
+  return new Map(targets.map(({ path, level }) => [path, usageOf(level, textOf(hierarchy, path, absent))]));
 }
 
 /**

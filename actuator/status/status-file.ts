@@ -40,7 +40,7 @@ export class StatusFile {
   readonly #file: string;
   readonly #onProblem: (message: string) => void;
   readonly #now: () => number;
-  #lookedMs = Number.NEGATIVE_INFINITY;
+  #comparedMs = Number.NEGATIVE_INFINITY;
   #writtenMs = Number.NEGATIVE_INFINITY;
   /** The state that was written last. */
   #state = "";
@@ -57,8 +57,8 @@ export class StatusFile {
   /** Call it as often as there may be something new: it is looked at each 5 s, and written if it is new or a minute old. */
   offer(status: () => NodeStatus): void {
     const now = this.#now();
-    if (this.#isUnderWay || now - this.#lookedMs < EVERY_MS) return;
-    this.#lookedMs = now;
+    if (this.#isUnderWay || now - this.#comparedMs < EVERY_MS) return;
+    this.#comparedMs = now;
     const last = status();
     const state = stateOf(last);
     if (state === this.#state && now - this.#writtenMs < AT_LEAST_EVERY_MS && !this.#isBroken) return;

@@ -19,7 +19,7 @@ import { type StopRuntime, stopPod } from "../pods/sync/stop-container.ts";
 
 /** How long to watch whether a stopped sandbox is started again: a kubelet does that within two seconds. */
 const WATCH_MS = 10_000;
-const LOOK_MS = 250;
+const POLL_INTERVAL_MS = 250;
 
 export interface TakeoverDeps {
   readonly runtime: Pick<PodRuntime, "pods" | "stopContainer" | "stopSandbox" | "exec">;
@@ -30,7 +30,7 @@ export interface TakeoverDeps {
   readonly owner: string;
   readonly hostIPs: readonly string[];
   /** The desired pods, read again before each stop; null: they cannot be read now. */
-  readonly wanted: () => Promise<PodsToRun | null>;
+  readonly podsToRun: () => Promise<PodsToRun | null>;
   readonly onEvent: OnPodEvent;
   /** Called for each end. */
   readonly onEnd: (end: StopEnd) => void;
@@ -93,10 +93,10 @@ async function stopOne(deps: TakeoverDeps, planned: TakeoverStop, signal: AbortS
   const end = (outcome: StopEnd["outcome"], message = ""): StopEnd =>
     endOf(deps, planned, outcome, message, Math.round(clock.monotonicMs() - fromMs));
   const name = fullName(planned.pod);
-  const wanted = await deps.wanted();
-  const pod = [...(wanted?.pods.values() ?? [])].find((one) => fullName(one) === name);
+  const podsToRun = await deps.podsToRun();
+  const pod = [...(podsToRun?.pods.values() ?? [])].find((one) => fullName(one) === name);
   if (pod === undefined)
-    return end("left", wanted === null ? "the pods cannot be read now" : "no manifest names it now");
+    return end("left", podsToRun === null ? "the pods cannot be read now" : "no manifest names it now");
   const guard = new ForeignGuard(runtime, owner, planned.sandbox);
   const now = await guard.check("StopPodSandbox");
   if (!now.ok) return end("failed", now.error.message);
@@ -132,7 +132,7 @@ async function findRestarted(
         `${fullName(back)} was started again, in ${sandboxText(back)}: a kubelet still runs on this runtime. ` +
         "Stop it for good (systemctl disable --now kubelet), then run this again"
       );
-    await clock.sleep(LOOK_MS, signal);
+    await clock.sleep(POLL_INTERVAL_MS, signal);
   }
   return null;
 }
@@ -186,7 +186,7 @@ class ForeignGuard implements StopRuntime {
     return now.ok ? ok(now.value !== null && runningIn(now.value).some((one) => one.id === id)) : now;
   }
 }
-const nothing = <T>(looked: Awaited<RuntimeResult<T>>): Awaited<RuntimeResult<null>> => (looked.ok ? ok(null) : looked);
+const nothing = <T>(result: Awaited<RuntimeResult<T>>): Awaited<RuntimeResult<null>> => (result.ok ? ok(null) : result);
 
 /** A sandbox that is stopped, with its containers in the order in which they may end. */
 export interface TakeoverStop {

@@ -35,10 +35,15 @@ const dataDirOption = (below = ""): Option =>
   ).env("NODEWISE_DATA_DIR");
 
 /** The place of a history, from a command's options. */
-export interface HistoryPlace {
+interface HistoryPlace {
   readonly dataDir?: string;
   readonly database?: string;
   readonly databasePasswordFile?: string;
+}
+/** A history, or an API instead, from a command\'s options. */
+export interface HistorySourceFlags extends HistoryPlace {
+  readonly api?: string;
+  readonly tokenFile?: string;
 }
 /** The database of the history: for every command with `--data-dir` except `up`, which has a history of its own. */
 export const databaseOption = (): Option =>
@@ -53,15 +58,16 @@ export const passwordFileOption = (): Option =>
   ).env("NODEWISE_DATABASE_PASSWORD_FILE");
 
 /** Adds the options for the place of a history. */
-export const withHistory = (command: Command): Command =>
+export const withHistoryOptions = (command: Command): Command =>
   command.addOption(dataDirOption()).addOption(databaseOption()).addOption(passwordFileOption());
 /** Adds the options for an API instead of a history. */
-export const withAskedApi = (command: Command): Command =>
+export const withApiAddressOptions = (command: Command): Command =>
   command
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "file with the token for --api (or set NODEWISE_TOKEN)");
 /** Adds the options for a history, or for an API instead. */
-export const withHistoryOrApi = (command: Command): Command => withAskedApi(withHistory(command));
+export const withHistoryOrApiOptions = (command: Command): Command =>
+  withApiAddressOptions(withHistoryOptions(command));
 
 /** A host as in the Host header without its port; a text with a scheme, a port or a path could never match. */
 function hosts(text: string, before: readonly string[] = []): readonly string[] {

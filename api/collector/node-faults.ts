@@ -9,7 +9,7 @@ export interface NodeFault {
 }
 
 /** A missing part counts as back after this many consecutive readings found it; until then it may come and go. */
-const SETTLED_LOOKS = 5;
+const SETTLED_POLLS = 5;
 
 interface MissingPart {
   readonly part: NodeFault["part"];
@@ -41,7 +41,7 @@ export class NodeFaults {
     for (const [key, one] of known) {
       if (!parts.includes(one.part) || faults.some(({ part, code }) => key === `${part} ${code}`)) continue;
       one.absent++;
-      if (faults.length > 0 && one.absent < SETTLED_LOOKS) continue;
+      if (faults.length > 0 && one.absent < SETTLED_POLLS) continue;
       known.delete(key);
       // if the part is still missing for another reason, that was reported
       isNew ||= Array.from(known.values()).every(({ part }) => part !== one.part);

@@ -6,7 +6,7 @@ import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { type Exchange, json, queryOf } from "./route.ts";
 
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** The interval at which something is sent, so that proxies keep the connection open. */
 const BEAT_MS = 15_000;
 const RETRY_MS = 2_000;
@@ -59,7 +59,7 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
   let lastSent = first;
   let quietMs = 0;
   let ageMs = 0;
-  let isLooking = false;
+  let isReading = false;
   let timer: ReturnType<typeof setInterval> | undefined;
   let end = (): void => {};
   const leave = (): boolean => {
@@ -74,15 +74,15 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
 
   const turn = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     // a reader that takes nothing is not written to
-    if (isLooking || (controller.desiredSize ?? 0) <= -MAX_UNREAD) return;
-    ageMs += LOOK_MS;
+    if (isReading || (controller.desiredSize ?? 0) <= -MAX_UNREAD) return;
+    ageMs += POLL_INTERVAL_MS;
     if (ageMs >= LONGEST_MS) return end();
-    isLooking = true;
+    isReading = true;
     const found = await look();
-    isLooking = false;
+    isReading = false;
     if (timer === undefined) return;
     if (!found.ok) return end();
-    quietMs += LOOK_MS;
+    quietMs += POLL_INTERVAL_MS;
     const isNew = found.value.id !== lastSent.id || found.value.decidedAt !== lastSent.decidedAt;
     if (!isNew && quietMs < BEAT_MS) return;
     controller.enqueue(bytes.encode(isNew ? eventText(found.value) : ": still here\n\n"));
@@ -96,7 +96,7 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
       };
       open.set(streams, (open.get(streams) ?? 0) + 1);
       controller.enqueue(bytes.encode(`retry: ${RETRY_MS}\n${eventText(first)}`));
-      timer = setInterval(() => void turn(controller), LOOK_MS);
+      timer = setInterval(() => void turn(controller), POLL_INTERVAL_MS);
       closing.addEventListener("abort", end, { once: true });
       if (closing.aborted) end();
     },

@@ -133,8 +133,8 @@ const atOnce: WhenSent = (_env, onSent) => onSent();
 
 async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
   // a reader of a node, or of its outcomes, should see what is still to be written
-  const isLook = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
-  if (isLook) await exchange.deps.turns?.flushForReader(exchange.c.req.param("node"));
+  const isRead = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
+  if (isRead) await exchange.deps.turns?.flushForReader(exchange.c.req.param("node"));
   return route.offThread === true && exchange.deps.offThread !== undefined
     ? answerOffThread(route, exchange)
     : route.handle(exchange);

@@ -84,7 +84,7 @@ const devicesDecision = z.lazy(() =>
       .string()
       .nullable()
       .describe(
-        "why kubelet_internal_checkpoint was not taken: the kubelet logs it and goes on as if no device were held",
+        "why kubelet_internal_checkpoint was ignored: the kubelet logs the error and continues as if no device were allocated",
       ),
     resources: z.array(deviceResource()),
     assigned: z.array(devicesAssigned()).describe("what the asked pod's containers get"),

@@ -1,10 +1,10 @@
 import { performance } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 
-const LOOK_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 /** A thread is idle if it worked for less than this part of the time between two looks, this many times in a row. */
 const QUIET = 0.01;
-const LOOKS = 3;
+const IDLE_CHECKS = 3;
 /** The work since the last collection that makes another one worthwhile, ms. */
 const WORTH_MS = 300;
 
@@ -26,16 +26,16 @@ export function collectWhenIdle(): () => void {
   if (gc === undefined) return () => {};
   let before = performance.eventLoopUtilization();
   let [quiet, collectedAt] = [0, 0];
-  const look = (): void => {
+  const check = (): void => {
     const now = performance.eventLoopUtilization();
     quiet = performance.eventLoopUtilization(now, before).utilization < QUIET ? quiet + 1 : 0;
     before = now;
-    if (quiet < LOOKS || now.active - collectedAt < WORTH_MS) return;
+    if (quiet < IDLE_CHECKS || now.active - collectedAt < WORTH_MS) return;
     gc({ type: "major", execution: "sync", flavor: "last-resort" });
     before = performance.eventLoopUtilization();
     collectedAt = before.active;
   };
-  return lookRegularly(look);
+  return checkRegularly(check);
 }
 
 /** The heap grows in small steps, which saves a fifth to a third of the memory of many objects, for more frequent collections. */
@@ -52,16 +52,16 @@ const LARGE = 512 * 2 ** 20;
 export function growWithHeap(): () => void {
   if (!process.execArgv.includes(SMALL_STEPS)) return () => {};
   let steps: string = SMALL_STEPS;
-  const look = (): void => {
+  const check = (): void => {
     const now = process.memoryUsage().heapUsed > LARGE ? LARGE_STEPS : SMALL_STEPS;
     if (now !== steps) setFlagsFromString(now);
     steps = now;
   };
-  return lookRegularly(look);
+  return checkRegularly(check);
 }
 
-function lookRegularly(look: () => void): () => void {
-  const looking = setInterval(look, LOOK_MS);
-  looking.unref();
-  return () => clearInterval(looking);
+function checkRegularly(check: () => void): () => void {
+  const timer = setInterval(check, CHECK_INTERVAL_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }

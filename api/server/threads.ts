@@ -54,7 +54,7 @@ const HEAP = 1024;
 const depthOf = ({ of }: Task): number => (of === "route" ? 8 : 2);
 /** A thread ends after it has been idle for this long. */
 const IDLE_MS = 15_000;
-const LOOK_MS = 5_000;
+const IDLE_CHECK_MS = 5_000;
 const ENTRY = new URL("./evaluate-thread.ts", import.meta.url);
 
 interface QueuedTask {
@@ -131,7 +131,7 @@ class Pool {
   readonly #options: ThreadsOptions & { readonly tasks: TaskQueue };
   readonly #threads: Thread[] = [];
   readonly #waiting: QueuedTask[] = [];
-  readonly #looking: ReturnType<typeof setInterval>;
+  readonly #idleCheck: ReturnType<typeof setInterval>;
   #most: number;
   #least: number;
   #number = 0;
@@ -141,8 +141,8 @@ class Pool {
     this.#most = most;
     this.#least = Math.min(options.least ?? 0, most);
     this.#options = options;
-    this.#looking = setInterval(() => this.#endIdle(), LOOK_MS);
-    this.#looking.unref();
+    this.#idleCheck = setInterval(() => this.#endIdle(), IDLE_CHECK_MS);
+    this.#idleCheck.unref();
     for (let i = 0; i < this.#least; i++) this.#start();
   }
 
@@ -167,16 +167,16 @@ class Pool {
       this.#assign();
     });
     // threads do not keep the process alive, but a pending task does
-    if (this.#unanswered++ === 0) this.#looking.ref();
+    if (this.#unanswered++ === 0) this.#idleCheck.ref();
     return answer.finally(() => {
       signal?.removeEventListener("abort", onGone);
-      if (--this.#unanswered === 0) this.#looking.unref();
+      if (--this.#unanswered === 0) this.#idleCheck.unref();
     });
   }
 
   async close(): Promise<void> {
     this.#most = 0;
-    clearInterval(this.#looking);
+    clearInterval(this.#idleCheck);
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
     for (const { reject } of this.#waiting.splice(0)) reject(new Error("the server has ended"));
   }

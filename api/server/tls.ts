@@ -68,7 +68,7 @@ export function reloadRenewed(server: Server, files: TlsFiles, log: Log, everyMs
   const stamp = (): string => [files.certFile, files.keyFile].map(changedAt).join(" ");
   let last = stamp();
   let lastWarnedMs = 0;
-  const look = (): void => {
+  const check = (): void => {
     const now = Date.now();
     const next = stamp();
     const pair = readKeyPair(files, now);
@@ -87,7 +87,7 @@ export function reloadRenewed(server: Server, files: TlsFiles, log: Log, everyMs
     else return;
     lastWarnedMs = now;
   };
-  const timer = setInterval(look, everyMs);
+  const timer = setInterval(check, everyMs);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -40,7 +40,7 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
   const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: SnapshotParts): Recorded => {
     const { snapshot, sizes } = stableInput(decoded);
     const key = JSON.stringify([kubeletConfiguration, cacheKey, sizes]);
-    const recorded = byNode.get(key) ?? lookedOver(kubeletConfiguration, snapshot);
+    const recorded = byNode.get(key) ?? recordedOf(kubeletConfiguration, snapshot);
     byNode.set(key, recorded, key.length);
     return recorded;
   };
@@ -91,10 +91,10 @@ async function ofWhole(store: Snapshots, id: string): Promise<Result<Recorded | 
   if (!body.ok) return body;
   const { kubeletConfiguration, ...rest } = body.value;
   const snapshot = decodeSnapshot(rest);
-  return ok(lookedOver(kubeletConfiguration, snapshot.ok ? snapshot.value : undefined));
+  return ok(recordedOf(kubeletConfiguration, snapshot.ok ? snapshot.value : undefined));
 }
 
-const lookedOver = (configuration: unknown, snapshot: Snapshot | undefined): Recorded => ({
+const recordedOf = (configuration: unknown, snapshot: Snapshot | undefined): Recorded => ({
   configuration,
   findings: isObject(configuration) ? lintConfiguration(configuration, snapshot) : [],
 });

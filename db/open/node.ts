@@ -78,7 +78,7 @@ function inFile(dataDir: string): StoreLocation {
 function inDatabase(database: PostgresSetting): StoreLocation {
   const label = labelOf(database);
   const instead = async (tool: string): Promise<Result<never, StoreFailure>> =>
-    failure("unavailable", `${label} is a server's, which has tools of its own for that: ${tool}`);
+    failure("unavailable", `${label} is on a database server: use the server's own tool: ${tool}`);
   return {
     setting: { database },
     label,

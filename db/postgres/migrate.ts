@@ -17,7 +17,7 @@ interface DatabaseState {
   readonly inside: string | null;
   readonly beside: string | null;
 }
-const LOOK = `SELECT current_setting('server_version_num')::int AS version,
+const STATE_QUERY = `SELECT current_setting('server_version_num')::int AS version,
   (SELECT count(*) = 2 FROM pg_attribute WHERE attrelid = to_regclass('${SCHEMA}.migrations') AND attname = 'applied_at'
     OR attrelid = to_regclass('${SCHEMA}.decisions') AND attname = 'policy_version') AS "isOurs",
   to_regnamespace('${SCHEMA}') IS NOT NULL AS "hasSchema",
@@ -61,7 +61,7 @@ export async function migrate(
     create,
   }: { readonly label: string; readonly migrations: readonly Migration[]; readonly create: boolean },
 ): Promise<Result<null, StoreFailure>> {
-  const [found] = (await client.query<DatabaseState>(LOOK)).rows as [DatabaseState];
+  const [found] = (await client.query<DatabaseState>(STATE_QUERY)).rows as [DatabaseState];
   const fit = fits(found, label);
   if (!fit.ok) return fit;
   if (!found.isOurs && !create)

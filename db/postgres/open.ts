@@ -201,7 +201,7 @@ export async function openPostgres(
 }
 
 /** Interval between checks for running writes: a transaction takes some milliseconds. */
-const LOOK_MS = 10;
+const POLL_INTERVAL_MS = 10;
 /** After this time the last answer is returned again: a writer takes long, or has left a transaction open. */
 const PATIENCE_MS = 500;
 
@@ -223,9 +223,9 @@ function settledSequence(pool: Pool): () => Promise<number> {
     const seq = Number((await pool.query<{ seq: number }>(LAST)).rows[0]?.seq ?? 0);
     if (seq === settled) return settled;
     let left = await writers();
-    for (let waited = 0; left.size > 0; waited += LOOK_MS) {
+    for (let waited = 0; left.size > 0; waited += POLL_INTERVAL_MS) {
       if (waited >= PATIENCE_MS) return settled;
-      await sleep(LOOK_MS);
+      await sleep(POLL_INTERVAL_MS);
       const now = await writers();
       left = new Set([...left].filter((one) => now.has(one)));
     }

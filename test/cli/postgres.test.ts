@@ -97,7 +97,7 @@ else
       const instead = await run(["history", "backup", join(folder, "copy")], { env });
       expect([instead.code, instead.stderr]).toEqual([
         EXIT.failed,
-        expect.stringMatching(/tools of its own for that: pg_dump/),
+        expect.stringMatching(/the server's own tool: pg_dump/),
       ]);
     });
 

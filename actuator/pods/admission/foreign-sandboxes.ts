@@ -126,13 +126,13 @@ export function whyDevicesHeld(
   foreign: readonly ForeignSandbox[],
   given: () => Result<readonly KubeletDevices[], string>,
 ): string | null {
-  const wanted = foreign.length === 0 ? [] : requiredResources(pod);
-  if (wanted.length === 0) return null;
+  const required = foreign.length === 0 ? [] : requiredResources(pod);
+  if (required.length === 0) return null;
   const read = given();
   if (!read.ok)
-    return `waits for ${wanted.join(", ")}: what a kubelet's pods hold that still run is not known (${read.error}): end them, then delete it`;
+    return `waits for ${required.join(", ")}: what a kubelet's pods hold that still run is not known (${read.error}): end them, then delete it`;
   for (const { podUid, resourceName } of read.value) {
-    const holder = wanted.includes(resourceName) ? foreign.find(({ uid }) => uid === podUid) : undefined;
+    const holder = required.includes(resourceName) ? foreign.find(({ uid }) => uid === podUid) : undefined;
     if (holder === undefined) continue;
     const name = `${holder.namespace}/${holder.name}`;
     return `waits for ${resourceName}: a kubelet gave devices of it to ${name}, which runs in ${sandboxText(holder)}: see \`nodewise takeover\``;

@@ -79,13 +79,13 @@ export class HostPorts {
     this.#checks.clear();
     const problems: Problem[] = [];
     for (const known of this.#set.living()) {
-      const wanted = known.record.state === "active" ? hostPortsOf(known.pod) : [];
-      if (wanted.length === 0) continue;
+      const ports = known.record.state === "active" ? hostPortsOf(known.pod) : [];
+      if (ports.length === 0) continue;
       const last = before.get(known.uid);
       const occasion = portOccasion(known.record.admittedAtMs, known.runtimePod);
       const isDue = last?.occasion !== occasion || last.taken.length > 0;
       if (isDue) listeners ??= listening.list();
-      const taken = isDue ? takenOf(known, wanted, listeners ?? [], listening) : [];
+      const taken = isDue ? takenOf(known, ports, listeners ?? [], listening) : [];
       this.#checks.set(known.uid, { occasion, taken });
       const { namespace, name } = known.pod;
       for (const message of taken) {
@@ -112,11 +112,11 @@ export class HostPorts {
 
 function takenOf(
   { uid, runtimePod }: KnownPod,
-  wanted: readonly HostPort[],
+  ports: readonly HostPort[],
   listeners: readonly Listener[],
   listening: ListeningPorts,
 ): readonly string[] {
-  return wanted.flatMap(({ path, container, port }) => {
+  return ports.flatMap(({ path, container, port }) => {
     const asked = { ...port, hostIP: shortestIp(port.hostIP) };
     for (const listener of listeners.filter((one) => isTakenBy(asked, one))) {
       const owner = listening.ownerOf(listener.inode);

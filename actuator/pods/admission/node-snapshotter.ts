@@ -165,7 +165,7 @@ export class NodeSnapshotter {
 }
 
 /** The configuration is read again this often, since a person may have changed it. */
-const LOOK_MS = 3000;
+const CHECK_INTERVAL_MS = 3000;
 
 interface StartDeps {
   readonly clock: PodClock;
@@ -186,7 +186,7 @@ export class StartErrors {
   readonly #deps: StartDeps;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
   #key = "";
   #standing: readonly Problem[] = [];
 
@@ -200,8 +200,8 @@ export class StartErrors {
   async run(sequence: number): Promise<readonly Problem[]> {
     const { readConfiguration, files, clock } = this.#deps;
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.#lookedAtMs < LOOK_MS || this.#set.runtimePods === null) return this.#standing;
-    this.#lookedAtMs = nowMs;
+    if (nowMs - this.#checkedAtMs < CHECK_INTERVAL_MS || this.#set.runtimePods === null) return this.#standing;
+    this.#checkedAtMs = nowMs;
     const configuration = await readConfiguration();
     // reported by the code that needs it
     if (!configuration.ok) return this.#standing;

@@ -33,7 +33,7 @@ const CALM_MS = 30_000;
 const FIRST_LONG_MS = 2 * RECENT_MS;
 const MAX_LONG_MS = 3_600_000;
 /** The interval between checks of all processes and ports. */
-const WHOLE_LOOK_MS = 30_000;
+const FULL_CHECK_MS = 30_000;
 const MAX_NAMED = 5;
 const WHAT_TO_DO =
   "a kubelet ends all pods that are not its own: give Nodewise a containerd of its own (docs/guide/beside-a-kubelet.md, runtimeEndpoint), or set `pods: off`";
@@ -103,7 +103,7 @@ export class OtherKubelet {
   #stopped: readonly Timed[] = [];
   /** Stops that the pods' records do not have yet. */
   #unrecorded: readonly ForeignStop[] = [];
-  #wholeLookMs = Number.NEGATIVE_INFINITY;
+  #fullCheckMs = Number.NEGATIVE_INFINITY;
   #lastSignMs = Number.NEGATIVE_INFINITY;
   /** When pods were last admitted; reset when they were stopped again. */
   #openedMs = Number.NEGATIVE_INFINITY;
@@ -132,8 +132,8 @@ export class OtherKubelet {
   observe(held: RuntimePods | null): OtherKubeletFound | null {
     const nowMs = this.#deps.clock.monotonicMs();
     if (held !== null) this.#updateHeld(held, nowMs);
-    const isWhole = nowMs - this.#wholeLookMs >= WHOLE_LOOK_MS;
-    if (isWhole) this.#wholeLookMs = nowMs;
+    const isWhole = nowMs - this.#fullCheckMs >= FULL_CHECK_MS;
+    if (isWhole) this.#fullCheckMs = nowMs;
     const traces = this.#deps.kubelets(isWhole);
     this.#traces = traces;
     const hasProcess = traces.processes.some(({ uses }) => uses === "this");
@@ -205,7 +205,7 @@ export class OtherKubelet {
     // a signal may have been the kernel's, or the container's own
     if (how === "signal") return;
     this.#stopped = [...this.#stopped, { pod: `${pod.namespace}/${pod.name}`, atMs: clock.monotonicMs() }];
-    this.#wholeLookMs = Number.NEGATIVE_INFINITY;
+    this.#fullCheckMs = Number.NEGATIVE_INFINITY;
   }
 
   /** Returns the stops since the last call; the caller records them. */

@@ -58,8 +58,8 @@ class DeviceAdmission {
 
   /** Why the pod is not tried; null: it may be tried. `isReported`: it is reported as a refusal. */
   whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {
-    const wanted = deviceRequirements(pod);
-    if (wanted.size === 0) return null;
+    const requirements = deviceRequirements(pod);
+    if (requirements.size === 0) return null;
     if (this.#devices !== undefined) return this.#devices.whyPending(pod);
     const [resource = ""] = resourcesOf(pod);
     return notServed(resource);

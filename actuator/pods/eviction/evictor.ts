@@ -83,9 +83,9 @@ export class Evictor {
     const nowMs = this.#deps.clock.monotonicMs();
     if (stats === undefined || set.runtimePods === null || !this.#isDue(nowMs)) return null;
     this.#lastMs = nowMs;
-    const look = await snapshotter.passSnapshot(set.living().filter(isActive), sequence);
-    if (!look.ok) return [look.error];
-    const { snapshot, moment } = look.value;
+    const pass = await snapshotter.passSnapshot(set.living().filter(isActive), sequence);
+    if (!pass.ok) return [pass.error];
+    const { snapshot, moment } = pass.value;
     const answer = await this.#decide({ ...snapshot, stats: await this.#observe(stats) }, stats);
     if (!answer.ok) return [answer.error];
     const kept = this.#deps.evictionClock.persist(moment);
@@ -133,8 +133,8 @@ export class Evictor {
     const { client, reclaim } = this.#deps;
     const first = await client.decide("eviction", snapshot);
     if (!first.ok) return first;
-    const { reclaim: wanted } = first.value.decision as EvictionDecision;
-    const runs = wanted?.nodeLevel ?? [];
+    const { reclaim: decided } = first.value.decision as EvictionDecision;
+    const runs = decided?.nodeLevel ?? [];
     let last = first;
     if (runs.length > 0 && reclaim !== undefined) {
       await reclaim(runs);

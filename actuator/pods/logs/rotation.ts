@@ -228,7 +228,7 @@ interface Logged {
 }
 
 /** Interval of looks until the runtime has answered once. */
-const FIRST_LOOK_MS = 1000;
+const FIRST_INTERVAL_MS = 1000;
 /** The number of single logs whose problems are shown. */
 const MAX_PROBLEMS = 10;
 
@@ -277,7 +277,7 @@ export class LogRotation {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.rotateLogs();
-      const ms = this.#deps.runtimePods() === null ? FIRST_LOOK_MS : this.#policy.intervalMs;
+      const ms = this.#deps.runtimePods() === null ? FIRST_INTERVAL_MS : this.#policy.intervalMs;
       await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
     }
   }

@@ -45,15 +45,15 @@ interface Split {
 }
 
 /** Splits a changed pod. Amounts that are equal but written differently take effect at once. */
-export function split(wanted: Fields, allocated: Fields): Split {
-  const [now, then] = [resourcesIn(allocated), resourcesIn(wanted)];
+export function split(desired: Fields, allocated: Fields): Split {
+  const [now, then] = [resourcesIn(allocated), resourcesIn(desired)];
   const changed = Object.keys(now)
     .filter((name) => then[name] !== undefined || name === POD)
     .filter((name) => !sameResources(now[name] ?? {}, then[name] ?? {}));
   const isAdded = then[POD] !== undefined && now[POD] === undefined;
   const kept = Object.fromEntries(changed.map((name) => [name, now[name] ?? {}]));
-  const { resources: _own, ...spec } = fieldsOf(wanted["spec"]);
-  const base = isAdded ? { ...wanted, spec } : wanted;
+  const { resources: _own, ...spec } = fieldsOf(desired["spec"]);
+  const base = isAdded ? { ...desired, spec } : desired;
   return { atOnce: withResources(base, kept), isResize: changed.length > 0 || isAdded };
 }
 

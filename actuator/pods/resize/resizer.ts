@@ -62,7 +62,7 @@ export class Resizer {
   readonly #settings: Settings;
   readonly #parts: Parts;
   /** The requested pods by uid. */
-  readonly #wanted = new Map<string, RunnablePod>();
+  readonly #requested = new Map<string, RunnablePod>();
   readonly #tried = new Map<string, LastAttempt>();
 
   constructor(deps: Deps, settings: Settings, parts: Parts) {
@@ -73,7 +73,7 @@ export class Resizer {
 
   /** Starts a new comparison: forgets the requested resizes. */
   begin(): void {
-    this.#wanted.clear();
+    this.#requested.clear();
     for (const uid of this.#tried.keys()) if (this.#parts.set.records.get(uid) === undefined) this.#tried.delete(uid);
   }
 
@@ -83,7 +83,7 @@ export class Resizer {
    */
   change({ uid, record }: KnownPod, pod: RunnablePod): string | null {
     const { atOnce, isResize } = split(pod.object, record.pod);
-    if (isResize) this.#wanted.set(uid, pod);
+    if (isResize) this.#requested.set(uid, pod);
     if (sameSpec(atOnce, record.pod)) return null;
     return this.#parts.lifecycle.handle(uid, { kind: "SpecUpdated", pod: atOnce });
   }
@@ -93,16 +93,16 @@ export class Resizer {
     const problems: Problem[] = this.#withdraw();
     const { set, admitter } = this.#parts;
     if (set.runtimePods === null || admitter.isClosed || admitter.whyBlocked() !== null) return problems;
-    for (const wanted of sortedResizes(this.#waiting())) {
-      if (!this.#isDue(wanted)) continue;
-      const fault = await this.#ask(wanted, sequence);
+    for (const resize of sortedResizes(this.#waiting())) {
+      if (!this.#isDue(resize)) continue;
+      const fault = await this.#admit(resize, sequence);
       if (fault !== null) problems.push(fault);
     }
     return problems;
   }
 
   #waiting(): readonly RequestedResize[] {
-    return [...this.#wanted].flatMap(([uid, pod]) => {
+    return [...this.#requested].flatMap(([uid, pod]) => {
       const known = this.#parts.set.get(uid);
       return known?.record.state === "active" ? [{ known, pod }] : [];
     });
@@ -112,7 +112,7 @@ export class Resizer {
   #withdraw(): Problem[] {
     const problems: Problem[] = [];
     for (const { uid, record } of this.#parts.set.living()) {
-      if (this.#wanted.has(uid) || record.resize === null || record.resize.reason === "InProgress") continue;
+      if (this.#requested.has(uid) || record.resize === null || record.resize.reason === "InProgress") continue;
       this.#tried.delete(uid);
       const fault = this.#update(uid, onlyActuation(record));
       if (fault !== null) problems.push({ from: "pods", message: fault });
@@ -129,8 +129,8 @@ export class Resizer {
     return age >= this.#settings.retryMs || age < 0;
   }
 
-  async #ask(wanted: RequestedResize, sequence: number): Promise<Problem | null> {
-    const { known, pod } = wanted;
+  async #admit(resize: RequestedResize, sequence: number): Promise<Problem | null> {
+    const { known, pod } = resize;
     const { set, snapshotter, admitter, capacity } = this.#parts;
     const allocatable = snapshotter.allocatable();
     const [now, then] = [decodedPod(known.record.pod), decodedPod(pod.object)];
@@ -142,32 +142,32 @@ export class Resizer {
     const node = nodeOf(configuration.value, this.#settings.profile, allocatable, this.#deps.hierarchy.version);
     // a manifest passes no API server, so what an API server would reject is refused here
     const never = whyInvalid(then, now, node) ?? whyInfeasible(then, now, node);
-    if (never !== null) return this.#refuse(wanted, "Infeasible", "Infeasible", never.message);
+    if (never !== null) return this.#refuse(resize, "Infeasible", "Infeasible", never.message);
     const snapshot = await snapshotter.snapshot(set.living(), sequence);
     if (!snapshot.ok) return snapshot.error;
     // without the status, which describes the present resources
     const { status: _status, ...object } = pod.object;
     const asked = await admit(this.#deps.client, snapshot.value, { ...pod, object });
     if (!asked.ok) return asked.error;
-    const [fault, message] = this.#allocate(wanted, asked.value);
+    const [fault, message] = this.#allocate(resize, asked.value);
     await admitter.report(asked.value.answer, known, "resize", message === "" ? "applied" : "skipped", message);
     return fault;
   }
 
   /** Returns the problem, and why the resize was not admitted; empty: it was. */
-  #allocate(wanted: RequestedResize, asked: Admitted): readonly [Problem | null, string] {
+  #allocate(resize: RequestedResize, asked: Admitted): readonly [Problem | null, string] {
     if (asked.kind === "refused") {
       const { reason, message } = asked;
-      return [this.#refuse(wanted, "Deferred", reason, message), message || reason];
+      return [this.#refuse(resize, "Deferred", reason, message), message || reason];
     }
     if (asked.kind === "after") {
       const { victims, answer } = asked;
       const names = preemptPods(this.#parts.lifecycle, victims, answer.id, this.#deps.clock.nowMs());
       const message = `waits until ${names} ended`;
-      return [this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, message), message];
+      return [this.#refuse(resize, "Deferred", WAITS_FOR_VICTIMS, message), message];
     }
     const kept = persistNext(this.#deps, asked.answer.next);
-    const fault: Problem | null = kept.ok ? this.#accept(wanted) : { from: "state-files", message: kept.error };
+    const fault: Problem | null = kept.ok ? this.#accept(resize) : { from: "state-files", message: kept.error };
     return [fault, fault?.message ?? ""];
   }
 
@@ -254,8 +254,8 @@ interface RequestedResize {
 }
 
 /** Sorts resizes in the order in which they are tried, without unreadable ones. */
-export function sortedResizes(wanted: readonly RequestedResize[]): readonly RequestedResize[] {
-  const read = wanted.flatMap((one): readonly (Queued & { readonly one: RequestedResize })[] => {
+export function sortedResizes(resizes: readonly RequestedResize[]): readonly RequestedResize[] {
+  const read = resizes.flatMap((one): readonly (Queued & { readonly one: RequestedResize })[] => {
     const { known, pod } = one;
     const [allocated, desired] = [decodedPod(known.record.pod), decodedPod(pod.object)];
     if (allocated === null || desired === null) return [];

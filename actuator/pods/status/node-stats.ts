@@ -75,14 +75,14 @@ export class NodeStats {
     const diskOf = (path: string) => this.#disk.of(path);
     const seen: StatsObservation = { at, usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };
     this.#usages = new Map(
-      targets.flatMap((look) => {
-        const usage = podUsageOf(look, seen);
-        return usage === null ? [] : [[look.uid, usage] as const];
+      targets.flatMap((target) => {
+        const usage = podUsageOf(target, seen);
+        return usage === null ? [] : [[target.uid, usage] as const];
       }),
     );
     const { node } = summaryOf(machine, nodeName, { images: fileSystems, sparesHugePages: sparesHugePages() });
     const systemContainers = [podsCgroupStats(PODS_CGROUP, seen)];
-    const podStats = targets.map((look) => podStatsOf(look, seen)).filter((stats) => stats !== null);
+    const podStats = targets.map((target) => podStatsOf(target, seen)).filter((stats) => stats !== null);
     return plain({ node: { ...node, systemContainers }, pods: podStats });
   }
 

@@ -66,9 +66,9 @@ export async function containerDevices(
   pod: RunnablePod,
   container: PodContainer,
 ): Promise<Result<DeviceOptions | null, ContainerFault>> {
-  const wanted = deviceRequirements(pod).get(container.name);
-  if (wanted === undefined) return ok(null);
-  const resources = [...wanted.keys()].join(", ");
+  const requirements = deviceRequirements(pod).get(container.name);
+  if (requirements === undefined) return ok(null);
+  const resources = [...requirements.keys()].join(", ");
   if (devices === undefined) {
     const message = `${resources}: device plugins are not served by this daemon (devicePlugins: off)`;
     return err({ reason: REASON, message });

@@ -245,13 +245,13 @@ export class PodDispatcher {
     }
     const hashOf = (container: PodContainer) => this.#deps.hashOf(pod, container);
     const backOffs = { nowMs, backOff: record.backOff, limits: this.#settings.backOff, hashOf };
-    const wanted = podActions(pod, runtimePod, {
+    const computed = podActions(pod, runtimePod, {
       ...backOffs,
       resizeRestarts: resized,
       stoppedForResize: resized,
       resultOf,
     });
-    const due = resized.size === 0 ? wanted : this.#withoutEarlyStarts(known, wanted, resized);
+    const due = resized.size === 0 ? computed : this.#withoutEarlyStarts(known, computed, resized);
     const actions = afterForeign(due, this.#parts.set.allRuntimePods?.get(uid), this.#settings.owner);
     this.#updateBackOff(known, actions);
     if (!hasWork(actions)) {

@@ -238,9 +238,9 @@ async function startAll(
 
 const named = (
   containers: readonly PodContainer[],
-  wanted: readonly StartContainer[],
+  starts: readonly StartContainer[],
 ): readonly (readonly [PodContainer, number])[] =>
-  wanted.flatMap(({ name, attempt }) => {
+  starts.flatMap(({ name, attempt }) => {
     const container = containers.find((c) => c.name === name);
     return container === undefined ? [] : [[container, attempt] as const];
   });

@@ -64,7 +64,7 @@ export function terminationMessages(roots: PodRoots): CompleteContainer {
 const MAX_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 /** More bytes than MAX_LINES lines take with a runtime that breaks lines at 16 KiB. */
-const LOOK_AT = 64 * 1024;
+const TAIL_BYTES = 64 * 1024;
 /** `2026-01-01T00:00:00.000000000Z stdout F text`; P is a part, which the next line continues. */
 const LINE = /^\S+ (?:stdout|stderr) ([FP])\S* /;
 
@@ -73,7 +73,7 @@ const LINE = /^\S+ (?:stdout|stderr) ([FP])\S* /;
  * the system's errors. kubelet 1.36: readLastStringFromContainerLogs.
  */
 function lastOfLog(path: string): string {
-  const { bytes, isCut } = readTail(path, LOOK_AT);
+  const { bytes, isCut } = readTail(path, TAIL_BYTES);
   const lines = splitLines(bytes);
   // the first line lacks its beginning; if it is the only one, it consists of text only
   const texts =

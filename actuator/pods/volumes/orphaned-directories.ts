@@ -35,7 +35,7 @@ const MAX_NAMED = 3;
  */
 export class OrphanedDirectories {
   readonly #deps: Deps;
-  #lookedAtMs: number | null = null;
+  #readAtMs: number | null = null;
   #unknownPods: readonly string[] = [];
   #standing: readonly Problem[] = [];
 
@@ -51,11 +51,11 @@ export class OrphanedDirectories {
     if (runtimePods === null || held === null) return this.#standing;
     const isKnown = (uid: string): boolean => runtimePods.has(uid) || records.has(uid);
     const nowMs = this.#deps.clock.monotonicMs();
-    const isAgain = this.#standing.length > 0 && nowMs - (this.#lookedAtMs ?? 0) >= AGAIN_MS;
-    const isDue = this.#lookedAtMs === null || isAgain || !this.#unknownPods.every(isKnown);
+    const isAgain = this.#standing.length > 0 && nowMs - (this.#readAtMs ?? 0) >= AGAIN_MS;
+    const isDue = this.#readAtMs === null || isAgain || !this.#unknownPods.every(isKnown);
     this.#unknownPods = [...runtimePods.keys()].filter((uid) => !records.has(uid));
     if (!isDue) return this.#standing;
-    this.#lookedAtMs = nowMs;
+    this.#readAtMs = nowMs;
     const recorded = new Set(records.keys());
     void this.#deps.worker
       .clear(new Set([...held.keys(), ...runtimePods.keys(), ...recorded]), recorded)

@@ -44,7 +44,7 @@ const REFUSED = Symbol("refused");
 function exchangeHttp2(
   socket: TLSSocket,
   request: WireRequest,
-  { wanted }: ExchangeHooks,
+  { bodyLimitOf }: ExchangeHooks,
   opened: OpenConnections,
 ): Promise<Exchanged | typeof REFUSED> {
   return new Promise((resolve) => {
@@ -64,7 +64,7 @@ function exchangeHttp2(
     const stream = openStream(session, request);
     stream.on("response", (headers) => {
       head = headOf(headers);
-      most = wanted(head);
+      most = bodyLimitOf(head);
       if (most === 0) finish();
       // the listener is added here, since data that arrives with the head is emitted before the head
       else stream.on("data", take);
@@ -255,7 +255,7 @@ export async function follow(
     const { request, sent } = progress;
     if (!sent.ok) return err(inGet(request, sent.error));
     let next: ReturnType<typeof redirected> = ok(null);
-    const wanted = ({ status, location, length }: HttpHead): number => {
+    const bodyLimitOf = ({ status, location, length }: HttpHead): number => {
       if (isRedirect(status, location)) next = redirected(first, request, location);
       if (!next.ok) return 0;
       progress.isInBody = next.value === null;
@@ -265,7 +265,7 @@ export async function follow(
       progress.stage = "answer";
       return length <= MAX_PASSED_BYTES ? MAX_PASSED_BYTES : 0;
     };
-    const { head, body, error } = await exchange(sent.value, { wanted, onStage }, opened);
+    const { head, body, error } = await exchange(sent.value, { bodyLimitOf, onStage }, opened);
     if (head === undefined) return err(inGet(request, error ?? "EOF"));
     if (!next.ok) return err(inGet(request, next.error));
     if (next.value === null) return ok({ status: head.status, body, error });
@@ -352,7 +352,7 @@ interface Exchanged {
 type Stage = "answer" | "handshake" | "retry";
 interface ExchangeHooks {
   /** The number of bytes of the body to read, decided by the head. */
-  readonly wanted: (head: HttpHead) => number;
+  readonly bodyLimitOf: (head: HttpHead) => number;
   /** Called for requests over TLS only. */
   readonly onStage: (stage: Stage) => void;
 }
@@ -389,12 +389,12 @@ function exchangePlain(
 function asked(
   socket: Socket,
   request: string,
-  { wanted }: ExchangeHooks,
+  { bodyLimitOf }: ExchangeHooks,
   opened: OpenConnections,
   endsNow: () => SocketAddresses,
   done: (exchanged: Exchanged) => void,
 ): (text: string) => void {
-  const answer = new HttpAnswer(wanted);
+  const answer = new HttpAnswer(bodyLimitOf);
   const finish = (): void => {
     opened.close(socket);
     done({ head: answer.head, body: answer.body, error: answer.error });

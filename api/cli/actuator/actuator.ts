@@ -47,7 +47,7 @@ class Reloads {
   readonly #env: Cli["env"];
   readonly #events: ReloadEvents;
   #actuator: ReloadTarget | null = null;
-  #isWanted = false;
+  #isRequested = false;
   #last: Promise<void> = Promise.resolve();
 
   constructor(given: ActuatorFlags, env: Cli["env"], events: ReloadEvents) {
@@ -59,11 +59,11 @@ class Reloads {
   /** Runs the reload that was requested while the daemon started. */
   begin(actuator: ReloadTarget): void {
     this.#actuator = actuator;
-    if (this.#isWanted) this.wanted();
+    if (this.#isRequested) this.request();
   }
 
-  wanted(): void {
-    this.#isWanted = true;
+  request(): void {
+    this.#isRequested = true;
     const actuator = this.#actuator;
     if (actuator !== null) this.#last = this.#last.then(() => this.#reload(actuator));
   }
@@ -92,7 +92,7 @@ export async function actuator(given: ActuatorFlags, { terminal, env }: Cli): Pr
   const { callbacks, flush } = callbacksOf(given, text, isOnce || given.output === "json");
   // before the settings are first read, so that a change from then on is noticed
   const reloads = isOnce || !isReadAgain(given) ? null : new Reloads(given, env, callbacks);
-  if (reloads !== null) process.on("SIGHUP", () => reloads.wanted());
+  if (reloads !== null) process.on("SIGHUP", () => reloads.request());
   try {
     const config = await configOf(given, env);
     if (!config.ok) return fault(EXIT.badInput, ...config.error);

@@ -16,24 +16,20 @@ import { type Color, printable, type Screen } from "../../text/style.ts";
 import { type Column, type Row, table } from "../../text/table.ts";
 import { sections, sentenceList } from "../../text/tables/shown.ts";
 import { durationText, timeText } from "../../text/time-text.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../inputs/history-source.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, warnAll } from "../terminal.ts";
 import { measuredNow, readMeasured } from "./measured-files.ts";
 
-export interface AdviseFlags extends ClusterFlags {
+export interface AdviseFlags extends ClusterFlags, HistorySourceFlags {
   readonly node?: string;
   readonly since?: string;
   readonly until?: string;
   readonly percentile?: string;
   readonly margin?: string;
   readonly limit?: string;
-  readonly dataDir?: string;
-  readonly database?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
   readonly kubelet?: string;
   readonly output: Form | "patch";
 }

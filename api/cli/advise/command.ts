@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { withAskedApi, withHistory } from "../api-options.ts";
+import { withApiAddressOptions, withHistoryOptions } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import type { AdviseFlags } from "./advise.ts";
@@ -14,7 +14,7 @@ Exit codes:
 
 export function addAdvise(program: Command, cli: Cli): void {
   const advise = program.command("advise").description("Advise on a node's configuration, from what was measured.");
-  const command = withHistory(
+  const command = withHistoryOptions(
     advise
       .command("reserves")
       .summary("kubeReserved and systemReserved from measured use")
@@ -41,7 +41,7 @@ export function addAdvise(program: Command, cli: Cli): void {
         "measurements to read from the history, spread evenly over the time (default: 2016, and with --api 300)",
       ),
   );
-  withAskedApi(withClusterOptions(command))
+  withApiAddressOptions(withClusterOptions(command))
     .addOption(
       kubeletOption("files: the kubelet version to decide as where the node reports none (default: the newest)"),
     )

@@ -7,15 +7,12 @@ import { shareText } from "../../text/size.ts";
 import { type Color, clip, type Paint, printable, wrap } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { firstOf, type Times, timesOf, tokenOf } from "../inputs/history-source.ts";
 import { EXIT, type Fault, type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
-export interface AgreementFlags {
-  readonly dataDir?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
+export interface AgreementFlags extends HistorySourceFlags {
   readonly node?: string;
   readonly kind?: OutcomeKind;
   readonly reason?: string;

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { withHistoryOrApi } from "../api-options.ts";
+import { withHistoryOrApiOptions } from "../api-options.ts";
 import { type Cli, examples, finish, limitOption, outputOption, reasonOption } from "../cli.ts";
 import type { AgreementFlags } from "./agreement.ts";
 
@@ -12,7 +12,7 @@ Exit codes:
   4  the API or the history failed`;
 
 export function addAgreement(program: Command, cli: Cli): void {
-  const command = withHistoryOrApi(
+  const command = withHistoryOrApiOptions(
     program
       .command("agreement")
       .summary("how often decisions agree with what kubelets really did")

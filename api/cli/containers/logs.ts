@@ -14,7 +14,7 @@ import { ask, containerOf, findPod, instancesOf, nameOf, runtimePods, withRuntim
 const LOG_MS = 200;
 const RUNTIME_MS = 1000;
 /** How often the log of an ended container is read again: its last output, also after a rotation, may be written after its end. */
-const LAST_LOOKS = 4;
+const LAST_READS = 4;
 
 /** Prints what a pod's containers wrote, to the same streams. */
 export async function logs(wanted: string, given: LogsFlags, cli: Cli): Promise<Outcome> {
@@ -111,9 +111,9 @@ class ContainerLogs {
     let askedAt = Number.NEGATIVE_INFINITY;
     for (let left = Number.POSITIVE_INFINITY; left > 0 && this.#lines.wantsMore; left--) {
       const now = performance.now();
-      if (now - askedAt >= RUNTIME_MS && left > LAST_LOOKS) {
+      if (now - askedAt >= RUNTIME_MS && left > LAST_READS) {
         askedAt = now;
-        if (await this.#hasEnded(containerId)) left = LAST_LOOKS;
+        if (await this.#hasEnded(containerId)) left = LAST_READS;
       }
       await reader.readMore();
       await sleep(LOG_MS);

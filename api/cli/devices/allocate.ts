@@ -95,7 +95,7 @@ const refused = (name: string, { reason, message }: { readonly reason: string; r
   fault(EXIT.negative, `refused: ${printable(`${name}: ${reason}: ${message}`)}`);
 
 /** How often to check, since the end of a grace period is no event. */
-const LOOK_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /** Waits for plugins, until a signal. */
 class PluginWaiter {
@@ -120,7 +120,7 @@ class PluginWaiter {
     if (this.#manager.version !== version || this.isStopped) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const done = (): void => resolve();
-    const timer = setTimeout(done, LOOK_MS);
+    const timer = setTimeout(done, POLL_INTERVAL_MS);
     const unlisten = this.#manager.onChange(done);
     this.signal.addEventListener("abort", done, { once: true });
     await promise;

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ADMITTED } from "../../model/kinds.ts";
-import { withHistory, withHistoryOrApi } from "../api-options.ts";
+import { withHistoryOptions, withHistoryOrApiOptions } from "../api-options.ts";
 import {
   type Cli,
   examples,
@@ -22,7 +22,7 @@ import type { RemovalsFlags } from "./removals.ts";
 import type { ShowFlags } from "./show.ts";
 
 export function addHistory(program: Command, cli: Cli): void {
-  const command = withHistoryOrApi(
+  const command = withHistoryOrApiOptions(
     program
       .command("history")
       .description("List recorded decisions, newest first: of a data directory, or of a running API."),
@@ -62,7 +62,7 @@ export function addHistory(program: Command, cli: Cli): void {
 }
 
 function addMoving(history: Command, cli: Cli): void {
-  const out = withHistory(
+  const out = withHistoryOptions(
     history
       .command("export")
       .argument("[file]", "created, compressed if it ends in .gz; without it standard output")
@@ -87,7 +87,7 @@ function addMoving(history: Command, cli: Cli): void {
     "nodewise history export --node n1 --since 24h | gzip > n1.ndjson.gz",
     "nodewise history export history.ndjson.gz --api https://nodewise.example.workers.dev --token-file admin-token",
   );
-  const into = withHistory(
+  const into = withHistoryOptions(
     history
       .command("import")
       .argument("[file]", "what `history export` wrote, compressed or not; - or nothing: standard input")
@@ -108,7 +108,7 @@ function addMoving(history: Command, cli: Cli): void {
 }
 
 function addRetention(history: Command, cli: Cli): void {
-  const prune = withHistory(
+  const prune = withHistoryOptions(
     history
       .command("prune")
       .description(
@@ -126,7 +126,7 @@ function addRetention(history: Command, cli: Cli): void {
     .option("--confirm", "the clock is right: remove by age even if the clock has jumped since the last sweep")
     .action((given: PruneFlags) => finish(cli, async () => (await import("./prune.ts")).prune(given, cli)));
   examples(prune, "nodewise history prune --keep-days 30", "nodewise history prune --keep-days 30 --confirm");
-  const compact = withHistory(
+  const compact = withHistoryOptions(
     history
       .command("compact")
       .description("Rewrite the history's file without its free space. Stop the API first: it cannot write meanwhile."),
@@ -135,7 +135,7 @@ function addRetention(history: Command, cli: Cli): void {
 }
 
 function addBackup(history: Command, cli: Cli): void {
-  const backup = withHistory(
+  const backup = withHistoryOptions(
     history
       .command("backup")
       .argument("<file>", "the copy, which must not exist yet")
@@ -144,7 +144,7 @@ function addBackup(history: Command, cli: Cli): void {
     finish(cli, async () => (await import("./backup.ts")).backup(file, given, cli)),
   );
   examples(backup, "nodewise history backup /backups/nodewise-$(date +%F).db --data-dir /var/lib/nodewise");
-  const restore = withHistory(
+  const restore = withHistoryOptions(
     history
       .command("restore")
       .argument("<file>", "a file that `history backup` made; it stays unchanged")
@@ -158,7 +158,7 @@ function addBackup(history: Command, cli: Cli): void {
 }
 
 function addShow(history: Command, cli: Cli): void {
-  const command = withHistoryOrApi(
+  const command = withHistoryOrApiOptions(
     history
       .command("show")
       .argument("<id>", "the decision's id, or at least its first 8 characters")
@@ -181,7 +181,7 @@ function addShow(history: Command, cli: Cli): void {
 }
 
 function addRemovals(history: Command, cli: Cli): void {
-  const command = withHistoryOrApi(
+  const command = withHistoryOrApiOptions(
     history
       .command("removals")
       .description(

@@ -23,16 +23,14 @@ import { type ExportPage, type ExportPart, exportHeader, exportProgress, partOf 
 import { rfc3339 } from "../../service/timestamp.ts";
 import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
-import { type HistoryPlace, storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { apiOf, timeText } from "../inputs/history-api.ts";
 import { timesOf, tokenOf } from "../inputs/history-source.ts";
 import { checkNode, storeFault, withHistory } from "../inputs/open-history.ts";
 import { barLine, EXIT, type Fault, fault, type Outcome, redrawnLine, stopFlag } from "../terminal.ts";
 
-export interface ExportFlags extends HistoryPlace {
-  readonly api?: string;
-  readonly tokenFile?: string;
+export interface ExportFlags extends HistorySourceFlags {
   readonly node?: string;
   readonly since?: string;
   readonly until?: string;

@@ -8,7 +8,7 @@ import { decisionsCsv } from "../../text/csv.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { type Column, table } from "../../text/table.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { type Listed, timesOf, tokenOf } from "../inputs/history-source.ts";
 import {
@@ -23,11 +23,7 @@ import {
   type Terminal,
 } from "../terminal.ts";
 
-export interface HistoryFlags {
-  readonly dataDir?: string;
-  readonly database?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
+export interface HistoryFlags extends HistorySourceFlags {
   readonly node?: string;
   readonly kind?: Kind;
   readonly verdict?: string;
@@ -69,7 +65,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
 }
 
 /** How far back a history is searched by default. */
-const LOOKED_BACK = { text: "30d", ms: 30 * 86_400_000 } as const;
+const USUAL_PERIOD = { text: "30d", ms: 30 * 86_400_000 } as const;
 type HasOutcomes = (filter: OutcomeFilter) => Promise<boolean>;
 /** Points to the command that lists outcomes if a kubelet acted for the given reason: an outcome is no decision. */
 async function agreementInstead(
@@ -79,9 +75,9 @@ async function agreementInstead(
 ): Promise<string | null> {
   if (reason === undefined) return null;
   const named = { reason, ...(node === undefined ? {} : { node }), ...(pod === undefined ? {} : { pod }) };
-  const times = { sinceMs: sinceMs ?? Date.now() - LOOKED_BACK.ms, ...(untilMs === undefined ? {} : { untilMs }) };
+  const times = { sinceMs: sinceMs ?? Date.now() - USUAL_PERIOD.ms, ...(untilMs === undefined ? {} : { untilMs }) };
   if (!(await hasOutcomes({ ...named, ...times }))) return null;
-  const options = { ...named, since: since ?? LOOKED_BACK.text, until, api, "data-dir": dataDir, database };
+  const options = { ...named, since: since ?? USUAL_PERIOD.text, until, api, "data-dir": dataDir, database };
   const words = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${shellWord(value)}`],
   );

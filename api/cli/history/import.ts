@@ -10,7 +10,7 @@ import { DEFAULT_RETENTION } from "../../retention.ts";
 import { checkExportHeader, type ExportLine, readExportLine } from "../../service/export-line.ts";
 import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
-import { type HistoryPlace, storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { withoutEnv } from "../cluster-options.ts";
 import { linesPoster } from "../inputs/history-api.ts";
@@ -18,10 +18,7 @@ import { tokenOf } from "../inputs/history-source.ts";
 import { storeFault, withHistory } from "../inputs/open-history.ts";
 import { barLine, EXIT, type Fault, fault, type Outcome, redrawnLine, stopFlag } from "../terminal.ts";
 
-export interface ImportFlags extends HistoryPlace {
-  readonly api?: string;
-  readonly tokenFile?: string;
-}
+export interface ImportFlags extends HistorySourceFlags {}
 
 /** Where rows are written: at most this many rows and bytes at a time. */
 interface Target {

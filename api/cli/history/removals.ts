@@ -4,7 +4,7 @@ import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import {
   type ListedRemoval,
@@ -16,10 +16,7 @@ import {
 } from "../inputs/history-source.ts";
 import { EXIT, type Form, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
-export interface RemovalsFlags {
-  readonly dataDir?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
+export interface RemovalsFlags extends HistorySourceFlags {
   readonly node: string;
   readonly summary?: boolean;
   readonly image?: string;

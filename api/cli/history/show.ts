@@ -5,15 +5,12 @@ import { ok, type Result } from "../../model/result.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
 import { printable } from "../../text/style.ts";
 import { answeredAsText, answerText } from "../../text/tables/index.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { type Listed, tokenOf } from "../inputs/history-source.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText, type Terminal } from "../terminal.ts";
 
-export interface ShowFlags {
-  readonly dataDir?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
+export interface ShowFlags extends HistorySourceFlags {
   readonly explain: Explain;
   readonly output: Form;
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { databaseOption, passwordFileOption, withAskedApi } from "../api-options.ts";
+import { databaseOption, passwordFileOption, withApiAddressOptions } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import { asksCluster, withClusterOptions, withoutEnv } from "../cluster-options.ts";
 import type { Outcome } from "../terminal.ts";
@@ -43,7 +43,7 @@ export function addLint(program: Command, cli: Cli): void {
     .addOption(argsOption())
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
-  withAskedApi(
+  withApiAddressOptions(
     withClusterOptions(command)
       .addOption(kubeletOption("for which kubelet version, where the node reports none (default: the newest)"))
       .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")

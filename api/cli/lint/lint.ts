@@ -13,7 +13,7 @@ import { type CodedAnnotation, githubText, type JUnitCase, junitText, sarifText 
 import { many } from "../../text/sentences/words.ts";
 import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
 import { posterOf } from "../inputs/history-api.ts";
@@ -99,18 +99,13 @@ function countsText(findings: readonly TouchedFinding[]): string {
 /** How findings are printed: for people, as data, or for continuous integration tools. */
 type LintForm = Form | "sarif" | "junit" | "github";
 
-export interface LintFlags extends LintFiles, ClusterFlags {
+export interface LintFlags extends LintFiles, ClusterFlags, HistorySourceFlags {
   /** Configurations, each linted separately, as with `config`. */
   readonly paths?: readonly string[];
   readonly kubelet?: string;
   readonly nodeName?: string;
-  readonly dataDir?: string;
-  readonly database?: string;
-  readonly databasePasswordFile?: string;
   /** `dataDir` is from the environment: if it has no history, none is read. */
   readonly usesEnvironment?: boolean;
-  readonly api?: string;
-  readonly tokenFile?: string;
   readonly output: LintForm;
   readonly json?: boolean;
   readonly failOn?: (typeof FAIL_ON)[number];

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { withHistoryOrApi } from "../api-options.ts";
+import { withHistoryOrApiOptions } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, setOption, wholeNumber } from "../cli.ts";
 import type { ReplayFlags } from "./replay.ts";
 
@@ -14,7 +14,7 @@ Exit codes:
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
 
 export function addReplay(program: Command, cli: Cli): void {
-  const command = withHistoryOrApi(
+  const command = withHistoryOrApiOptions(
     program
       .command("replay")
       .summary("decide the history again with another configuration")

@@ -21,7 +21,7 @@ import {
 import { differenceLine } from "../../text/difference.ts";
 import { type Color, clip, type Paint, printable } from "../../text/style.ts";
 import { type Column, table } from "../../text/table.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { type ChangeFlags, readChange } from "../inputs/change.ts";
 import { timesOf, tokenOf } from "../inputs/history-source.ts";
@@ -137,10 +137,7 @@ class ReplayReport {
   }
 }
 
-export interface ReplayFlags extends ChangeFlags {
-  readonly dataDir?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
+export interface ReplayFlags extends ChangeFlags, HistorySourceFlags {
   readonly node?: string;
   readonly kind?: Kind;
   readonly since?: string;

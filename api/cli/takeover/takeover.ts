@@ -181,15 +181,15 @@ export async function takeover(names: readonly string[], given: TakeoverFlags, c
       "which pods are to run here? Give the actuator's --settings, or --manifests, or --pods-url",
     );
   const read = podsReader(config.value, cli);
-  const wanted = await read();
-  if (wanted === null) return fault(EXIT.badInput, "the pods that are to run here cannot be read");
-  const unknown = names.filter((name) => ![...wanted.pods.values()].some((pod) => fullName(pod) === name));
-  if (unknown.length > 0) return fault(EXIT.badInput, ...unknown.map((name) => notWanted(name, wanted)));
+  const podsToRun = await read();
+  if (podsToRun === null) return fault(EXIT.badInput, "the pods that are to run here cannot be read");
+  const unknown = names.filter((name) => ![...podsToRun.pods.values()].some((pod) => fullName(pod) === name));
+  if (unknown.length > 0) return fault(EXIT.badInput, ...unknown.map((name) => notToRun(name, podsToRun)));
   const { runtimeEndpoint: endpoint, runtimeTimeoutSeconds } = config.value;
   const runtime = openPodRuntime({ endpoint, timeoutMs: runtimeTimeoutSeconds * 1000 });
   if (!runtime.ok) return fault(EXIT.badInput, runtime.error);
   try {
-    const plan = await planOf(runtime.value, config.value, wanted, names);
+    const plan = await planOf(runtime.value, config.value, podsToRun, names);
     if (!plan.ok) return plan;
     const traces = kubeletsOn(config.value)(true);
     const kubelets = traces.processes.filter(({ uses }) => uses === "this");
@@ -291,18 +291,20 @@ function podsReader(config: ActuatorConfig, { terminal }: Cli): TakeoverRun["rea
   };
 }
 
-const notWanted = (name: string, { pods }: PodsToRun): string =>
+const notToRun = (name: string, { pods }: PodsToRun): string =>
   `no pod \`${name}\` is to run here; there are ${[...pods.values()].map(fullName).join(", ") || "none at all"}`;
 
 async function planOf(
   runtime: PodRuntime,
   { cgroupRoot }: ActuatorConfig,
-  wanted: PodsToRun,
+  podsToRun: PodsToRun,
   names: readonly string[],
 ): Promise<Result<TakeoverPlan, Fault>> {
   const held = await runtime.pods();
   if (!held.ok) return fault(EXIT.cannotRun, `${held.error.call}: ${held.error.message}`);
-  return ok(takeoverPlan(foreignSandboxes(held.value, cgroupRoot), wanted, names.length === 0 ? null : new Set(names)));
+  return ok(
+    takeoverPlan(foreignSandboxes(held.value, cgroupRoot), podsToRun, names.length === 0 ? null : new Set(names)),
+  );
 }
 
 function print({ config, plan, kubelets, isDryRun }: Shown, { output }: TakeoverFlags, { terminal }: Cli): void {
@@ -324,7 +326,7 @@ async function executePlan({ runtime, read, ...shown }: TakeoverRun, given: Take
       profile: profileOf(config.kubeletVersion),
       owner: config.cgroupRoot,
       hostIPs: hostAddresses(),
-      wanted: read,
+      podsToRun: read,
       onEvent: ({ type, reason, message, pod }) =>
         type === "Warning" && terminal.warn(`nodewise: ${fullName(pod)}: ${reason}: ${message}`),
       onEnd: (end) => isTable && printText(terminal, endLine(end, terminal)),

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { SCOPES, type Scope } from "../../dependencies.ts";
 import { isScope } from "../../http/auth/tokens.ts";
 import { nodeName } from "../../model/fields.ts";
-import { withHistory } from "../api-options.ts";
+import { withHistoryOptions } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import type { Form } from "../terminal.ts";
 import type { TokenFlags } from "./token.ts";
@@ -44,7 +44,7 @@ export function addToken(program: Command, cli: Cli): void {
     "nodewise token open --to-everyone",
   );
   const load = () => import("./token.ts");
-  withHistory(
+  withHistoryOptions(
     group
       .command("create")
       .description("Print a new token; this is the only time that it can be seen.")
@@ -63,10 +63,12 @@ export function addToken(program: Command, cli: Cli): void {
       "Print a new administrator's token and its SHA-256, and store neither: the API (or the Worker) needs the hash, its callers need the token.",
     )
     .action(() => finish(cli, async () => (await load()).generate(cli)));
-  withHistory(group.command("list").description("List all tokens, the revoked ones too; secrets are not stored."))
+  withHistoryOptions(
+    group.command("list").description("List all tokens, the revoked ones too; secrets are not stored."),
+  )
     .addOption(outputOption())
     .action((given: TokenFlags) => finish(cli, async () => (await load()).list(given, cli)));
-  withHistory(
+  withHistoryOptions(
     group
       .command("revoke")
       .description("Revoke a token by its id or its name, at once.")
@@ -74,7 +76,7 @@ export function addToken(program: Command, cli: Cli): void {
   ).action((which: string, given: { dataDir?: string; output: Form }) =>
     finish(cli, async () => (await load()).revoke(which, given, cli)),
   );
-  withHistory(
+  withHistoryOptions(
     group
       .command("open")
       .description("Open an API on loopback to every caller again: forget the tokens, all of which must be revoked.")

@@ -103,7 +103,7 @@ async function upCluster(given: UpFlags, dataDir: string, stop: Promise<unknown>
   const api = await startOwn({ ...given, dataDir }, cli);
   try {
     if (!api.ok) return api;
-    printText(cli.terminal, `${whereToLook(api.value, dataDir, given.intervalSeconds, cli.terminal)}\n`);
+    printText(cli.terminal, `${addressesText(api.value, dataDir, given.intervalSeconds, cli.terminal)}\n`);
     const flags = { intervalSeconds: given.intervalSeconds, statusListen: "off", logFormat: "text" } as const;
     return await follow(opened.value, flags, ownClient(api.value), stop, cli);
   } finally {
@@ -132,7 +132,7 @@ async function upMachine(given: UpFlags, dataDir: string, stop: Promise<unknown>
   }
   const print = passPrinter(
     config.value.nodeName,
-    () => whereToLook(api.value, dataDir, given.intervalSeconds, terminal),
+    () => addressesText(api.value, dataDir, given.intervalSeconds, terminal),
     terminal,
   );
   const observer = await startActuator({
@@ -215,7 +215,7 @@ function seenText(node: string, { allocatable, cgroups, needs, applied }: PassRe
   return texts.join("\n");
 }
 
-function whereToLook(api: RunningApi, dataDir: string, intervalSeconds: number, { paint }: Terminal): string {
+function addressesText(api: RunningApi, dataDir: string, intervalSeconds: number, { paint }: Terminal): string {
   const here = `--data-dir ${printable(dataDir)}`;
   const lines = [
     ["Dashboard", paint("cyan", `${api.url}/`)],

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { withHistoryOrApi } from "../api-options.ts";
+import { withHistoryOrApiOptions } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletVersion, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import { argsOption, configDirOption } from "../lint/command.ts";
@@ -37,7 +37,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   // `--node` names nodes of the history here, as in `nodewise replay`
   for (const { option, what } of LINT_PARTS) if (option !== "node") command.option(`--${option} <file>`, what);
-  withHistoryOrApi(
+  withHistoryOrApiOptions(
     withClusterOptions(command)
       .option("--node <name...>", "nodes of the history, or of the cluster (default: all, where no file is given)")
       .option(

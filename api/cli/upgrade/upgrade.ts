@@ -7,7 +7,7 @@ import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { placed, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../inputs/history-source.ts";
@@ -17,7 +17,7 @@ import { EXIT, type Fault, fault, type Outcome, stopFlag, warnAll } from "../ter
 import { printUpgrade, type UpgradeForm, type UpgradeReports } from "./upgrade-output.ts";
 import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
-export interface UpgradeFlags extends Omit<LintFiles, "node">, ClusterFlags {
+export interface UpgradeFlags extends Omit<LintFiles, "node">, ClusterFlags, HistorySourceFlags {
   readonly to: string;
   readonly from?: string;
   /** Names of nodes of the history, or of the cluster. */
@@ -26,10 +26,6 @@ export interface UpgradeFlags extends Omit<LintFiles, "node">, ClusterFlags {
   readonly until?: string;
   readonly kind?: Kind;
   readonly pageToken?: string;
-  readonly dataDir?: string;
-  readonly database?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
   readonly output: UpgradeForm;
   readonly json?: boolean;
 }

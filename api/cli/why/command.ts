@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { withHistory } from "../api-options.ts";
+import { withHistoryOptions } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import type { WhyFlags } from "./why.ts";
@@ -12,7 +12,7 @@ Exit codes:
   4  the API or the history failed`;
 
 export function addWhy(program: Command, cli: Cli): void {
-  const command = withHistory(
+  const command = withHistoryOptions(
     program
       .command("why")
       .summary("why a pod is in its state: evicted, refused, waiting, throttled, restarted ...")

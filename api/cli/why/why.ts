@@ -9,7 +9,7 @@ import { many, namesText } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { printable } from "../../text/style.ts";
 import { podExplanationListText, podExplanationText } from "../../text/why.ts";
-import { storeSetting } from "../api-options.ts";
+import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster } from "../cluster-options.ts";
 import { tokenOf } from "../inputs/history-source.ts";
@@ -18,13 +18,9 @@ import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, printText } from "../terminal.ts";
 import type { ClusterWhyFlags } from "./why-cluster.ts";
 
-export interface WhyFlags extends ClusterWhyFlags {
+export interface WhyFlags extends ClusterWhyFlags, HistorySourceFlags {
   readonly namespace?: string;
   readonly filename?: readonly string[];
-  readonly dataDir?: string;
-  readonly database?: string;
-  readonly api?: string;
-  readonly tokenFile?: string;
   readonly node?: string;
   readonly output: Form;
 }

@@ -45,7 +45,7 @@ export async function identify(context: AuthContext, credentials: Credentials): 
   if (authorization === undefined) {
     const signedIn = await signedInBy(context, cookie);
     if (!signedIn.ok) return signedIn;
-    if (signedIn.value !== null) return basic ? ok(signedIn.value) : looksOnly();
+    if (signedIn.value !== null) return basic ? ok(signedIn.value) : readOnly();
     const ended = sessionsIn(cookie).length > 0 ? SESSION_ENDED : undefined;
     if (auth.required) return unauthorized(ended ?? "this API requires a token", credentials);
     const tokens = await store.countTokens();
@@ -152,7 +152,7 @@ const ALL_REVOKED =
  * Refuses a session for a request that changes something, since browsers attach sessions to every request; the token
  * itself is required.
  */
-const looksOnly = (): Result<never, Problem> =>
+const readOnly = (): Result<never, Problem> =>
   problem("forbidden", "this browser's session is read-only: it opens pages and GET requests", {
     advice: "send the token itself, `Authorization: Bearer nw_...`",
   });

@@ -108,8 +108,10 @@ const nodeFields = {
   kubeletRefused: integer
     .nullable()
     .describe("pods that its kubelet really refused, by the outcomes that were reported; null: none ever were"),
-  kubeletRefusals: z.array(z.strictObject({ reason: z.string(), count: integer })).describe("likewise by reason"),
-  kubeletEvicted: integer.nullable().describe("pods that its kubelet really evicted; null: likewise"),
+  kubeletRefusals: z.array(z.strictObject({ reason: z.string(), count: integer })).describe("the same pods by reason"),
+  kubeletEvicted: integer
+    .nullable()
+    .describe("pods that its kubelet really evicted; null: no outcome was ever reported"),
   drift: integer
     .nullable()
     .describe("files of cgroups that were not as decided at the newest pass; null: no daemon has reported its files"),

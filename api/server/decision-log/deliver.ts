@@ -39,7 +39,7 @@ interface DeliveryDeps {
 }
 
 /** How often to look for new decisions. */
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** Another process takes over this long after the last renewal; this process renews each `RENEW_MS`. */
 const LEASE_MS = 20_000;
 const RENEW_MS = 5_000;
@@ -121,7 +121,7 @@ export class Delivery {
         this.#deps.log.error(errorFields(error), "internal fault");
       }
       if (isLast) return;
-      await this.#rest(LOOK_MS);
+      await this.#rest(POLL_INTERVAL_MS);
     }
   }
 

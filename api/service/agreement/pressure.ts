@@ -22,9 +22,9 @@ import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
 /** Older facts may differ from what the kubelet remembers, which may have seen something else since. */
 const FRESH_FACTS_MS = 60_000;
 /** A kubelet's eviction pass comes every ten seconds. kubelet 1.37: evictionMonitoringPeriod. */
-const LOOK_MS = 10_000;
+const SYNCHRONIZE_MS = 10_000;
 /** The kubelet's stats may be as old as its interval, so a pass may be two intervals late. */
-export const LONGEST_PASS_MS = 2 * LOOK_MS;
+export const LONGEST_PASS_MS = 2 * SYNCHRONIZE_MS;
 const SECOND_MS = 1000;
 
 interface ComparedEviction {
@@ -183,7 +183,7 @@ export const compareConditions: Comparer<OutcomeOf<"conditions">> = (outcome, st
     if (held?.observed === true) return notComparable("signal_moved", kubelet, { nodewise });
     return held === undefined
       ? sides(kubelet, nodewise)
-      : compareEnd(outcome, held.untilMs, LOOK_MS + statusWithinMs(state));
+      : compareEnd(outcome, held.untilMs, SYNCHRONIZE_MS + statusWithinMs(state));
   }
   if (own.length === 0) return sides({ ...kubelet, thresholds: "some" }, { ...nodewise, thresholds: "none" });
   const measured = own.map((t) => ({ field: `${t.signal}<${t.value}`, kubelet: null, nodewise: t.available }));

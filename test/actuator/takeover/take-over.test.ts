@@ -46,7 +46,7 @@ function world(wanted: readonly RunnablePod[], refused: PodsToRun["refused"] = [
       profile: v1_36,
       owner: ME,
       hostIPs: ["192.168.0.1"],
-      wanted: async () => desired,
+      podsToRun: async () => desired,
       onEvent: () => {},
       onEnd: () => {},
       ...more,
@@ -138,12 +138,12 @@ describe("a take-over", () => {
   test("looks again before each stop: what no manifest names now, and what another took, stays", async () => {
     const { run, stopAll, ready, runtime } = world([named("web")]);
     const id = await run("web");
-    expect((await stopAll({ wanted: async () => ({ pods: new Map(), refused: [] }) })).ends).toEqual([
+    expect((await stopAll({ podsToRun: async () => ({ pods: new Map(), refused: [] }) })).ends).toEqual([
       "web left no manifest names it now",
     ]);
-    expect((await stopAll({ wanted: async () => null })).ends).toEqual(["web left the pods cannot be read now"]);
+    expect((await stopAll({ podsToRun: async () => null })).ends).toEqual(["web left the pods cannot be read now"]);
     // the id is another pod's by now
-    const wanted = async (): Promise<PodsToRun> => {
+    const podsToRun = async (): Promise<PodsToRun> => {
       const sandbox = runtime.sandboxes.get(id);
       if (sandbox !== undefined)
         runtime.sandboxes.set(id, {
@@ -152,7 +152,9 @@ describe("a take-over", () => {
         });
       return { pods: new Map([["own-web", named("web")]]), refused: [] };
     };
-    expect((await stopAll({ wanted })).ends).toEqual([`web failed sandbox ${id} is default/web's now, uid foreign-2`]);
+    expect((await stopAll({ podsToRun })).ends).toEqual([
+      `web failed sandbox ${id} is default/web's now, uid foreign-2`,
+    ]);
     expect(ready()).toEqual([id]);
   });
 
