@@ -1,4 +1,4 @@
--- kept in the order of its key: the fleet's page reads it twice whole, and each decision writes one tree instead of two
+-- WITHOUT ROWID, in the order of its key: the fleet page reads the whole table twice, and each decision writes one tree instead of two
 DROP TRIGGER `decisions_counted`;
 --> statement-breakpoint
 CREATE TABLE `hours_by_key` (

@@ -42,7 +42,7 @@ CREATE TRIGGER `nodes_moved_on` AFTER UPDATE OF `last_snapshot_id` ON `nodes` WH
 	INSERT INTO `unchecked_snapshots` SELECT `seq` FROM `snapshots` WHERE `id` = OLD.`last_snapshot_id` ON CONFLICT (`seq`) DO NOTHING;
 END;
 --> statement-breakpoint
--- what is remembered of a node goes with it
+-- facts and counts of a node are deleted with the node
 CREATE TRIGGER `nodes_gone` AFTER DELETE ON `nodes` BEGIN
 	DELETE FROM `facts` WHERE `node` = OLD.`name`;
 	DELETE FROM `fact_parts` WHERE `node` = OLD.`name`;

@@ -1,4 +1,4 @@
--- as which kubelet a node's newest decisions were made: the fleet's page shows it
+-- the policy version of a node's newest decisions, which the fleet page shows
 DROP TRIGGER `decisions_counted`;
 --> statement-breakpoint
 ALTER TABLE `latest` ADD `policy_version` text DEFAULT '' NOT NULL;

@@ -1,4 +1,4 @@
--- the kubelet's word for why stands beside the verdict: it is searched for, and refusals are counted by it
+-- the kubelet's reason is stored beside the verdict, for searches and for counts of refusals by reason
 CREATE TABLE `refusals` (
 	`hour_ms` integer NOT NULL,
 	`node` text NOT NULL,
@@ -14,7 +14,7 @@ ALTER TABLE `latest` ADD `reason` text;--> statement-breakpoint
 ALTER TABLE `latest` ADD `summary` text;--> statement-breakpoint
 ALTER TABLE `nodes` ADD `labels` text;--> statement-breakpoint
 ALTER TABLE `nodes` ADD `kubelet_version` text;--> statement-breakpoint
--- reasons of earlier decisions are in their bodies, most of them compressed, where SQL cannot read them: their verdict stands for them
+-- SQL cannot read the reasons of earlier decisions, since most of their bodies are compressed: their verdict is used instead
 INSERT INTO `refusals` SELECT `decided_at_ms` / 3600000 * 3600000, `node`, `verdict`, count(*)
 FROM `decisions` WHERE `verdict` IN ('refused', 'kubelet-refuses') GROUP BY 1, 2, 3;
 --> statement-breakpoint

@@ -1,4 +1,4 @@
--- what kubelets refused and evicted is searched for by its reason, and counted by the hour
+-- refusals and evictions by kubelets can be searched by reason, and are counted by the hour
 CREATE TABLE `outcome_hours` (
 	`hour_ms` integer NOT NULL,
 	`node` text NOT NULL,
@@ -15,7 +15,7 @@ CREATE INDEX `outcomes_by_namespace` ON `outcomes` (`pod_namespace`,`at_ms`,`seq
 CREATE INDEX `outcomes_by_pod_uid` ON `outcomes` (`pod_uid`) WHERE pod_uid IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `outcomes_by_pod_name` ON `outcomes` (`pod_name`,`pod_namespace`) WHERE pod_name IS NOT NULL;
 --> statement-breakpoint
--- of earlier outcomes the kind tells the reason, or the body; where that is compressed, SQL cannot read it, and they have none
+-- the reason of an earlier outcome follows from its kind or is in its body. If the body is compressed, the outcome has no reason
 UPDATE `outcomes` SET `reason` = CASE `kind` WHEN 'eviction' THEN 'Evicted' WHEN 'preemption' THEN 'Preempting'
 	WHEN 'admission' THEN nullif(json_extract(`body`, '$.outcome.reason'), '') WHEN 'resize' THEN json_extract(`body`, '$.outcome.reason')
 	ELSE json_extract(`body`, '$.outcome.condition') END
@@ -29,7 +29,7 @@ CREATE TRIGGER `outcomes_counted` AFTER INSERT ON `outcomes` WHEN NEW.`reason` I
 	ON CONFLICT (`hour_ms`, `node`, `kind`, `reason`) DO UPDATE SET `count` = `count` + 1;
 END;
 --> statement-breakpoint
--- an earlier sighting of the same outcome moves it
+-- the time of an outcome changes if it was also observed earlier: it is then counted in the other hour
 CREATE TRIGGER `outcomes_moved` AFTER UPDATE OF `at_ms`, `reason` ON `outcomes`
 WHEN (OLD.`at_ms` / 3600000, OLD.`reason`) IS NOT (NEW.`at_ms` / 3600000, NEW.`reason`) BEGIN
 	UPDATE `outcome_hours` SET `count` = `count` - 1 WHERE `hour_ms` = OLD.`at_ms` / 3600000 * 3600000

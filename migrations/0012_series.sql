@@ -1,4 +1,4 @@
--- a decision that is made again, the same as before, is a count on its row
+-- a decision that equals the one before is counted on the row of the first one
 CREATE TABLE `series` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`node` text NOT NULL,
@@ -12,7 +12,7 @@ CREATE INDEX `series_by_time` ON `series` (`last_at_ms`);--> statement-breakpoin
 CREATE INDEX `series_by_node` ON `series` (`node`);--> statement-breakpoint
 CREATE INDEX `series_by_snapshot` ON `series` (`last_snapshot_id`) WHERE last_snapshot_id IS NOT NULL;
 --> statement-breakpoint
--- each repetition counts in its hour, as a row of its own did, and its node's newest decision is as new as the last of them
+-- each repetition counts in its hour, as a separate row did before. The time of the node's newest decision is that of the last repetition
 CREATE TRIGGER `series_begun` AFTER INSERT ON `series` BEGIN
 	UPDATE `latest` SET `decided_at_ms` = NEW.`last_at_ms`
 	WHERE (`node`, `kind`, `decision_id`) = (SELECT `node`, `kind`, `id` FROM `decisions` WHERE `seq` = NEW.`seq`);
@@ -45,7 +45,7 @@ CREATE TRIGGER `series_counted` AFTER UPDATE OF `times` ON `series` BEGIN
 	ON CONFLICT (`hour_ms`, `node`, `reason`) DO UPDATE SET `count` = `count` + excluded.`count`;
 END;
 --> statement-breakpoint
--- a text that a row still counts on is in use, which is noted each half hour
+-- a text is in use while its row still counts repetitions. The time of use is updated at most every half hour
 CREATE TRIGGER `series_in_use` AFTER UPDATE OF `last_at_ms` ON `series` WHEN NEW.`last_at_ms` / 1800000 > OLD.`last_at_ms` / 1800000 BEGIN
 	UPDATE `texts` SET `used_at_ms` = NEW.`last_at_ms` WHERE `used_at_ms` < NEW.`last_at_ms` AND `id` IN
 		(SELECT json_extract(`json_each`.`value`, '$[1]') FROM `decisions`, json_each(coalesce(`decisions`.`parts`, '[]')) WHERE `seq` = NEW.`seq`);

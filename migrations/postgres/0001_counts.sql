@@ -1,9 +1,9 @@
--- rows of no day of their own: of days for which there is no partition, and those that outlived theirs
+-- default partitions: for rows of days without a partition, and for rows that were kept when their partition was dropped
 CREATE TABLE decisions_rest PARTITION OF decisions DEFAULT;
 --> statement-breakpoint
 CREATE TABLE snapshots_rest PARTITION OF snapshots DEFAULT;
 --> statement-breakpoint
--- what is large is compressed already
+-- large values are already compressed
 ALTER TABLE decisions ALTER body SET STORAGE EXTERNAL, ALTER ask SET STORAGE EXTERNAL;
 --> statement-breakpoint
 ALTER TABLE snapshots ALTER body SET STORAGE EXTERNAL;
@@ -12,12 +12,12 @@ ALTER TABLE texts ALTER body SET STORAGE EXTERNAL;
 --> statement-breakpoint
 ALTER TABLE health ALTER filler SET STORAGE EXTERNAL;
 --> statement-breakpoint
--- the ids of the texts in a row's parts
+-- the ids of the texts in the parts of a row
 CREATE FUNCTION text_ids(parts text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 	SELECT coalesce(array_agg(place ->> 1), '{}') FROM json_array_elements(CAST(coalesce(parts, '[]') AS json)) AS place
 $$;
 --> statement-breakpoint
--- a row that is moved to another partition is neither new nor gone
+-- a row that is moved to another partition is neither inserted nor deleted for the counts
 CREATE FUNCTION is_moving() RETURNS boolean LANGUAGE sql STABLE AS $$
 	SELECT coalesce(current_setting('nodewise.moves', true), '') = 'on'
 $$;
@@ -76,7 +76,7 @@ END $$;
 --> statement-breakpoint
 CREATE TRIGGER decisions_gone AFTER DELETE ON decisions FOR EACH ROW EXECUTE FUNCTION decisions_gone();
 --> statement-breakpoint
--- each repetition counts in its hour, as a row of its own did, and its node's newest decision is as new as the last of them
+-- each repetition counts in its hour, as a separate row did before. The time of the node's newest decision is that of the last repetition
 CREATE FUNCTION series_counted() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
 	first record;
@@ -147,7 +147,7 @@ END $$;
 --> statement-breakpoint
 CREATE TRIGGER nodes_changed AFTER INSERT OR UPDATE OR DELETE ON nodes FOR EACH ROW EXECUTE FUNCTION nodes_changed();
 --> statement-breakpoint
--- a pass may tell thousands, which are counted together
+-- a pass may report thousands of removals, which are counted together
 CREATE FUNCTION removals_told() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO row_counts AS known SELECT kind, node, count(*) FROM told GROUP BY kind, node
