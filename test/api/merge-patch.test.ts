@@ -42,7 +42,7 @@ test.each<[object, object]>([
   [{ a: { b: null } }, { a: { b: 1 } }],
   [{ a: { b: { c: 1 } } }, { a: null }],
   [{}, { a: { b: null } }],
-])("%j and then %j are one patch", (first, second) => {
+])("joining the patches %j and %j has the effect of both", (first, second) => {
   const joined = joinedPatch({ ...first }, { ...second });
   if (!joined.ok) throw new Error(joined.error);
   for (const target of [{}, { a: 0 }, { a: { b: { c: 9, x: 8 }, d: 7 } }, { a: { b: 5, d: { f: 6 } }, b: {} }])

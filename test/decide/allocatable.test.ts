@@ -149,7 +149,7 @@ describe("pod capacity", () => {
     [{ podsPerCore: 0, maxPods: 300 }, "300"],
     // 0 is a default in every version, as a kubelet cannot tell it from nothing given
     [{ maxPods: 0 }, "110"],
-  ])("%j of 4 CPUs: %s", (config, want) => expect(podCapacity(config)).toBe(want));
+  ])("with %j on 4 CPUs is %s", (config, want) => expect(podCapacity(config)).toBe(want));
   test("is the node's own number when the configuration sets none", () => {
     expect(podCapacity({}, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("17");
     expect(podCapacity({ maxPods: 20 }, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("20");

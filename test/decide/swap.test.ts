@@ -36,7 +36,7 @@ describe("swap on cgroup v2", () => {
       ),
       "/burstable",
     ],
-  ])("%s gets none", (_name, of, tier) => expect(swapOf(LIMITED, of, SWAP, tier)).toBe(0));
+  ])("%s gets no swap", (_name, of, tier) => expect(swapOf(LIMITED, of, SWAP, tier)).toBe(0));
   test("NoSwap and an absent swapBehavior give no swap", () => {
     expect(swapOf({ memorySwap: { swapBehavior: "NoSwap" } })).toBe(0);
     expect(swapOf({ memorySwap: {} })).toBe(0);

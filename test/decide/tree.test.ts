@@ -144,7 +144,7 @@ describe("the files of cgroup v2 and v1", () => {
       "memory.min=0 memory.low=1 memory.high=2 memory.oom.group=1",
     ],
     [{ cpuWeight: 0, cpuShares: 2 }, "cpu.shares=2", ""],
-  ])("%j is written as `%s` and as `%s`", (values, one, two) => {
+  ])("for the values %j are `%s` on v1 and `%s` on v2", (values, one, two) => {
     expect([text(values, 1), text(values, 2)]).toEqual([one, two]);
   });
   // qosReserved can ask for less than nothing: the kubelet writes that and the kernel refuses; "max" would lift every limit

@@ -22,7 +22,7 @@ test.each<[string, string, readonly string[]]>([
   ["a configuration", "---\nmaxPods: 110\nclusterDNS:\n- 10.0.0.10\n", []],
   ["nothing", "", []],
   ["a comment", "# --a\n; --b\n[--c]\n", []],
-])("%s", (_, text, args) => {
+])("the kubelet's arguments are read from %s", (_, text, args) => {
   expect(read(text).args).toEqual(args);
 });
 

@@ -90,7 +90,7 @@ describe("values of --set are parsed by the field's type", () => {
     ["kubeReserved=null", { kubeReserved: null }],
     ["kubeReserved.cpu=null", { kubeReserved: { cpu: null } }],
     ["maxPods=null", { maxPods: null }],
-  ])("%s", (text, patch) => {
+  ])("%s is parsed", (text, patch) => {
     expect(patchOf(text)).toEqual(patch);
   });
   test.each([

@@ -118,7 +118,7 @@ test.each<readonly [JsonPatch[number], string]>([
   [{ op: "remove", path: "/constructor" }, "operation 1 (remove /constructor): there is no such place"],
   [{ op: "replace", path: "/list/length", value: 0 }, "operation 1 (replace /list/length): there is no such place"],
   [{ op: "add", path: "/__proto__/x", value: 0 }, "operation 1 (add /__proto__/x): there is no such place"],
-])("%j names a place that is not there", (operation, fault) => {
+])("applying the patch operation %j fails with its place", (operation, fault) => {
   const document = { list: [1, 2], text: "t", n: 0 };
   expect(patched(document, [{ op: "add", path: "/n", value: 1 }, operation])).toEqual({ ok: false, error: fault });
   expect([document, ({} as { x?: number }).x]).toEqual([{ list: [1, 2], text: "t", n: 0 }, undefined]);

@@ -54,7 +54,7 @@ describe("the pods that differ between two decisions", () => {
     ],
     ["given memory", "memory", { assignments: [] }, { assignments: [ofPod("a")] }, ["a"]],
     ["given devices", "devices", { assignments: [ofPod("a")] }, { assignments: [] }, ["a"]],
-  ])("%s otherwise, by %s", (_, kind, before, after, names) => {
+  ])("include those %s differently by the kind %s", (_, kind, before, after, names) => {
     expect(changedPods(kind, before, after)).toEqual(names.map((name) => `shop/${name}`));
     expect(changedPods(kind, after, after)).toEqual([]);
     // as another version recorded it, or a damaged disk

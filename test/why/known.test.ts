@@ -45,7 +45,7 @@ describe("throttling without evidence", () => {
     ["a cpu.stat", [pod({ containers: limited }), node(), calm]],
     ["its use", [pod({ containers: limited }), node(), using(1_000_000)]],
     ["no quota on the node", [pod({ containers: limited }), node(), { kubeletconfig: { cpuCFSQuota: false } }]],
-  ])("is known with %s", (_, values) => {
+  ])("is not missing with %s", (_, values) => {
     expect(pieces(story("web", values))).toEqual([]);
   });
   it("is read from another file on cgroup v1", () => {
@@ -110,7 +110,7 @@ describe("a cpu.stat that fits no container", () => {
       [pod({ containers: limited })],
       /it is of the pod 12345678-1234-1234-1234-123456789abc$/,
     ],
-  ])("%s is told, and why", (_, path, values, why) => {
+  ])("is unused and reported with the cause: %s", (_, path, values, why) => {
     expect(unusedOf(path, values)).toEqual([expect.stringMatching(why)]);
   });
   it("is unused when it has more throttled periods than periods", () => {

@@ -28,7 +28,7 @@ describe("claims of a pod that has ended or is being deleted", () => {
     ["ended", succeeded, "the pod has ended (Succeeded)"],
     ["ended", { status: { phase: "Failed", ...running } }, "the pod has ended (Failed)"],
     ["being-deleted", deleted, "the pod is being deleted"],
-  ])("is %s: nothing is prepared for it, and what it holds is given back", (warning, more, why) => {
+  ])("are not prepared, and held ones are given back: %s", (warning, more, why) => {
     const of = { ...claiming("p", ["gpu"]), ...more };
     const held = { pods: [of], dra, assignments: stateOf("gpu", "uid-p") };
     for (const asked of ["default/p", undefined, of]) {

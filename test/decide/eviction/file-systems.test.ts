@@ -34,7 +34,7 @@ describe("the layout of nodefs, imagefs and containerfs", () => {
     ["dedicated", "imagefs", [CONTAINERS, IMAGES]],
     ["split", "nodefs", [CONTAINERS]],
     ["split", "imagefs", [IMAGES]],
-  ])("%s: pressure on %s runs %j first", (layout, low, functions) => {
+  ])("%s: pressure on %s runs the node-level reclaim functions %j", (layout, low, functions) => {
     expect(decide(layout, low).decision.reclaim?.nodeLevel).toEqual(functions);
   });
   test.each<[FileSystems, string, readonly string[]]>([
@@ -43,7 +43,7 @@ describe("the layout of nodefs, imagefs and containerfs", () => {
     ["dedicated", "nodefs.available", ["volumes", "logs", "layers"]],
     ["dedicated", "imagefs.available", ["layers", "logs", "volumes"]],
     ["split", "nodefs.available", ["layers", "volumes", "logs"]],
-  ])("%s: %s ranks %j", (layout, signal, names) => {
+  ])("%s: pods are ranked for %s as %j", (layout, signal, names) => {
     expect(order(decide(layout, "nodefs"), signal)).toEqual(names);
   });
   test("ties all pods on a split imagefs, as images belong to no pod", () => {

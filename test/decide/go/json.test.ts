@@ -136,7 +136,7 @@ describe("values decoded into Go types", () => {
     ['{"nodes":{"x":{}}}', "number x into Go struct field File.nodes of type int"],
     ['{"nodes":{"1":{"n":-1}},"name":5}', "number -1 into Go struct field Leaf.nodes.n of type uint64"],
     ["5", "number into Go value of type state.File"],
-  ])("%s: the first that does not fit is named", (text, error) => {
+  ])("fail at the first value that does not fit: %s", (text, error) => {
     expect(decode(text).error).toBe(`json: cannot unmarshal ${error}`);
   });
 });

@@ -74,7 +74,7 @@ describe("an image that a container uses", () => {
   });
 });
 
-describe("an image volume of a container", () => {
+describe("an image volume", () => {
   const images = [image("a"), image("b", { repoTags: ["quay.io/data:1"] })];
   test("keeps the mounted image, by id and by name", () => {
     for (const reference of ["b", "quay.io/data:1"]) {

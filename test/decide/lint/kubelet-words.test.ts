@@ -38,7 +38,7 @@ function loadFaults(load: string): readonly string[] {
   return list.split(/(?<=\]), /).map((one) => prefix + one);
 }
 
-const TITLE = "a refusal is in the words of the functions of kubelet $release";
+const TITLE = "lint refusals compared with those recorded from kubelet $release";
 test.skip.each(UNRECORDED)(`${TITLE}: none are recorded`, () => {});
 describe.each(RECORDED)(TITLE, (profile) => {
   const answers = answersOf(profile.release);

@@ -166,7 +166,7 @@ describe("a memory manager with a state file", () => {
     ["a count of assignments", (f) => Object.assign(f["machineState"]?.["1"] ?? {}, { numberOfAssignments: 1 })],
     ["a group", (f) => Object.assign(f["machineState"]?.["0"] ?? {}, { cells: [0, 1] })],
     ["a container that has gone", (f) => Object.assign(f, { entries: {} })],
-  ])("does not start when %s is not what the blocks say, checksum or not", (_what, change) => {
+  ])("does not start when %s contradicts the assignments, whatever the checksum", (_what, change) => {
     expect(why({ file: changed(change) })).toBe(DIFFERENT);
   });
   test("does not start with assignments on NUMA nodes or of resources that do not exist", () => {
