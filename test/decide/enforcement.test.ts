@@ -102,7 +102,7 @@ describe("the kubelet refuses to start", () => {
     expect(errors({ reservedSystemCPUs: "0" })).toEqual([]);
   });
   // validation.go: "none" skips the check of cgroupsPerQOS; the default of enforceNodeAllocatable stays "pods"
-  test("unless cgroupsPerQOS is off with enforceNodeAllocatable `none`", () => {
+  test("but not with cgroupsPerQOS off and enforceNodeAllocatable `none`", () => {
     expect(errors({ cgroupsPerQOS: false, enforceNodeAllocatable: ["none"] })).toEqual([]);
   });
   test("with cgroupsPerQOS off and the default enforceNodeAllocatable", () => {

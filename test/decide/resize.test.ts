@@ -425,7 +425,7 @@ describe("a resize decision", () => {
       ...{ status: "Rejected", check: "qos_class", message: "Pod QOS Class may not change as a result of resizing" },
     });
   });
-  describe("and the API server's checks of node and pod state", () => {
+  describe("with the API server's checks of node and pod state", () => {
     const to = { cpu: "1500m" };
     const withStatus = (more: Json): Json => ({ ...web, status: { ...(web["status"] as Json), ...more } });
     const onNode = (metadata: Json, status: Json = {}, kubelet = "v1.36.3"): Json => {

@@ -35,7 +35,7 @@ describe("dead containers of a pod that is gone", () => {
     expect(removed(decided)).toEqual(ALL);
     expect(codesOf(decided, "a1")).toEqual(["pod_not_posted", "sandbox_not_listed"]);
   });
-  test("are only limited while not every pod source is ready", () => {
+  test("are removed only beyond the limits while not every pod source is ready", () => {
     const decided = gone([], { sourcesReady: false });
     expect(removed(decided)).toEqual(LIMITED);
     expect(kept(decided)).toEqual(["a3: sources-not-ready"]);
@@ -45,7 +45,7 @@ describe("dead containers of a pod that is gone", () => {
     expect(removed(gone([evictedPod("a")]))).toEqual(ALL);
     expect(removed(gone([evictedPod("a")], { sourcesReady: false }))).toEqual(LIMITED);
   });
-  test("are only limited when the eviction predates the kubelet's start or the node shuts down", () => {
+  test("are removed only beyond the limits when the eviction predates the kubelet's start or the node shuts down", () => {
     const startedAt = (ms: number) => ({ startedAt: new Date(ms).toISOString() });
     expect(removed(gone([evictedPod("a")], startedAt(NOW - 30_000)))).toEqual(LIMITED);
     expect(removed(gone([evictedPod("a")], startedAt(NOW - MINUTE)))).toEqual(ALL);
@@ -58,7 +58,7 @@ describe("dead containers of a pod that is gone", () => {
     const ready = gcNode([deleted], { containers: THREE, sandboxes: LIVE });
     expect(removed(answer(ready))).toEqual(LIMITED);
   });
-  test("are only limited when the pod ended but was not deleted, except under pressure", () => {
+  test("are removed only beyond the limits when the pod ended but was not deleted, except under pressure", () => {
     for (const phase of ["Succeeded", "Failed"]) {
       expect(removed(gone([pod("a", { status: { phase } })]))).toEqual(LIMITED);
       expect(removed(gone([pod("a", { status: { phase } })], {}, UNDER_PRESSURE))).toEqual(
@@ -70,10 +70,10 @@ describe("dead containers of a pod that is gone", () => {
       LIMITED,
     );
   });
-  test("are only limited under pressure while the pod still runs", () => {
+  test("are removed only beyond the limits under pressure while the pod still runs", () => {
     expect(removed(gone([live("a")], {}, UNDER_PRESSURE))).toEqual(LIMITED);
   });
-  test("are only limited when a container of the unposted pod still runs", () => {
+  test("are removed only beyond the limits when a container of the unposted pod still runs", () => {
     const decided = gone([], {}, undefined, [running]);
     expect(removed(decided)).toEqual(LIMITED);
     expect(kept(decided)).toEqual(["a3: within-limits", "run: running"]);

@@ -464,7 +464,7 @@ describe("lint findings of a configuration on a node", () => {
       { cgroup: { version: 1 } },
     ],
     ["swap-on", "refuses-start", "failSwapOn", {}, { machine: { swapBytes: GIB } }],
-  ])("%s is a %s of %s: %j", (code, severity, field, configuration, more = {}) => {
+  ])("have code %s with severity %s at %s for %j", (code, severity, field, configuration, more = {}) => {
     expect(byCode(on(configuration, { ...small, ...more }), code, field)?.severity).toBe(severity);
     expect(byCode(lintConfiguration(configuration), code, field)).toBeUndefined();
   });

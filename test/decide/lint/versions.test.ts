@@ -203,7 +203,7 @@ test("maxParallelImagePulls above the kubelet's number of locks is found before 
   expect(codes(32)).toEqual([["pulls-past-locks"], ["pulls-past-locks"], ["pulls-past-locks"], []]);
 });
 
-test("a memoryThrottlingFactor without effect is found before 1.37, where the gate is on", () => {
+test("a memoryThrottlingFactor without effect is found before 1.37, in which its gate is on by default", () => {
   const codes = V.map((version) => reportOf({ memoryThrottlingFactor: 0.5 }, version).map(({ code }) => code));
   expect(codes).toEqual([...V.slice(0, 3).map(() => ["throttling-factor-idle"]), []]);
 });
