@@ -26,13 +26,13 @@ const read = async (store: Awaited<ReturnType<typeof history>>, most: number, sp
   return { ...rest, hours: measurements.map(({ atMs }) => ((atMs ?? 0) - START) / HOUR) };
 };
 
-test("every snapshot is read once, newest first, whatever was decided on it, and nothing is said to be left out", async () => {
+test("every snapshot is read once for advice, newest first, whatever was decided on it", async () => {
   const store = await history(20, 10 * MINUTE, 6);
   const all = await read(store, 100);
   expect(all).toEqual({ hours: Array.from({ length: 20 }, (_, i) => 19 - i), withoutStats: 0, everyMs: null });
 });
 
-test("of more than may be read, those that are read lie evenly in time", async () => {
+test("of too many snapshots some are read at even times", async () => {
   const store = await history(100, MINUTE, 2);
   const some = await read(store, 10);
   expect(some.hours.length).toBeGreaterThanOrEqual(9);
@@ -43,7 +43,7 @@ test("of more than may be read, those that are read lie evenly in time", async (
   expect(some.everyMs).toBeGreaterThan(9 * MINUTE);
 });
 
-test("a time in which much was decided counts no more than a quiet one", async () => {
+test("a time with many decisions counts no more than a quiet one", async () => {
   const store = await history(10, HOUR);
   // a hundred passes within the last minute
   for (let i = 0; i < 100; i++) {
@@ -58,7 +58,7 @@ test("a time in which much was decided counts no more than a quiet one", async (
   expect(some.hours).toEqual(expect.arrayContaining([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
 });
 
-test("only what lies in the time asked for counts; snapshots without stats and those that are gone are counted", async () => {
+test("snapshots outside the time span are ignored; those without stats or deleted ones are counted", async () => {
   const store = await history(10, HOUR);
   const some = await read(store, 100, { sinceMs: T0 + 3 * HOUR, untilMs: T0 + 6 * HOUR });
   expect(some.hours).toEqual([5, 4, 3]);
@@ -72,7 +72,7 @@ test("only what lies in the time asked for counts; snapshots without stats and t
   expect((await read(store, 100)).hours).toHaveLength(10);
 });
 
-test("the configuration and the capacity are those of the node's latest snapshot", async () => {
+test("advice uses the configuration and capacity of the node's latest snapshot", async () => {
   const store = await history(30, HOUR);
   const request = { span: ALL, percentile: 100, marginPercent: 0, limit: 100 };
   const advice = value(await adviseNode(store, "n1", request));

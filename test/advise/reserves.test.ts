@@ -34,8 +34,8 @@ const recommended = ({ reserves }: ReturnType<typeof ask>): Readonly<Record<stri
 
 const { kubelet, runtime, pods } = CONTAINERS;
 
-describe("what is measured", () => {
-  test("kubeReserved is the kubelet and the runtime together, systemReserved what is neither theirs nor of a pod", () => {
+describe("advised cpu and memory reserves", () => {
+  test("are kubelet plus runtime for kubeReserved, and the rest without pods for systemReserved", () => {
     const advice = ask([summary(0, WHOLE, { kubelet, runtime, pods })]);
     expect(recommended(advice)).toEqual({
       "kubeReserved.cpu": "70m",
@@ -50,7 +50,7 @@ describe("what is measured", () => {
     expect(advice.reserves.map(({ now }) => now)).toEqual(["100m", "512Mi", null, "256Mi"]);
   });
 
-  test("the two are taken together at one time: their peaks at different times are not added", () => {
+  test("add kubelet and runtime usage of the same time, not their separate peaks", () => {
     const other = { kubelet: { cpu: 10, memoryMi: 400 }, runtime: { cpu: 90, memoryMi: 10 } };
     const advice = ask([summary(0, WHOLE, { kubelet, runtime, pods }), summary(1, WHOLE, { ...other, pods })], {
       percentile: 100,
@@ -58,20 +58,20 @@ describe("what is measured", () => {
     expect(recommended(advice)).toMatchObject({ "kubeReserved.cpu": "100m", "kubeReserved.memory": "410Mi" });
   });
 
-  test("without the runtime's container its use is in systemReserved, and that is told", () => {
+  test("count an unmeasured runtime in systemReserved, with a note", () => {
     const advice = ask([summary(0, WHOLE, { kubelet, pods })]);
     expect(recommended(advice)).toMatchObject({ "kubeReserved.memory": "100Mi", "systemReserved.memory": "400Mi" });
     expect(codes(advice)).toContain("no-runtime-container");
     expect(codes(advice)).not.toContain("no-kubelet-container");
   });
 
-  test("a measurement without a container that others have does not count for it", () => {
+  test("ignore measurements without a container that others have", () => {
     const advice = ask([summary(0, WHOLE, { kubelet, runtime, pods }), summary(1, WHOLE, { kubelet, pods })]);
     const memory = advice.reserves.find(({ field, resource }) => field === "kubeReserved" && resource === "memory");
     expect(memory).toMatchObject({ measurements: 1, recommended: "250Mi" });
   });
 
-  test("with neither of them kubeReserved stays, and both together are what the whole needs", () => {
+  test("keep kubeReserved without its containers, and systemReserved fills up the need", () => {
     const advice = ask([summary(0, { cpu: 1200, memoryMi: 3000 }, { pods })], { marginPercent: 10 });
     // 300m and 1000Mi with 10 %, less the 100m and 512Mi that kubeReserved has
     expect(advice.patch).toEqual({ systemReserved: { cpu: "230m", memory: "588Mi" } });
@@ -82,7 +82,7 @@ describe("what is measured", () => {
     expect(less.patch).toEqual({ systemReserved: { cpu: "0", memory: "0" } });
   });
 
-  test("where the pods are not measured, what systemCgroups has is the system's; without it nothing is advised", () => {
+  test("use systemCgroups for the system when pods are not measured, and are absent without both", () => {
     const misc = { cpu: 25, memoryMi: 300 };
     expect(recommended(ask([summary(0, WHOLE, { kubelet, runtime, misc })]))).toMatchObject({
       "systemReserved.cpu": "25m",
@@ -95,13 +95,13 @@ describe("what is measured", () => {
     );
   });
 
-  test("containers that were looked at a moment apart never make less than nothing", () => {
+  test("are never negative when containers were measured at different moments", () => {
     const advice = ask([summary(0, { cpu: 900, memoryMi: 2100 }, { kubelet, runtime, pods })]);
     expect(recommended(advice)).toMatchObject({ "systemReserved.cpu": "0", "systemReserved.memory": "0" });
   });
 });
 
-describe("storage and processes", () => {
+describe("advised ephemeral-storage and pid reserves", () => {
   const disk = { capacityBytes: 100_000 * MI, availableBytes: 50_000 * MI, inodes: 9 };
   const fs = { ...disk, usedBytes: 40_000 * MI };
   const podWith = (usedMi: number, process_count?: number): Json => ({
@@ -110,7 +110,7 @@ describe("storage and processes", () => {
     ...(process_count === undefined ? {} : { process_stats: { process_count } }),
   });
 
-  test("images on the kubelet's own file system are no part of the system's, and are told", () => {
+  test("do not count images on nodefs, with a note", () => {
     const runtimeFs = { imageFs: { ...disk, usedBytes: 10_000 * MI }, containerFs: disk };
     const advice = ask([summary(0, WHOLE, { pods }, { fs, runtime: runtimeFs }, [podWith(1000)])]);
     expect(recommended(advice)["systemReserved.ephemeral-storage"]).toBe("29000Mi");
@@ -124,7 +124,7 @@ describe("storage and processes", () => {
     expect(codes(other)).not.toContain("images-on-node-fs");
   });
 
-  test("a pod whose part is not known leaves the rest unknown", () => {
+  test("are absent when a pod's share is unknown", () => {
     const advice = ask([
       summary(0, WHOLE, { pods }, { fs, rlimit: { curproc: 400 } }, [{ podRef: { name: "a", uid: "u" } }]),
     ]);
@@ -132,7 +132,7 @@ describe("storage and processes", () => {
     expect(Object.keys(recommended(advice))).not.toContain("systemReserved.pid");
   });
 
-  test("processes are those of the node less those of its pods, and said to be at most that", () => {
+  test("are the node's processes minus those of pods, noted as an upper bound", () => {
     const advice = ask([
       summary(0, WHOLE, { kubelet, pods }, { rlimit: { curproc: 400, maxpid: 32_768 } }, [podWith(1, 60)]),
     ]);
@@ -141,8 +141,8 @@ describe("storage and processes", () => {
   });
 });
 
-describe("percentile and margin", () => {
-  test("the percentile is the smallest value that so many percent do not exceed", () => {
+describe("percentile and margin of the advice", () => {
+  test("the percentile is the smallest value that so many percent of measurements do not exceed", () => {
     for (let seed = 1; seed <= 300; seed++) {
       const d = draws(seed);
       const values = many(1 + d.below(200), () => d.below(50)).sort((a, b) => a - b);
@@ -160,7 +160,7 @@ describe("percentile and margin", () => {
     ).toBe(999);
   });
 
-  test("the margin is added to it, and the whole is rounded up", () => {
+  test("the margin is added to the percentile, and the result is rounded up", () => {
     const stats = many(100, (i) => summary(i, { cpu: 1000 + i, memoryMi: 2500 + i }, { kubelet, runtime, pods }));
     const advice = ask(stats, { percentile: 90, marginPercent: 15 });
     const [cpu] = advice.reserves.filter(({ field }) => field === "systemReserved");
@@ -179,10 +179,10 @@ describe("percentile and margin", () => {
   });
 });
 
-describe("what it does to the node", () => {
+describe("the effect of the advice on the node", () => {
   const stats = [summary(0, WHOLE, { kubelet, runtime, pods })];
 
-  test("allocatable with the patch is what allocatable decides on the configuration with it", () => {
+  test("is the allocatable that is decided with the advised patch", () => {
     const { allocatable, patch } = ask(stats);
     const is = allocatableOf({
       ...NODE,
@@ -196,40 +196,40 @@ describe("what it does to the node", () => {
     ]);
   });
 
-  test("what keeps the kubelet from starting is a finding", () => {
+  test("includes lint findings that keep the kubelet from starting", () => {
     const { findings } = ask([summary(0, { cpu: 9000, memoryMi: 2500 }, { kubelet, runtime, pods })]);
     expect(findings).toContainEqual(expect.objectContaining({ severity: "refuses-start", field: "kubeReserved" }));
   });
 
-  test("without a node nothing is told of allocatable", () => {
+  test("is not told without a node", () => {
     const advice = ask(stats, { snapshot: decoded({}) });
     expect(advice).toMatchObject({ node: null, allocatable: [] });
     expect(codes(advice)).toContain("no-capacity");
   });
 
-  test("reservedSystemCPUs takes the place of cpu, which is then not advised", () => {
+  test("leaves cpu out when reservedSystemCPUs replaces it", () => {
     const advice = ask(stats, { snapshot: decoded(configured({ reservedSystemCPUs: "0-1" })) });
     expect(recommended(advice)).toMatchObject({ "kubeReserved.cpu": null, "systemReserved.cpu": null });
     expect(advice.patch).toEqual({ kubeReserved: { memory: "250Mi" }, systemReserved: { memory: "250Mi" } });
     expect(codes(advice)).toContain("reserved-system-cpus");
   });
 
-  test("a reservation that limits the daemons is told", () => {
+  test("has a note when a reserve is enforced as a limit of the daemons", () => {
     const enforced = { enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube.slice" };
     expect(codes(ask(stats, { snapshot: decoded(configured(enforced)) }))).toContain("enforced-as-limits");
   });
 });
 
-describe("how much it stands on", () => {
+describe("notes about the measurements of the advice", () => {
   const at = (hours: number) => summary(hours, WHOLE, { kubelet, runtime, pods });
-  test("few measurements, and a short time", () => {
+  test("name few measurements and a short time span", () => {
     expect(codes(ask(many(3, at)))).toEqual(expect.arrayContaining(["few-measurements", "short-span"]));
     const long = codes(ask(many(100, at)));
     expect(long).not.toContain("few-measurements");
     expect(long).not.toContain("short-span");
     expect(codes(ask(many(2, at), { percentile: 50 }))).not.toContain("few-measurements");
   });
-  test("measurements that were left out, snapshots without any, and none at all", () => {
+  test("name skipped measurements, snapshots without stats, and no measurement at all", () => {
     const advice = ask(many(100, at), { everyMs: 300_000, withoutStats: 4 });
     expect(advice.notes.find(({ code }) => code === "sampled")?.message).toContain("every 5m");
     expect(advice.notes.find(({ code }) => code === "without-stats")?.message).toContain("4 snapshots");

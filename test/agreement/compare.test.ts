@@ -53,10 +53,10 @@ const reportOf = (on: Json, outcome: Json, facts = {}) => {
 const AGREES = ["agrees", null];
 const notComparable = (code: string) => ["not-comparable", code];
 
-describe("admissions", () => {
+describe("comparing admissions with the kubelet's", () => {
   const refused = (reason: string, message: string): Json => ({ admitted: false, reason, message });
   const admitted = { admitted: true, reason: "" };
-  test("a resource that only the kubelet found short is told with the amounts of both", () => {
+  test("a resource that only the kubelet found short differs, with the amounts of both", () => {
     const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000";
     const on = snapshot({ pods: [{ ...requesting("web", { cpu: "1" }), status: RUNNING }] });
     const [one] = compared(on, [of("admission", requesting("a", { cpu: "2" }), refused("OutOfcpu", message))]);
@@ -67,25 +67,25 @@ describe("admissions", () => {
       nodewise: { requested: 2000, used: 1000, capacity: 4000, admitted: true },
     });
   });
-  test("a pod for the managers needs their state files, another does not", () => {
+  test("a pod for the resource managers is not comparable without their state files, others are", () => {
     const on = snapshot({}, {}, { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } });
     expect(reportOf(on, of("admission", requesting("a", { cpu: "1" }), admitted))).toEqual(AGREES);
     expect(reportOf(on, of("admission", guaranteed("g", "1", "1Gi"), admitted))).toEqual(notComparable("state_files"));
   });
-  test("a pod of a device that the node has is for the managers, one of an unknown resource is nobody's", () => {
+  test("a pod with a device that the node has needs state files, one with an unknown resource does not", () => {
     const asking = requesting("a", { "example.com/gpu": "1" });
     expect(reportOf(snapshot(), of("admission", asking, admitted))).toEqual(AGREES);
     const on = snapshot({}, { allocatable: { cpu: "4", memory: "8Gi", pods: "10", "example.com/gpu": "2" } });
     expect(reportOf(on, of("admission", asking, admitted))).toEqual(notComparable("state_files"));
   });
-  test("a shutdown is told to the kubelet and not to the API", () => {
+  test("a NodeShutdown refusal is not comparable unless the snapshot knows of the shutdown", () => {
     const shutdown = refused("NodeShutdown", "Pod was rejected as the node is shutting down.");
     expect(reportOf(snapshot(), of("admission", pod("a"), shutdown))).toEqual(notComparable("input_not_known"));
     expect(reportOf(snapshot({ kubelet: { shuttingDown: true } }), of("admission", pod("a"), shutdown))).toEqual(
       AGREES,
     );
   });
-  test("a snapshot that shows the outcome already is not of before it", () => {
+  test("a snapshot that already shows the outcome is not comparable", () => {
     const on = snapshot({
       pods: [
         { ...pod("a"), status: RUNNING },
@@ -111,10 +111,10 @@ describe("admissions", () => {
     ["refused before the pressure was told", snapshot(), [refusal, turned("True", 15)]],
     ["let in before its end was told", underPressure("5m"), [letIn, turned("False", 15)]],
     ["let in after an end that no status had the time to tell", underPressure("5s"), [letIn]],
-  ])("whether a node was under pressure is not known of a pod that was %s", (_, on, outcomes) => {
+  ])("pressure is unknown for a pod that was %s, which makes it not comparable", (_, on, outcomes) => {
     expect(compared(on, outcomes)[0]).toMatchObject({ verdict: "not-comparable", why: { code: "pressure_not_told" } });
   });
-  test("a kubelet that writes its status each minute tells of pressure a minute later", () => {
+  test("pressure may be reported a minute later when nodeStatusUpdateFrequency is a minute", () => {
     const seldom = (period: string) => snapshot({}, {}, { nodeStatusUpdateFrequency: period });
     const told40 = [refusal, turned("True", 40)];
     expect(compared(seldom("1m"), told40)[0]).toMatchObject({ why: { code: "pressure_not_told" } });
@@ -122,13 +122,13 @@ describe("admissions", () => {
     for (const period of ["10s", "0s"])
       expect(compared(seldom(period), told40)[0]).toMatchObject({ verdict: "differs" });
   });
-  test("a pod that comes in under pressure as well, and what was told long after, are compared", () => {
+  test("a pod admitted despite pressure, and conditions reported long after, are compared", () => {
     const burstable = of("admission", requesting("a", { cpu: "1" }), admitted);
     expect(compared(underPressure("5m"), [burstable, turned("False", 15)])[0]).toMatchObject({ verdict: "agrees" });
     expect(compared(underPressure("5m"), [refusal, turned("False", 30)])[0]).toMatchObject({ verdict: "agrees" });
     expect(compared(snapshot(), [refusal, turned("True", 30)])[0]).toMatchObject({ verdict: "differs" });
   });
-  test("pressure that came since the snapshot refuses, and a kubelet that would not start is a difference", () => {
+  test("pressure since the snapshot explains a refusal, and a kubelet that would not start differs", () => {
     expect(compared(snapshot(), [refusal, turned("True", 2)])[0]).toMatchObject({ verdict: "agrees" });
     expect(compared(snapshot(), [refusal])[0]).toMatchObject({ verdict: "differs", difference: { field: "admitted" } });
     const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] };
@@ -140,7 +140,7 @@ describe("admissions", () => {
   });
 });
 
-describe("resizes", () => {
+describe("comparing resizes with the kubelet's", () => {
   const now = guaranteed("a", "1", "1Gi");
   const on = (configuration: Json = {}, more: Json = {}): Json =>
     snapshot(
@@ -156,7 +156,7 @@ describe("resizes", () => {
     );
   const resize = (cpu: string, reason: string, message: string): Json =>
     of("resize", guaranteed("a", cpu, "1Gi"), { reason, message });
-  test("one that can never be, in the kubelet's words", () => {
+  test("an infeasible resize agrees when the message is the kubelet's", () => {
     const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
     expect(reportOf(on({ cpuManagerPolicy: "static" }), resize("2", "Infeasible", message))).toEqual(AGREES);
     expect(reportOf(on(), resize("2", "Infeasible", message))).toEqual([
@@ -164,7 +164,7 @@ describe("resizes", () => {
       { field: "reason", kubelet: "Infeasible", nodewise: "" },
     ]);
   });
-  test("one that waits for room, with its amounts", () => {
+  test("a deferred resize is compared by its amounts", () => {
     const message = (used: number) =>
       `Node didn't have enough resource: cpu, requested: 3000, used: ${used}, capacity: 4000`;
     expect(reportOf(on(), resize("3", "Deferred", message(2000)))).toEqual(AGREES);
@@ -173,7 +173,7 @@ describe("resizes", () => {
       { field: "used", kubelet: 2500, nodewise: 2000 },
     ]);
   });
-  test("swap stands in the way of other memory", () => {
+  test("a memory resize with swap is infeasible on cgroup v2", () => {
     const swaps = { memorySwap: { swapBehavior: "LimitedSwap" } };
     const asking = (memory: string): Json => requesting("a", { memory });
     const state = snapshot({ pods: [{ ...asking("1Gi"), status: RUNNING }] }, {}, swaps);
@@ -182,14 +182,14 @@ describe("resizes", () => {
     expect(reportOf({ ...state, cgroup: { version: 2 } }, outcome)).toEqual(AGREES);
     expect(reportOf({ ...state, cgroup: { version: 1 } }, outcome)[0]).toBe("differs");
   });
-  test("what was allocated to the pod is not what it asks for", () => {
+  test("a resize starts from the allocated resources, not from the new requests", () => {
     const resources = { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1", memory: "1Gi" } };
     const entries = { a: { ContainerResources: { c: resources } } };
     const assignments = { allocated_pods_state: { entries } };
     const message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000";
     expect(reportOf(on({}, { assignments }), resize("3", "Deferred", message))).toEqual(AGREES);
   });
-  test("what is not known: the pod as it was, and what older kubelets looked at", () => {
+  test("a resize is not comparable for an unknown pod, or for a check of older kubelets", () => {
     const deferred = resize("3", "Deferred", "x");
     expect(reportOf(snapshot(), deferred)).toEqual(notComparable("pod_not_known"));
     expect(reportOf(on(), { ...deferred, object: null })).toEqual(notComparable("pod_not_known"));
@@ -202,7 +202,7 @@ describe("resizes", () => {
   });
 });
 
-describe("containers that a probe ended", () => {
+describe("comparing probe kills with the kubelet's", () => {
   const probed = (probe: Json | undefined): Json =>
     podOf([container("c", undefined, undefined, probe && { livenessProbe: { tcpSocket: { port: 1 }, ...probe } })]);
   const kill = (object: Json, more: Json = {}): Json =>
@@ -216,7 +216,7 @@ describe("containers that a probe ended", () => {
       ...more,
     });
   const usual = probed({ periodSeconds: 10, failureThreshold: 3 });
-  test("with the kubelet's words and as many failures as it takes", () => {
+  test("a kill agrees with the kubelet's message and enough failures", () => {
     expect(reportOf(snapshot(), kill(usual))).toEqual(AGREES);
     expect(reportOf(snapshot(), kill(usual, { failures: 9 }))).toEqual(AGREES);
     expect(reportOf(snapshot(), kill(usual, { message: "Container c failed liveness probe" }))).toEqual([
@@ -228,7 +228,7 @@ describe("containers that a probe ended", () => {
       },
     ]);
   });
-  test("fewer failures than it takes were not all that there were; sooner than they can be is a difference", () => {
+  test("too few failures are not comparable, and a kill sooner than possible differs", () => {
     for (const failures of [2, null]) {
       expect(reportOf(snapshot(), kill(usual, { failures }))).toEqual(notComparable("probe_results"));
     }
@@ -238,7 +238,7 @@ describe("containers that a probe ended", () => {
       { field: "seconds", kubelet: 60 },
     ]);
   });
-  test("a container without such a probe is not ended by it", () => {
+  test("a kill without such a probe in the spec differs", () => {
     expect(reportOf(snapshot(), kill(probed(undefined)))).toMatchObject([
       "differs",
       { field: "probe", nodewise: null },
@@ -246,7 +246,7 @@ describe("containers that a probe ended", () => {
   });
 });
 
-describe("evictions", () => {
+describe("comparing evictions with the kubelet's", () => {
   const stats = (available: number, usage: Readonly<Record<string, Json>>): Json => ({
     node: { memory: { time: at(0), availableBytes: available * MiB, workingSetBytes: 4096 * MiB } },
     pods: Object.entries(usage).map(([name, more]) => ({
@@ -258,7 +258,7 @@ describe("evictions", () => {
   const using = (bytes: number): Json => ({ memory: { time: at(0), workingSetBytes: bytes } });
   const low = { message: "The node was low on resource: memory. Threshold quantity: 1Gi, available: 500Mi. " };
   const hard = { evictionHard: { "memory.available": "1Gi" } };
-  test("of equal pods the kubelet takes one by chance", () => {
+  test("one of two equal pods agrees, and the other is not comparable as the order is chance", () => {
     const on = snapshot(
       { pods: [running("a"), running("b")], stats: stats(500, { a: using(9), b: using(9) }) },
       {},
@@ -267,7 +267,7 @@ describe("evictions", () => {
     const both = ["a", "b"].map((name) => reportOf(on, of("eviction", pod(name), low)));
     expect(both.toSorted()).toEqual([AGREES, notComparable("order_is_chance")]);
   });
-  test("a soft threshold needs the passes before, stats the time of the outcome", () => {
+  test("a soft threshold needs earlier passes, and a hard one stats of the outcome's time", () => {
     const parts = { pods: [running("a")], stats: stats(500, { a: using(9) }) };
     const soft = {
       evictionSoft: { "memory.available": "1Gi" },
@@ -282,7 +282,7 @@ describe("evictions", () => {
       notComparable("snapshot_too_old"),
     );
   });
-  test("a pod over a limit of its own goes with the kubelet's words, where its usage was over it already", () => {
+  test("an eviction for a local storage limit agrees when the usage was above it already", () => {
     const limited = { volumes: [{ name: "scratch", emptyDir: { sizeLimit: "10Mi" } }] };
     const message = 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". ';
     const full = (used: number) => ({ a: { volume: [{ name: "scratch", usedBytes: used * MiB }] } });
@@ -297,7 +297,7 @@ describe("evictions", () => {
   });
 });
 
-describe("claims", () => {
+describe("comparing claims with the kubelet's", () => {
   const asking = claiming("p", ["gpu"]);
   const reserved = claim("gpu", [result("0")], ["p"]);
   const others = claim("gpu", [result("0")], ["q"]);
@@ -307,7 +307,7 @@ describe("claims", () => {
     of("claims", asking, { prepared: false, message: PREFIX + words, claims });
   const prepared = (claims: readonly Json[]): Json => of("claims", asking, { prepared: true, claims });
 
-  test("are refused in the kubelet's words, by what it read and not by an older snapshot", () => {
+  test("refused claims are compared on what the kubelet read, not on the older snapshot", () => {
     const on = snapshot({ pods: [asking], dra: { resourceClaims: [reserved] } });
     expect(reportOf(on, failed(NOT_ALLOWED, [others]))).toEqual(AGREES);
     expect(reportOf(on, failed(NOT_ALLOWED, [reserved]))).toEqual([
@@ -320,13 +320,13 @@ describe("claims", () => {
     const unknown = { ...failed(NOT_ALLOWED), claims: undefined };
     expect(reportOf(on, unknown)).toEqual(notComparable("claims_not_known"));
   });
-  test("that are prepared pass each check, whichever drivers there are", () => {
+  test("prepared claims are checked without regard to drivers", () => {
     expect(reportOf(snapshot(), prepared([reserved]))).toEqual(AGREES);
     expect(reportOf(snapshot(), prepared([others]))).toMatchObject(["differs", { field: "prepared", kubelet: true }]);
     const answers = [{ claim: "claim-gpu", error: "no" }];
     expect(reportOf(snapshot({ dra: { drivers: [{ name: DRIVER, answers }] } }), prepared([reserved]))).toEqual(AGREES);
   });
-  test("whose driver fails agree where it is called, and its words are told beside", () => {
+  test("a failing driver agrees up to its call, and its own message is kept beside", () => {
     const own = `${PREFIX}NodePrepareResources failed for ResourceClaim gpu`;
     const outcome = failed("NodePrepareResources failed for ResourceClaim gpu: no such device: 7");
     expect(compared(snapshot(), [outcome])[0]).toMatchObject({
@@ -345,7 +345,7 @@ describe("claims", () => {
     const status = { nodeInfo: { kubeletVersion: "v1.37.2" } };
     expect(reportOf(snapshot({}, status, gate), skipping)).toMatchObject(["differs", { field: "prepared" }]);
   });
-  test("whether a driver is registered, and what the kubelet holds of older claims, only the node knows", () => {
+  test("an unregistered driver and claims of older pods are not comparable without the node's state", () => {
     const absent = failed(`DRA driver ${DRIVER} is not registered`);
     expect(reportOf(snapshot(), absent)).toEqual(notComparable("input_not_known"));
     expect(reportOf(snapshot({ dra: { drivers: [] } }), absent)).toEqual(AGREES);
@@ -362,7 +362,7 @@ describe("claims", () => {
       notComparable("not_decided_here"),
     );
   });
-  test("are one outcome for each of the kubelet's own words, whatever a driver says in them", () => {
+  test("claims outcomes have a key without the driver's own text", () => {
     const keyOf = (words: string) => {
       const decoded = decodeOutcomes({ outcomes: [failed(words)] });
       return decoded.ok ? JSON.stringify(outcomeKey(decoded.value[0] as Outcome)) : JSON.stringify(decoded.error);
@@ -373,7 +373,7 @@ describe("claims", () => {
   });
 });
 
-describe("images that went", () => {
+describe("comparing image GC with the kubelet's", () => {
   const images = ["a", "b", "c"].map((id) => runtimeImage(id, { repoTags: [`${id}:1`] }));
   const disk = (availableMiB: number): Json => ({
     node: { runtime: { imageFs: { time: at(0), capacityBytes: 1000 * MiB, availableBytes: availableMiB * MiB } } },
@@ -398,7 +398,7 @@ describe("images that went", () => {
     seenIn: ["image-list"],
     images: ids.map((id) => ({ id, names: [`${id}:1`] })),
   });
-  test("the same set agrees, whatever each side calls them by; another one differs", () => {
+  test("the same set of removed images agrees by id or name, and another set differs", () => {
     expect(reportOf(on(100), went("a"), facts)).toEqual(AGREES);
     const byName = { ...went("a"), images: [{ names: ["a@sha256:9", "a:1"] }] };
     expect(reportOf(on(100), byName, facts)).toEqual(AGREES);
@@ -408,7 +408,7 @@ describe("images that went", () => {
     ]);
     expect(reportOf(on(100), went("a", "b"), facts)).toMatchObject(["differs", { kubelet: ["a:1", "b:1"] }]);
   });
-  test("without their ages, without a list, and with room enough nothing can be said", () => {
+  test("removed images are not comparable without ages, without a list, or with enough free space", () => {
     expect(reportOf(on(100), went("a"))).toEqual(notComparable("image_ages"));
     const later = { "image-gc": { ...facts["image-gc"], atMs: T + 1 } };
     expect(reportOf(on(100), went("a"), later)).toEqual(notComparable("image_ages"));

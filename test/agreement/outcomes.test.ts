@@ -29,9 +29,9 @@ const found = (outcomes: readonly object[]): Json[] =>
     return rest;
   });
 
-describe("a pod before and after", () => {
+describe("outcomes from two states of a pod", () => {
   const seenIn = ["pod-status"];
-  test("comes in with its start time, once", () => {
+  test("include its admission once, with its start time", () => {
     const running = web({ phase: "Running", startTime: T });
     const admitted = { kind: "admission", at: T, seenIn, admitted: true, reason: "", message: "" };
     expect(found(podOutcomes(PENDING, running))).toEqual([admitted]);
@@ -41,7 +41,7 @@ describe("a pod before and after", () => {
     // another pod of the same name
     expect(podOutcomes(running, web({ phase: "Running", startTime: LATER }, { uid: "other" }))).toHaveLength(1);
   });
-  test("is refused without conditions when it is new, and with them when it ran before", () => {
+  test("include its refusal, at its start or at the condition's time if it ran before", () => {
     const status = { phase: "Failed", reason: "OutOfcpu", message: "Pod was rejected: too much", startTime: T };
     const refused = { kind: "admission", at: T, seenIn, admitted: false, reason: "OutOfcpu", message: "too much" };
     expect(found(podOutcomes(PENDING, web(status)))).toEqual([refused]);
@@ -50,7 +50,7 @@ describe("a pod before and after", () => {
     expect(found(podOutcomes(ran, web({ ...status, conditions })))).toEqual([{ ...refused, at: LATER }]);
     expect(podOutcomes(web(status), web(status))).toEqual([]);
   });
-  test("is evicted or preempted, also where its containers ended well and its status has no reason", () => {
+  test("include its eviction or preemption, even if it succeeded and has no reason", () => {
     const message = "The node was low on resource: memory. Threshold quantity: 1Gi, available: 900Mi. ";
     const ran = web({ phase: "Running", startTime: T });
     const target = condition("DisruptionTarget", { reason: "TerminationByKubelet", message });
@@ -69,7 +69,7 @@ describe("a pod before and after", () => {
       { kind: "preemption", at: T, seenIn, message: "Preempted in order to admit critical pod" },
     ]);
   });
-  test("waits for a resize, once for each that is asked for", () => {
+  test("include a pending resize, once per generation", () => {
     const ran = { phase: "Running", startTime: T };
     const pending = (generation: number, reason = "Infeasible"): Json =>
       web({
@@ -82,7 +82,7 @@ describe("a pod before and after", () => {
     expect(found(podOutcomes(pending(2), pending(3)))).toEqual([{ ...infeasible, generation: 3 }]);
     expect(found(podOutcomes(pending(2), pending(2, "Deferred")))).toEqual([{ ...infeasible, reason: "Deferred" }]);
   });
-  test("has its claims prepared once it has a sandbox, or a container that runs", () => {
+  test("include prepared claims once it has a sandbox or a running container", () => {
     const spec = { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }], containers: [{ name: "c" }] };
     const claiming = (status: Json): Json => ({ ...web({ startTime: T, ...status }), spec });
     const conditions = [condition("PodReadyToStartContainers")];
@@ -96,7 +96,7 @@ describe("a pod before and after", () => {
     expect(found(podOutcomes(web({ startTime: T }), extended))).toEqual([prepared]);
     expect(podOutcomes(web({ startTime: T }), web({ startTime: T, conditions }))).toEqual([]);
   });
-  test("shows of itself only what decisions read, and a mirror pod goes by its static pod's uid", () => {
+  test("contain only what decisions read, and a mirror pod's static uid", () => {
     const secret = { name: "c", command: ["hunter2"], env: [{ name: "PASSWORD", value: "hunter2" }] };
     const after = { ...web({ phase: "Running", startTime: T }), spec: { containers: [secret] } };
     const [outcome] = podOutcomes(PENDING, after);
@@ -108,14 +108,14 @@ describe("a pod before and after", () => {
     ]);
   });
   test.each([undefined, null, 7, "pod", {}, { metadata: { name: "a" } }, { metadata: REF, status: 3 }])(
-    "of %j nothing is found",
+    "are none for the object %j",
     (raw) => expect([...podOutcomes(null, raw), ...eventOutcomes(raw), ...nodeOutcomes(raw, raw)]).toEqual([]),
   );
 });
 
-describe("an event", () => {
+describe("outcomes from an event", () => {
   const seenIn = ["event"];
-  test("of a refusal, an eviction, a preemption", () => {
+  test("are found for refusals, evictions and preemptions", () => {
     const refused = { kind: "admission", at: T, seenIn, admitted: false };
     for (const reason of [
       "OutOfcpu",
@@ -137,7 +137,7 @@ describe("an event", () => {
       { kind: "preemption", at: T, seenIn, message },
     ]);
   });
-  test("of a resize has the kubelet's words within its own", () => {
+  test("take a resize's message out of the event's JSON", () => {
     const text =
       'Pod resize OutOfcpu: {"containers":[{"name":"c","resources":{}}],"generation":4,"error":"Node is full"}';
     const deferred = { kind: "resize", at: T, seenIn, reason: "Deferred", message: "Node is full", generation: 4 };
@@ -145,7 +145,7 @@ describe("an event", () => {
     const bare = { kind: "resize", at: T, seenIn, reason: "Infeasible", message: "Pod resize Infeasible" };
     expect(found(eventOutcomes(event("ResizeInfeasible", "Pod resize Infeasible")))).toEqual([bare]);
   });
-  test("of claims that are not prepared counts when it was told last, also among many as one", () => {
+  test("have the last time for unprepared claims, also when events were combined", () => {
     const message = "Failed to prepare dynamic resources: prepare dynamic resources: ResourceClaim gpu: not allocated";
     const failed = { kind: "claims", at: LATER, seenIn, prepared: false, message };
     const reason = "FailedPrepareDynamicResources";
@@ -153,7 +153,7 @@ describe("an event", () => {
     expect(found(eventOutcomes(event(reason, `(combined from similar events): ${message}`)))).toEqual([failed]);
     expect(eventOutcomes(event(reason, ""))).toEqual([]);
   });
-  test("of a probe's kill is new each time that it is counted, with the start of what was ended", () => {
+  test("are one per count for a probe kill, with the start of the killed container", () => {
     const message = "Container c failed liveness probe, will be restarted";
     const containerStatuses = [{ name: "c", state: { running: { startedAt: T } } }];
     const kill = { kind: "probes", at: LATER, seenIn, container: "c", probe: "liveness", message };
@@ -170,7 +170,7 @@ describe("an event", () => {
     ]);
     expect(eventOutcomes(event("Killing", "Stopping container c"))).toEqual([]);
   });
-  test("of the newer API group is the same, one of another component or object none", () => {
+  test("are the same from events.k8s.io, and none from other components or objects", () => {
     const newer = {
       regarding: { kind: "Pod", ...REF },
       reason: "OutOfcpu",
@@ -189,7 +189,7 @@ describe("an event", () => {
   });
 });
 
-describe("failures of a probe", () => {
+describe("the failures of a probe from its events", () => {
   const at = (seconds: number): number => Date.parse(T) + seconds * 1000;
   const state = (count: number, lastSeconds: number, message = "Liveness probe failed: no", firstSeconds = 0) => ({
     message,
@@ -197,19 +197,19 @@ describe("failures of a probe", () => {
     firstMs: at(firstSeconds),
     lastMs: at(lastSeconds),
   });
-  test("are those since a time, over all of its messages", () => {
+  test("are counted since a time, over all of its messages", () => {
     const seen = [state(1, 0), state(2, 10), state(3, 20), state(4, 30)];
     expect(probeFailures(seen, "liveness", at(15))).toBe(2);
     expect(probeFailures(seen.toReversed(), "liveness", at(-5))).toBe(4);
     expect(probeFailures([...seen, state(2, 29, "Liveness probe failed: other", 25)], "liveness", at(15))).toBe(4);
     expect(probeFailures(seen, "startup", at(0))).toBe(0);
   });
-  test("are not known where an event began before and nobody saw its earlier states", () => {
+  test("are unknown when an event began earlier and its previous states were not seen", () => {
     expect(probeFailures([state(7, 30)], "liveness", at(15))).toBeNull();
   });
 });
 
-describe("a node, and lists of images", () => {
+describe("outcomes from two states of a node", () => {
   const node = (memory: string, images: readonly Json[], heartbeat = T): Json => ({
     status: {
       conditions: [
@@ -220,7 +220,7 @@ describe("a node, and lists of images", () => {
     },
   });
   const image = (name: string): Json => ({ names: [`${name}@sha256:1`, `${name}:1`], sizeBytes: 7 });
-  test("a pressure condition that turned, and images that went", () => {
+  test("include a changed pressure condition, and removed images", () => {
     const was = node("False", [image("a"), image("b")]);
     expect(nodeOutcomes(was, was)).toEqual([]);
     expect(nodeOutcomes(was, node("True", [image("b")], LATER))).toEqual([
@@ -235,14 +235,14 @@ describe("a node, and lists of images", () => {
     ]);
     expect(nodeOutcomes(was, node("Unknown", [image("a"), image("b")]))).toEqual([]);
   });
-  test("a list of as many images as a node tells may not be whole", () => {
+  test("have no removed images when the status may list only some of the images", () => {
     const many = Array.from({ length: 50 }, (_, i) => image(`i${i}`));
     expect(nodeOutcomes(node("False", many), node("False", many.slice(1)))).toEqual([]);
     expect(nodeOutcomes(node("False", [image("a")]), node("False", []))).toEqual([]);
   });
 });
 
-test("a status and an event of one refusal are one outcome, of the earlier time and with all that either knows", () => {
+test("a status and an event of one refusal merge into one outcome with the earlier time and both parts", () => {
   const status = { phase: "Failed", reason: "OutOfcpu", message: "Pod was rejected: why", startTime: LATER };
   const both = [...podOutcomes(PENDING, web(status)), ...eventOutcomes(event("OutOfcpu", "why"))];
   expect(both).toHaveLength(2);

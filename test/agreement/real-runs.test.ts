@@ -31,14 +31,14 @@ const all = RUNS.flatMap(({ name, outcomes, compared }) =>
   })),
 );
 
-describe("what a real kubelet did, against what is decided on the snapshot before it", () => {
-  test.each(all)("$name", ({ name, compared }) => {
+describe("outcomes of a real kubelet compared with decisions on the snapshot before", () => {
+  test.each(all)("$name agrees, or is a known exception", ({ name, compared }) => {
     const why = EXCEPT[name];
     expect(reported(compared)).toEqual(
       why === undefined ? AGREES : { verdict: "not-comparable", why, difference: null },
     );
   });
-  test("there are outcomes of every kind that was captured, and how they come out", () => {
+  test("have the expected numbers by kind and verdict", () => {
     const counts = new Map<string, number>();
     for (const { outcome, compared } of all) {
       const key = `${outcome.kind} ${compared.verdict}`;
@@ -55,7 +55,7 @@ describe("what a real kubelet did, against what is decided on the snapshot befor
       "probes agrees": 10,
     });
   });
-  test("an outcome that a status and an event tell of is one", () => {
+  test("of a refusal are one when status and event report it", () => {
     const refused = all.filter(({ outcome }) => outcome.kind === "admission" && !outcome.admitted);
     // pods whose containers ended with 0 succeeded, and only the event tells that they were refused
     const once = refused.filter(({ outcome }) => outcome.seenIn.length === 1);

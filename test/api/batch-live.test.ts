@@ -6,7 +6,7 @@ import { appOver, serving } from "./serving.ts";
 const line = (sequence: number): string =>
   `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1", { sequence }), explain: "off" })}\n`;
 
-test("a caller that waits for each answer before it sends the next line gets them", async () => {
+test("a batch is answered line by line, before the caller sends the next line", async () => {
   const { api } = await serving();
   const posting = request(`${api.url}/v1/batch`, {
     method: "POST",
@@ -34,7 +34,7 @@ test("a caller that waits for each answer before it sends the next line gets the
   expect(numbers).toEqual([1, 2, 3]);
 });
 
-test("the log tells of a streamed answer when it is through, and so its whole time", async () => {
+test("a batch is logged when its last answer was sent, with its whole duration", async () => {
   const { api, log } = await serving();
   const reportOf = () => log.lines.filter(({ fields }) => fields["path"] === "/v1/batch");
   const posting = request(`${api.url}/v1/batch`, {
@@ -58,7 +58,7 @@ test("the log tells of a streamed answer when it is through, and so its whole ti
   expect(reportOf()).toMatchObject([{ fields: { status: 200, ms: expect.any(Number) }, message: "request" }]);
 });
 
-test("others have their turn while a batch is answered whose lines are decided at once", async () => {
+test("other requests have their turn while a batch of quick decisions is answered", async () => {
   const { app } = appOver();
   let turns = 0;
   let isOver = false;
@@ -75,7 +75,7 @@ test("others have their turn while a batch is answered whose lines are decided a
   expect(turns).toBeGreaterThanOrEqual(50);
 });
 
-test("a caller that hangs up leaves the server well, and its place to others", async () => {
+test("a caller that hangs up in the middle of a batch frees its place for others", async () => {
   const { api, log } = await serving({ limits: { concurrency: 1 } });
   for (let i = 0; i < 3; i++) {
     await new Promise<void>((resolve) => {

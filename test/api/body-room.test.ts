@@ -19,7 +19,7 @@ const { ZSTD_c_windowLog } = zlib.constants;
 const zstd = (text: string, windowLog: number): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(zlib.zstdCompressSync(text, { params: { [ZSTD_c_windowLog]: windowLog } }));
 
-test("a zstd window of 8 MiB is taken, and a larger one is refused with what to do", async () => {
+test("a zstd window of 8 MiB is accepted, and a larger one is refused with advice", async () => {
   const { app } = appOver();
   const post = (path: string, type: string, body: Uint8Array<ArrayBuffer>) =>
     app.request(path, { method: "POST", body, headers: { "content-type": type, "content-encoding": "zstd" } });
@@ -43,7 +43,7 @@ test("a zstd window of 8 MiB is taken, and a larger one is refused with what to 
   expect(await whole.json()).toMatchObject(refused);
 });
 
-test("the windows of batches in zstd have room with the bodies, and give it back", async () => {
+test("zstd windows of batches count towards the bytes in flight, and are given back", async () => {
   const { app } = appOver({ limits: { bodyBytes: MIB, bodyBytesInFlight: 2 * MIB, concurrency: 64 } });
   // packed to an eighth: it is not too dense
   const blank = (bytes: number): string =>
@@ -76,7 +76,7 @@ async function stopped(port: number, bytes: number) {
   return { socket, answer: () => answer };
 }
 
-test("bodies that stop halfway hold no more than their room; what is beyond is told to come again, and does", async () => {
+test("bodies that stop halfway hold only their share of memory; others get 503 and succeed on a retry", async () => {
   const { api } = await serving({ limits: { bodyBytes: MIB, bodyBytesInFlight: 2 * MIB }, threads: 0 });
   const halves = await Promise.all(Array.from({ length: 12 }, () => stopped(api.port, MIB / 2)));
   const refused = () => halves.filter(({ answer }) => answer().includes("HTTP/1.1 503"));
@@ -91,7 +91,7 @@ test("bodies that stop halfway hold no more than their room; what is beyond is t
   await expect.poll(async () => (await post()).status).toBe(200);
 });
 
-test("who stops in the middle of a body is answered 408, and a line of a batch says so", async () => {
+test("a body that stops halfway is answered with 408, in a batch on the line that it cut", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const { api } = await serving({ threads: 0 });
   // so few that they are there with the first look at its connection
@@ -115,7 +115,7 @@ test("who stops in the middle of a body is answered 408, and a line of a batch s
   await expect.poll(() => text).toContain('{"line":2,"problem":{"code":"request_timeout"');
 });
 
-test("what is given back has room again, and what has left takes nothing more", () => {
+test("bytes given back to the body budget can be taken again, but not by a request that has left", () => {
   const room = bodyBudget(10);
   const [a, b] = [room(), room()];
   expect([a.take(6), b.take(5), b.take(4), b.take(1)]).toEqual([true, false, true, false]);
@@ -125,7 +125,7 @@ test("what is given back has room again, and what has left takes nothing more", 
   expect([b.take(1), a.take(10)]).toEqual([false, true]);
 });
 
-test("chunks of any sizes are gathered whole, and a single one is not copied", () => {
+test("a ChunkBuffer gathers chunks of any size, and does not copy a single one", () => {
   const bytes = Uint8Array.from({ length: 5000 }, (_, i) => i % 251);
   for (const expected of [0, 100, 5000, 9000]) {
     for (const size of [1, 7, 4999, 5000]) {
@@ -141,7 +141,7 @@ test("chunks of any sizes are gathered whole, and a single one is not copied", (
   expect(gathered.take()).toBe(bytes);
 });
 
-test("a batch of line feeds that were packed a thousandfold ends by its density, and others have turns meanwhile", async () => {
+test("a batch of highly compressed line feeds is refused for its density, and blocks nobody meanwhile", async () => {
   const { app } = appOver();
   let turns = 0;
   const count = (): void => {
@@ -164,7 +164,7 @@ test("a batch of line feeds that were packed a thousandfold ends by its density,
   expect(passed).toBeGreaterThan((packed.length * MAX_DENSE) / (128 * 1024));
 });
 
-test.each(["\n", "\r\n", "\r\n\n"])("a chunk of blank lines that end in %j is passed over at once", async (end) => {
+test.each(["\n", "\r\n", "\r\n\n"])("a chunk of blank lines that end in %j is skipped in one step", async (end) => {
   const text = `${end.repeat(200_000)}a`;
   const found: number[] = [];
   let looked = 0;
@@ -185,7 +185,7 @@ test.each(["\n", "\r\n", "\r\n\n"])("a chunk of blank lines that end in %j is pa
   expect(looked).toBeLessThan(5);
 });
 
-test("blank lines are read no further when nobody waits for their answers", async () => {
+test("blank lines are not read on when the caller has gone", async () => {
   const gone = new AbortController();
   let pulled = 0;
   const stream = new ReadableStream<Uint8Array>({
@@ -198,7 +198,7 @@ test("blank lines are read no further when nobody waits for their answers", asyn
   expect(pulled).toBeLessThan(10);
 });
 
-test("blank lines are counted whatever stands between them", async () => {
+test("blank lines count in the line numbers, whatever stands between them", async () => {
   const text = `${"\n".repeat(1000)}a\n \n\n\t\n\n\nb`;
   const found: number[] = [];
   for await (const { number } of lines(new Response(text).body as ReadableStream<Uint8Array>, 1000)) found.push(number);

@@ -35,7 +35,7 @@ async function halved() {
   return { app, store, good, evicts, half };
 }
 
-test("what cannot be read is named where it is asked for, as the history's fault", async () => {
+test("an unreadable row asked for by id is a history_unavailable problem that names it", async () => {
   const { app, good, evicts, half } = await halved();
   const named: readonly (readonly [string, RequestInit, RegExp])[] = [
     [`/v1/decisions/${evicts.id}`, {}, new RegExp(`decision \`${evicts.id}\`: what is stored of it is not JSON`)],
@@ -53,7 +53,7 @@ test("what cannot be read is named where it is asked for, as the history's fault
   }
 });
 
-test("pages that show more than it show the rest", async () => {
+test("pages that list unreadable rows show the other rows", async () => {
   const { app, good } = await halved();
   for (const path of ["/", "/nodes/n2", "/nodes/n2/decisions", `/decisions/${good.id}`, "/lint?node=n2"]) {
     const page = await app.request(path, { headers: { accept: "text/html" } });
@@ -63,7 +63,7 @@ test("pages that show more than it show the rest", async () => {
   expect(decision).toMatch(/report <code>result-[^<]*<\/code>: what is stored of it is not JSON/);
 });
 
-test("a finding is counted over what can be read", async () => {
+test("lint counts touched decisions over the readable rows", async () => {
   const { app } = await halved();
   const answer = await app.request("/v1/lint", post({ kubeletConfiguration: { maxPods: -1 } }));
   expect(answer.status).toBe(200);
@@ -121,7 +121,7 @@ const pageOf = async ({ api }: Serving, path: string, request: RequestInit = {})
   return text;
 };
 
-test("a decision of a kind that another version knows is named, counted as unreadable, and shown as it is stored", async () => {
+test("a decision of an unknown kind is named as such, counted as unreadable, and shown as stored", async () => {
   const server = await changedBeneath(
     ([id = ""]) => ["UPDATE decisions SET kind = 'foo' WHERE id = ?", id],
     ([id = ""]) => ["UPDATE latest SET kind = 'foo' WHERE decision_id = ?", id],
@@ -158,7 +158,7 @@ test("a decision of a kind that another version knows is named, counted as unrea
   expect(answer).toContain("<td>foo</td>");
 });
 
-test("a decision and a snapshot whose compressed bodies are damaged leave the pages the rest", async () => {
+test("pages show all but the decision and snapshot whose compressed bodies are damaged", async () => {
   const broken = "SET encoding = 'gzip', body = x'1f8b0800deadbeef'";
   const server = await changedBeneath(
     ([, , id = ""]) => [`UPDATE decisions ${broken} WHERE id = ?`, id],
@@ -178,7 +178,7 @@ test("a decision and a snapshot whose compressed bodies are damaged leave the pa
 });
 
 test.each(["[[0,", '{"a":1}', '["x"]', "7"])(
-  "places of shared texts that are %s take nothing else with them",
+  "shared text references that are %s make only their own decision unreadable",
   async (parts) => {
     const server = await changedBeneath(([id = ""]) => ["UPDATE decisions SET parts = ? WHERE id = ?", parts, id]);
     const id = server.ids[0] ?? "";
@@ -196,7 +196,7 @@ test.each(["[[0,", '{"a":1}', '["x"]', "7"])(
   },
 );
 
-test("a time that is none leaves the pages the rest", async () => {
+test("pages show rows whose time is out of range", async () => {
   const far = "9000000000000000";
   const server = await changedBeneath(
     ([id = ""]) => [`UPDATE decisions SET decided_at_ms = ${far} WHERE id = ?`, id],
@@ -210,7 +210,7 @@ test("a time that is none leaves the pages the rest", async () => {
   expect(await (await fetch(`${server.api.url}/metrics`)).text()).toContain('nodewise_node_pressure{node="n1"');
 });
 
-test("labels and a summary that are damaged leave the lists the rest of their node", async () => {
+test("damaged labels and summaries leave the rest of their node in lists", async () => {
   const server = await changedBeneath(
     () => [`UPDATE nodes SET labels = '{'`],
     () => [`UPDATE latest SET summary = '{"conditions": [1]}'`],
@@ -220,12 +220,12 @@ test("labels and a summary that are damaged leave the lists the rest of their no
   expect((await read(server, "/v1/nodes?labelSelector=a!=b", nodeList)).nodes).toEqual([]);
 });
 
-test("a newest snapshot that is half there leaves its node's page the rest", async () => {
+test("a half-written newest snapshot leaves the rest of its node's page", async () => {
   const server = await changedBeneath(() => ["UPDATE snapshots SET parts = NULL, body = x'7b22', encoding = 'json'"]);
   expect(await pageOf(server, "/nodes/n1")).toContain(`/decisions/${server.ids[0]}`);
 });
 
-test("a file whose pages are damaged is not ready once somebody met it, and nobody is told to try again", async () => {
+test("an API over a damaged database file is not ready once it met the damage, without Retry-After", async () => {
   const dataDir = dataDirectory();
   const file = historyFile(dataDir);
   const whole = value(openNode({ file }));
@@ -247,7 +247,7 @@ test("a file whose pages are damaged is not ready once somebody met it, and nobo
     expect((await problemOf(await ready(), "history_unavailable")).detail).toContain("SQLITE_CORRUPT");
 });
 
-test("it is ready again when what could not be read can be, and a row that is damaged by itself takes it from nobody", async () => {
+test("the API is ready again when reads succeed again, and one damaged row does not make it unready", async () => {
   const { app: one, evicts } = await halved();
   expect((await one.request(`/v1/decisions/${evicts.id}`)).status).toBe(503);
   expect((await one.request("/readyz")).status).toBe(200);

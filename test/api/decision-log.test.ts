@@ -34,7 +34,7 @@ const metric = async (url: string, name: string): Promise<number | undefined> =>
 };
 const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 50 });
 
-test("a recorded decision comes in the form of OPA's decision logs, and its input can be posted again", async () => {
+test("a recorded decision is delivered in OPA's decision log form, and its input can be posted again", async () => {
   const { url, posts, taken } = await receiver();
   const { api } = await serving({
     decisionLog: logTo({ url, token: () => "s3cret" }, { labels: { cluster: "prod" }, version: "1.2.3" }),
@@ -66,7 +66,7 @@ test("a recorded decision comes in the form of OPA's decision logs, and its inpu
   expect((await post(again.api.url, "allocatable", first.input)).id).toBe(answer.id);
 });
 
-test("nothing secret of a snapshot is in the log, and what a pointer names is erased", async () => {
+test("the decision log has no secrets of a snapshot, and erases what its pointers name", async () => {
   const { url, posts, taken } = await receiver();
   const { api } = await serving({
     decisionLog: logTo(
@@ -127,7 +127,7 @@ test("nothing secret of a snapshot is in the log, and what a pointer names is er
 test.each([
   ["/input/snapshot", { explain: "reasons" }],
   ["/input", undefined],
-])("%s is left out whole", async (pointer, input) => {
+])("%s can be erased from the decision log as a whole", async (pointer, input) => {
   const { url, taken } = await receiver();
   const { api } = await serving({ decisionLog: logTo({ url, token: () => null }, { erase: [pointer] }) });
   await post(api.url, "cgroups", { snapshot: snapshotOf(1) });
@@ -136,7 +136,7 @@ test.each([
   expect(taken[0]?.erased).toEqual([pointer]);
 });
 
-test("a receiver that fails gets it again until it takes it, and what it does not take waits", {
+test("a decision is delivered again until the receiver accepts it, and later ones wait", {
   timeout: 30_000,
 }, async () => {
   const { url, posts, taken } = await receiver([[500], [429, { "retry-after": "1" }]]);
@@ -161,7 +161,7 @@ test("a receiver that fails gets it again until it takes it, and what it does no
   expect(JSON.stringify(log.lines)).not.toContain("partition");
 });
 
-test("a receiver that is slow or away holds up no answer", { timeout: 30_000 }, async () => {
+test("a slow or absent receiver of the decision log delays no answer", { timeout: 30_000 }, async () => {
   const { url, posts, taken } = await receiver([[200, {}, 10_000]]);
   const { api } = await serving({ decisionLog: logTo({ url, token: () => null }) });
   await post(api.url, "cgroups", { snapshot: snapshotOf(0) });
@@ -172,7 +172,7 @@ test("a receiver that is slow or away holds up no answer", { timeout: 30_000 }, 
   await until(() => expect(new Set(taken.map((one) => one.decision_id)).size).toBe(21));
 });
 
-test("batches are as large as they may be, and a 413 halves them down to an event without its snapshot or input", {
+test("batches of the decision log are as large as allowed, and 413 halves them down to a reduced event", {
   timeout: 30_000,
 }, async () => {
   const { url, posts, taken, limits } = await receiver([[500]]);
@@ -202,7 +202,7 @@ test("batches are as large as they may be, and a 413 halves them down to an even
   await until(() => expect(taken.at(-1)?.decision_id).toBe(next.id));
 });
 
-test("what a stopped API has not delivered is delivered by the next, and what went meanwhile is counted", {
+test("decisions not delivered before a stop are delivered by the next API, and lost ones are counted", {
   timeout: 60_000,
 }, async () => {
   const dataDir = dataDirectory();
@@ -224,7 +224,7 @@ test("what a stopped API has not delivered is delivered by the next, and what we
   expect(third.log.lines.find(({ level }) => level === "error")?.fields).toMatchObject({ lost: 2 });
 });
 
-test("a row that nobody can read holds up none behind it", async () => {
+test("an unreadable row does not hold up the decision log", async () => {
   const dataDir = dataDirectory();
   const first = await serving({
     dataDir,
@@ -243,7 +243,7 @@ test("a row that nobody can read holds up none behind it", async () => {
   expect(await metric(api.url, 'nodewise_decision_log_lost_total{cause="damaged"}')).toBe(1);
 });
 
-test("a file gets an event a line, is its owner's alone, and is made anew where it was moved away", {
+test("a decision log file has one event a line and mode 0600, and is recreated when it was moved", {
   timeout: 30_000,
 }, async () => {
   const dir = dataDirectory();
@@ -269,7 +269,7 @@ test("a file gets an event a line, is its owner's alone, and is made anew where 
   await until(() => expect(existsSync(file) && idsIn(file)).toEqual([three.id]));
 });
 
-test("a file in a folder that is not there is an error at the start", async () => {
+test("a decision log file in a missing folder is an error at the start", async () => {
   const file = join(dataDirectory(), "gone", "decisions.ndjson");
   await expect(serving({ decisionLog: logTo({ file }) })).rejects.toThrow(/there is no folder .*gone: create it first/);
 });

@@ -34,8 +34,8 @@ describe.each(["nodewise-api", "nodewise-collector"])("the Deployment %s", (name
   const { template, selector } = deployment.spec;
   const [container] = template.spec.containers;
 
-  test("starts a command with options that it has", () => expectCommand(container.args));
-  test("is allowed in a namespace for restricted pods, and mounts each of its volumes", () => {
+  test("starts a command with options that exist", () => expectCommand(container.args));
+  test("meets the restricted pod security standard, and mounts each of its volumes", () => {
     expect(template.metadata.labels).toEqual(selector.matchLabels);
     expect(template.spec.securityContext).toMatchObject({
       runAsNonRoot: true,
@@ -52,7 +52,7 @@ describe.each(["nodewise-api", "nodewise-collector"])("the Deployment %s", (name
   });
 });
 
-test("the API has no right in the cluster, and the collector only those of a reader", () => {
+test("the API has no rights in the cluster, and the collector has read rights only", () => {
   expect(named(plain, "ServiceAccount", "nodewise-api").automountServiceAccountToken).toBe(false);
   expect(plain.filter(({ kind }) => kind === "ClusterRole").map(({ rules }) => rules)).toEqual([
     [
@@ -69,7 +69,7 @@ test("the API has no right in the cluster, and the collector only those of a rea
 });
 
 test.skipIf(!KUBECTL)(
-  `kubectl builds it, plain and with TLS${KUBECTL ? "" : " (skipped: there is no kubectl)"}`,
+  `kubectl builds the manifests, plain and with TLS${KUBECTL ? "" : " (skipped: there is no kubectl)"}`,
   async () => {
     const objects = deployed();
     expect(objects).toHaveLength(plain.length);
@@ -94,7 +94,7 @@ test.skipIf(!KUBECTL)(
 );
 
 test.skipIf(!KUBECTL)(
-  "with Postgres any number of replicas serve, ready only where the history takes writes, and no volume is claimed",
+  "with Postgres the manifests run several replicas, ready when the history is writable, without volumes",
   async () => {
     for (const objects of [deployedWith("postgres"), deployedWith("tls", "postgres")]) {
       expect(objects.filter((object) => !isPlaced(object))).toEqual([]);
@@ -125,7 +125,7 @@ test.skipIf(!KUBECTL)(
   },
 );
 
-test("the compose file with Postgres gives the password as a file, waits for the server, and opens none of its ports", async () => {
+test("the Postgres compose file passes the password as a file, waits for the server and opens no port of it", async () => {
   const { services, secrets } = parse(textOf("compose.postgres.yaml"));
   await expectCommand(services.api.command);
   const [name = ""] = Object.keys(secrets);
@@ -139,18 +139,18 @@ test("the compose file with Postgres gives the password as a file, waits for the
   expect(services.postgres.ports).toBeUndefined();
 });
 
-test("the compose file starts commands with options that they have, and opens its port to this machine alone", async () => {
+test("the compose file uses options that exist, and publishes its port on loopback only", async () => {
   const { services } = parse(textOf("compose.yaml"));
   for (const { command } of Object.values(services) as Any[]) await expectCommand(command);
   expect(services.api.ports).toEqual(["127.0.0.1:8787:8787"]);
 });
 
-describe.each(["nodewise-api.service", "nodewise-collector.service"])("the unit %s", (file) => {
+describe.each(["nodewise-api.service", "nodewise-collector.service"])("the systemd unit %s", (file) => {
   const unit = textOf(file);
-  test("starts a command with options that it has", () =>
+  test("starts a command with options that exist", () =>
     expectCommand((/^ExecStart=\S+ (.*)$/m.exec(unit)?.[1] ?? "").split(" ")));
   const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
-  test.skipIf(!found)(`is one that systemd takes${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
+  test.skipIf(!found)(`is accepted by systemd-analyze${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
     const path = join(scratch({}), file);
     // a program that is there: systemd asks for one
     writeFileSync(path, unit.replace("/opt/nodewise/bin/nodewise", join(ROOT, "api/cli/nodewise.js")));

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { differences, MAX_DIFFERENCES } from "../../api/service/difference.ts";
 
-test("equal values have no differences, in whatever order their members come", () => {
+test("equal values have no differences, whatever the order of their members", () => {
   expect(differences({ a: [1, { b: null }], c: "x" }, { c: "x", a: [1, { b: null }] })).toEqual([]);
   expect(differences(null, null)).toEqual([]);
 });
 
-test("each difference is named by its path; what is only on one side has no other", () => {
+test("each difference has its path, and only one value where the other side has none", () => {
   expect(differences({ a: 1, b: [1, 2], "c d": {} }, { a: 2, b: [1, 3, 4], "c d": [] })).toEqual([
     { path: "a", recorded: 1, replayed: 2 },
     { path: "b[1]", recorded: 2, replayed: 3 },
@@ -17,7 +17,7 @@ test("each difference is named by its path; what is only on one side has no othe
   expect(differences(1, "1")).toEqual([{ path: "$", recorded: 1, replayed: "1" }]);
 });
 
-test("elements that have a path or a key are compared by it, not by their place", () => {
+test("list elements with a path or a key are compared by it, not by position", () => {
   const before = {
     cgroups: [
       { path: "/a", v: 1 },
@@ -38,7 +38,7 @@ test("elements that have a path or a key are compared by it, not by their place"
   expect(differences([{ key: "x" }, { key: "x" }], [{ key: "x" }])).toEqual([{ path: "[1]", recorded: { key: "x" } }]);
 });
 
-test("pods of a list are named where some came or went; else their places count", () => {
+test("pods of a list are compared by name when some were added or removed, else by position", () => {
   const of = (name: string, v: number) => ({ pod: { namespace: "a", name }, v });
   expect(differences([of("x", 1), of("y", 2), of("z", 3)], [of("x", 1), of("z", 4)])).toEqual([
     { path: '["a/y"]', recorded: of("y", 2) },
@@ -50,7 +50,7 @@ test("pods of a list are named where some came or went; else their places count"
   ]);
 });
 
-test("there is an end to them", () => {
+test("the number of differences is bounded", () => {
   const many = Array.from({ length: 5000 }, (_, i) => i);
   expect(
     differences(
@@ -60,7 +60,7 @@ test("there is an end to them", () => {
   ).toHaveLength(MAX_DIFFERENCES + 1);
 });
 
-test("what has no effect is told last, however much there is of it", () => {
+test("differences without effect are listed last, and do not displace others", () => {
   const idle = Object.fromEntries(Array.from({ length: MAX_DIFFERENCES + 9 }, (_, i) => [`idle${i}`, i]));
   const found = differences({}, { ...idle, real: 1 }, ({ path }) => path.startsWith("idle"));
   expect(found[0]).toEqual({ path: "real", replayed: 1 });

@@ -14,7 +14,7 @@ import { appOver, decisionRequest, serving } from "./serving.ts";
 
 const realStore = (): Store => value(openNode({ file: ":memory:" }));
 
-test("a history that cannot be written does not change the answer: recorded is false, and the log has the reason", async () => {
+test("a history that cannot be written leaves the answer as it is, with recorded false and a log line", async () => {
   const { api, dataDir, log, store } = await serving();
   const holder = new Sqlite(historyFile(dataDir));
   holder.exec("BEGIN IMMEDIATE");
@@ -47,7 +47,7 @@ test("a history that cannot be written does not change the answer: recorded is f
   expect({ recorded, decision, id }).toEqual({ recorded: true, decision: unrecorded.decision, id: unrecorded.id });
 });
 
-test("with recording switched off nothing is written", async () => {
+test("nothing is written with recording switched off", async () => {
   const { app, store } = appOver({ recordDecisions: false });
   expect(await (await app.fetch(decisionRequest({ snapshot: exampleSnapshot("n1") }))).json()).toMatchObject({
     recorded: false,
@@ -55,7 +55,7 @@ test("with recording switched off nothing is written", async () => {
   expect(value(await store.listNodes())).toEqual([]);
 });
 
-test("an internal fault answers a 500 whose id the log holds, and shows nothing of its cause", async () => {
+test("an internal error is a 500 without its cause, which the log has under the same id", async () => {
   const broken: Store = { ...realStore(), listFleet: () => Promise.reject(new Error("the secret of the fault")) };
   const { app, log } = appOver({ store: broken });
   const response = await app.fetch(new Request("http://localhost/v1/nodes"));
@@ -70,7 +70,7 @@ test("an internal fault answers a 500 whose id the log holds, and shows nothing 
   ]);
 });
 
-test("a fault in one line of a batch is answered on that line, and the others go on", async () => {
+test("an internal error in one line of a batch is answered on that line, and the others are decided", async () => {
   const store = realStore();
   const broken: Store = {
     ...store,
@@ -99,7 +99,7 @@ test("a fault in one line of a batch is answered on that line, and the others go
   expect(log.lines.filter((line) => line.level === "error").map((line) => line.fields["line"])).toEqual([2]);
 });
 
-test("where the history must answer and does not, it is a 503 that says when to try again", async () => {
+test("requests that need an unavailable history get 503 with Retry-After", async () => {
   const down = async () => failure("unavailable", "the history failed: disk I/O error");
   const reads = { listNodes: down, listFleet: down, getNode: down, getDecision: down, getSnapshot: down };
   const { app } = appOver({ store: { ...realStore(), ...reads, ready: down, putSnapshot: down } });
@@ -125,7 +125,7 @@ test("where the history must answer and does not, it is a 503 that says when to 
   await problemOf(await app.fetch(stored), "history_unavailable");
 });
 
-test("the metrics of the process are told while those of the nodes cannot be, and tell that", async () => {
+test("/metrics has the process metrics when the history is unavailable, and counts the failure", async () => {
   const listFleet = async () => failure("unavailable", "the history failed: disk I/O error");
   const { app } = appOver({ store: { ...realStore(), listFleet } });
   const response = await app.fetch(new Request("http://localhost/metrics"));
@@ -135,12 +135,12 @@ test("the metrics of the process are told while those of the nodes cannot be, an
   expect(text).not.toContain("nodewise_nodes");
 });
 
-test("without knowing whether tokens exist nobody is let in", async () => {
+test("requests are refused when it cannot be known whether tokens exist", async () => {
   const { app } = appOver({ store: { ...realStore(), countTokens: async () => failure("unavailable", "gone") } });
   await problemOf(await app.fetch(new Request("http://localhost/v1/nodes")), "history_unavailable");
 });
 
-test("more requests of one caller than may be under way are put off, and others are not", async () => {
+test("a caller above the limit of concurrent requests gets 429, and other callers do not", async () => {
   const store = realStore();
   const open = Promise.withResolvers<void>();
   let underWay = 0;
@@ -166,7 +166,7 @@ test("more requests of one caller than may be under way are put off, and others 
   expect((await ask(one)).status).toBe(200);
 });
 
-test("the log has one line for each request, and no token, body or query in it", async () => {
+test("the log has one line per request, without token, body or query", async () => {
   const { api, log, store } = await serving();
   const { token } = value(await createToken(store, { name: "x", scopes: ["admin"], node: null, now: 1 }));
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -189,9 +189,7 @@ test("the log has one line for each request, and no token, body or query in it",
   expect(requests[0]?.["caller"]).toBe(token.split("_")[1]);
 });
 
-test("while decisions are not recorded because the disk is full, the API is not ready; with room for them it is", async ({
-  skip,
-}) => {
+test("the API is not ready while a full disk prevents recording, and ready again with free space", async ({ skip }) => {
   const disk = smallDisk();
   if (disk === null) return skip("mounting a small tmpfs needs root");
   const { folder, ballast } = disk;
@@ -215,7 +213,7 @@ test("while decisions are not recorded because the disk is full, the API is not 
   expect([await ready(), await post(2000), await ready()]).toEqual([200, true, 200]);
 });
 
-test("a turn whose base cannot be read is told to post the whole, which is answered", async () => {
+test("a turn whose base snapshot cannot be read asks for the whole snapshot, which is then decided", async () => {
   const away: Store = { ...realStore(), getSnapshot: async () => failure("unavailable", "the database is away") };
   const { app } = appOver({ store: away });
   const turn = (body: object): Response | Promise<Response> =>

@@ -8,7 +8,7 @@ vi.mock("zod", async (original) => {
   return { ...zod, compile: vi.fn(zod.compile) };
 });
 
-test("the check of snapshots is compiled before the server listens, and not in the middle of an answer", async () => {
+test("the snapshot schema is compiled before the server listens, not during the first answer", async () => {
   const { api } = await serving();
   expect(z.compile).toHaveBeenCalledOnce();
   const line = JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1") });

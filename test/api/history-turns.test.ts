@@ -5,7 +5,7 @@ import { dataDirectory } from "./serving.ts";
 
 const WRITES = 300;
 
-test("those whose writes were committed together go on in turns, between which others have theirs", async () => {
+test("writes committed together are answered in several event loop turns, so that others run in between", async () => {
   const { store } = value(await openHistory({ dataDir: dataDirectory() }));
   onTestFinished(() => store.close());
   let turns = 0;
@@ -24,7 +24,7 @@ test("those whose writes were committed together go on in turns, between which o
   expect(turns - first).toBeGreaterThan(WRITES / 12);
 });
 
-test("what was written before the history is closed is answered", async () => {
+test("writes made before the history is closed are answered", async () => {
   const { store } = value(await openHistory({ dataDir: dataDirectory() }));
   const rows = Array.from({ length: WRITES }, (_, i) => store.record({ decision: decisionRow({ node: `n${i}` }) }));
   await store.close();

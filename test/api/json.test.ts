@@ -6,7 +6,7 @@ import { MAX_DEPTH, parseJson } from "../../api/service/json.ts";
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const nested = (levels: number): string => `${'{"a":['.repeat(levels / 2)}1${"]}".repeat(levels / 2)}`;
 
-describe("the place of a fault", () => {
+describe("the position of a JSON error", () => {
   test.each([
     ["", "the body is empty"],
     ["{", "line 1, column 2 (the end): expected a name in quotes or `}`; the text is cut off"],
@@ -23,12 +23,12 @@ describe("the place of a fault", () => {
     ['{"a":1 "b":2}', 'line 1, column 8: expected `,` or `}`, found `"`'],
     ["{}{}", "line 1, column 3: expected nothing more, found `{`"],
     ["😀", "line 1, column 1: expected a JSON value, found `😀`"],
-  ])("of %j", (text, fault) => {
+  ])("for the text %j", (text, fault) => {
     expect(() => JSON.parse(text)).toThrow();
     expect(faultOf(text)).toBe(fault);
   });
 
-  test("is found for every text that JSON.parse refuses, at or before where it stops", () => {
+  test("is found for every text that JSON.parse refuses, at or before the parser's position", () => {
     const valid = '{"a\\u00e9\\n":[1,-2.5e+3,true,false,null,{"b":"","c":[[]]}, {} ],"d":0}';
     expect(JSON.parse(valid)).toBeTruthy();
     let refused = 0;
@@ -87,20 +87,20 @@ function canGoOn(text: string): boolean {
   }
 }
 
-describe("depth", () => {
-  test.each([MAX_DEPTH, MAX_DEPTH + 2])("%i levels, in small and in large texts", (levels) => {
+describe("the nesting depth of JSON", () => {
+  test.each([MAX_DEPTH, MAX_DEPTH + 2])("of %i levels is limited in small and in large texts", (levels) => {
     const padding = `"${"x".repeat(200_000)}"`;
     for (const text of [nested(levels), `[${padding},${nested(levels - 2)}]`]) {
       const deepest = text.startsWith("[") ? levels - 1 : levels;
       expect(parseJson(bytes(text)).ok, `${text.length} bytes`).toBe(deepest <= MAX_DEPTH);
     }
   });
-  test("brackets in strings do not count, escaped quotes do not end them", () => {
+  test("ignores brackets in strings, and escaped quotes do not end a string", () => {
     const text = JSON.stringify({ a: `${"[{".repeat(100_000)}"\\`, b: [[]] });
     expect(text.length).toBeGreaterThan(128 * 1024);
     expect(parseJson(bytes(text)).ok).toBe(true);
   });
-  test("a large text of nothing but brackets is refused without parsing it", () => {
+  test("of a large text of brackets is refused without parsing it", () => {
     const refused = parseJson(bytes("[".repeat(8_000_000)));
     expect(refused).toMatchObject({
       ok: false,
@@ -109,7 +109,7 @@ describe("depth", () => {
   });
 });
 
-test("a byte order mark is passed over, and what is not UTF-8 is refused", () => {
+test("a byte order mark is skipped, and text that is not UTF-8 is refused", () => {
   expect(parseJson(Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d))).toEqual({ ok: true, value: {} });
   for (const wrong of [
     [0x22, 0xc0, 0x80, 0x22],
@@ -120,21 +120,21 @@ test("a byte order mark is passed over, and what is not UTF-8 is refused", () =>
   }
 });
 
-describe("how many values a body has", () => {
+describe("the number of values in a JSON body", () => {
   const many = (item: string, length: number): string => `[${`${item},`.repeat(length)}${item}]`;
 
-  test.each(["[]", "{}", "1", '""'])("millions of %s are refused before they are made", (item) => {
+  test.each(["[]", "{}", "1", '""'])("is limited: millions of %s are refused before they are parsed", (item) => {
     const text = many(item, Math.floor(8_000_000 / (item.length + 1)));
     expect(parseJson(bytes(text))).toMatchObject({ ok: false, error: { code: "body_too_large" } });
     expect(parseJson(bytes(many(item, 100_000)))).toMatchObject({ ok: true });
   });
 
-  test("commas and brackets within texts are none", () => {
+  test("does not count commas and brackets within strings", () => {
     const text = JSON.stringify([",[{".repeat(1_000_000), '\\",'.repeat(500_000)]);
     expect(parseJson(bytes(text))).toMatchObject({ ok: true });
   });
 
-  test("the largest snapshots with the shortest objects that a decision reads are taken", () => {
+  test("allows the largest snapshot that the limits allow", () => {
     const { pods, containersPerPod, images, runtimeContainers, cpus, devices } = LIMITS;
     const list = <T>(length: number, item: (i: number) => T): T[] => Array.from({ length }, (_, i) => item(i));
     const snapshot = {

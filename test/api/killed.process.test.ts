@@ -12,7 +12,7 @@ import { dataDirectory } from "./serving.ts";
 
 const CHILD = fileURLToPath(new URL("child.ts", import.meta.url));
 
-test("a server that is killed in the middle of its work has lost nothing that it acknowledged", {
+test("a server killed under load has lost no acknowledged decision", {
   timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();
@@ -50,7 +50,7 @@ test("a server that is killed in the middle of its work has lost nothing that it
   await store.close();
 });
 
-test("another program that opens, changes and closes the file beside the server takes nothing from it", {
+test("another program that opens, changes and closes the database beside the server loses it nothing", {
   timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();

@@ -19,7 +19,7 @@ async function read(chunks: readonly Uint8Array[], limit = 1000, broken = false)
 }
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-test("lines are the same wherever the stream is cut into chunks", async () => {
+test("lines are the same wherever the stream is split into chunks", async () => {
   const text = bytes('{"é":1}\n\n \t\r\n[2]\r\nlast');
   const whole = [
     [1, '{"é":1}'],
@@ -34,13 +34,13 @@ test("lines are the same wherever the stream is cut into chunks", async () => {
   }
 });
 
-test("an end of line at the end adds no line, and an empty stream has none", async () => {
+test("a final line feed adds no line, and an empty stream has no lines", async () => {
   expect(await read([bytes("a\n")])).toEqual([[1, "a"]]);
   expect(await read([])).toEqual([]);
   expect(await read([bytes("\n\n")])).toEqual([]);
 });
 
-test("a line may be as long as the limit and no longer", async () => {
+test("a line of the maximum length is accepted, and a longer one is too_large", async () => {
   for (const size of [1, 3, 100]) {
     const text = bytes(`${"x".repeat(10)}\n${"y".repeat(11)}\nz`);
     const chunks = Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
@@ -54,7 +54,7 @@ test("a line may be as long as the limit and no longer", async () => {
   }
 });
 
-test("a stream that breaks gives what came whole, and then says so", async () => {
+test("a stream that breaks off yields its whole lines and then incomplete", async () => {
   expect(await read([bytes("a\nb")], 1000, true)).toEqual([
     [1, "a"],
     [2, "incomplete"],

@@ -67,8 +67,8 @@ const dropped = lintConfiguration(PARTIAL);
 /** A finding that nobody but a person can mend. */
 const reserved = lintConfiguration({ kubeReserved: { memory: "1Gi" } });
 
-describe("recorded decisions that a finding without a fix touched", () => {
-  test("have the same finding in their own configuration, and would be others without the field", async () => {
+describe("recorded decisions touched by a finding without a fix", () => {
+  test("are those whose configuration has the finding and whose decision differs without the field", async () => {
     const store = history();
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0);
     await decided(store, "n1", { kubeReserved: { memory: "2Gi" } }, T0 + 1);
@@ -83,7 +83,7 @@ describe("recorded decisions that a finding without a fix touched", () => {
     expect((await touched(store, reserved, "n2"))[0]?.touched).toEqual({ decisions: 0, of: 0 });
   });
 
-  test("or tell the start error, where there is no field to take away", async () => {
+  test("are those with the start error when there is no field to remove", async () => {
     const store = history();
     const found = lintConfiguration({ cpuManagerPolicy: "static" });
     const [first] = found;
@@ -95,8 +95,8 @@ describe("recorded decisions that a finding without a fix touched", () => {
   });
 });
 
-describe("recorded decisions that a fix would have changed", () => {
-  test("do not count where they were not made with the finding", async () => {
+describe("recorded decisions touched by a finding with a fix", () => {
+  test("do not include those whose configuration lacks the finding", async () => {
     const store = history();
     await decided(store, "n1", { maxPods: 20 }, T0);
     await decided(store, "n1", { maxPods: 2000, podsPerCore: 1 }, T0 + 1);
@@ -106,7 +106,7 @@ describe("recorded decisions that a fix would have changed", () => {
     expect((await touched(store, negative, "n1"))[0]?.touched).toEqual({ decisions: 0, of: 2 });
   });
 
-  test("count where they were, unless their kind does not read it", async () => {
+  test("include those with the finding, unless their kind does not read the field", async () => {
     const store = history();
     const misspelt = { kubeReserved: { memory: "512" } };
     const found = lintConfiguration(misspelt).filter(({ code }) => code === "bytes-without-unit");
@@ -117,7 +117,7 @@ describe("recorded decisions that a fix would have changed", () => {
     expect((await touched(store, found, "n1"))[0]?.touched).toEqual({ decisions: 1, of: 3 });
   });
 
-  test("are looked up with one reading of each snapshot, whatever is asked about it", async () => {
+  test("are counted with one read per snapshot, whatever the number of findings", async () => {
     const store = history();
     const both = { ...PARTIAL, kubeReserved: { memory: "1Gi" }, maxPods: 20 };
     for (let i = 0; i < 4; i++)
@@ -136,7 +136,7 @@ describe("recorded decisions that a fix would have changed", () => {
     expect(new Set(reads).size).toBe(12);
   });
 
-  test("are those whose own configuration it changes, of the node that is asked about or of all", async () => {
+  test("are those that the fix changes, of the asked node or of all nodes", async () => {
     const store = history();
     for (let i = 0; i < 3; i++) await decided(store, "n1", PARTIAL, T0 + i);
     for (let i = 0; i < 2; i++) await decided(store, "n2", FULL, T0 + i);
@@ -145,7 +145,7 @@ describe("recorded decisions that a fix would have changed", () => {
     expect((await touched(store, dropped, "n2"))[0]?.touched).toEqual({ decisions: 0, of: 2 });
   });
 
-  test("what another version answered differently is no merit of the fix", async () => {
+  test("do not include those that only differ because another version answered them", async () => {
     const store = history();
     const other = JSON.stringify({ decision: { capacity: {} }, reasons: [], needs: [], next: null });
     await decided(store, "n1", FULL, T0, other);
@@ -153,7 +153,7 @@ describe("recorded decisions that a fix would have changed", () => {
     expect((await touched(store, dropped, "n1"))[0]?.touched).toEqual({ decisions: 1, of: 2 });
   });
 
-  test("what another version answered as the fix would have is changed by it today", async () => {
+  test("include those that another version answered as the fix would, if it changes them today", async () => {
     const store = history();
     await decided(store, "n1", FULL, T0);
     const [full] = value(await store.listDecisions({ node: "n1", limit: 1 })).items;
@@ -162,7 +162,7 @@ describe("recorded decisions that a fix would have changed", () => {
     expect((await touched(store, dropped, "n2"))[0]?.touched).toEqual({ decisions: 1, of: 1 });
   });
 
-  test("without a snapshot there is nothing to try it on, and of no field nothing to count", async () => {
+  test("are none without a snapshot, and not counted for a finding without a field", async () => {
     const store = history();
     value(await store.record({ decision: decisionRow({ node: "n1" }) }));
     expect((await touched(store, dropped))[0]?.touched).toEqual({ decisions: 0, of: 0 });
@@ -170,14 +170,14 @@ describe("recorded decisions that a fix would have changed", () => {
     expect(await touched(store, lintConfiguration([]))).toMatchObject([{ code: "no-configuration", touched: null }]);
   });
 
-  test("the newest is the first that is looked at, however short the time", async () => {
+  test("are looked up from the newest decision on, at least one however short the time", async () => {
     const store = history();
     for (let i = 0; i < 40; i++) await decided(store, "n1", FULL, T0 + i);
     await decided(store, "n1", PARTIAL, T0 + 40);
     expect((await touched(store, dropped, "n1", 0))[0]?.touched).toEqual({ decisions: 1, of: 1 });
   });
 
-  test("the newest come first, at most so many, and fewer where the time is up", async () => {
+  test("are counted newest first, up to a limit, and fewer when time is up", async () => {
     const store = history();
     // the older ones, which are beyond the limit, would be changed
     for (let i = 0; i < 20; i++) await decided(store, "n1", PARTIAL, T0 + i);
@@ -199,7 +199,7 @@ const STATS = [
   { fs: fs(100 * GIB), runtime: { imageFs: fs(40 * GIB) } },
   { fileSystems: "one" },
 ];
-test("what is found in a recorded configuration is what would be found in it on its node", async () => {
+test("a recorded configuration has the same findings as when it is linted on its node", async () => {
   const store = history();
   const recordedOf = recordedFindings(store);
   const configuration = {

@@ -18,7 +18,7 @@ const CLOSE = "Connection: close\r\n";
 const bodyOf = (text: string): { code: string; requestId: string } =>
   JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4));
 
-test("requests that come at once begin in turns, and those whose sender is gone meanwhile never", async () => {
+test("requests that arrive together begin in turns, and never when their caller has gone meanwhile", async () => {
   const app = new Hono();
   let begun = 0;
   app.get("/", (c) => {
@@ -42,7 +42,7 @@ test("requests that come at once begin in turns, and those whose sender is gone 
   expect(begun).toBeLessThan(100);
 });
 
-test("on loopback everyone may ask, until the first token exists", async () => {
+test("an API on loopback needs no token until the first token exists", async () => {
   const { api, store } = await serving();
   expect(api.requiresToken).toBe(false);
   expect((await fetch(`${api.url}/v1/nodes`)).status).toBe(200);
@@ -51,7 +51,7 @@ test("on loopback everyone may ask, until the first token exists", async () => {
   expect((await fetch(`${api.url}/v1/nodes`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
 });
 
-test("an API whose last token was revoked stays closed, over a restart too, until it is opened by the word for it", async () => {
+test("an API whose last token was revoked stays closed, after a restart too, until it is opened explicitly", async () => {
   const first = await serving();
   const { dataDir, store } = first;
   const statusOf = async ({ api }: typeof first) => {
@@ -75,7 +75,7 @@ test("an API whose last token was revoked stays closed, over a restart too, unti
   expect(await statusOf(first)).not.toBe("open");
 });
 
-test("an open API answers to its own names only, so that no web page can reach it under another", async () => {
+test("an open API answers only requests for its own host names, against DNS rebinding", async () => {
   const { api } = await serving({ allowedHosts: ["Node.Example"] });
   const ask = (host: string, path = "/v1/nodes") =>
     raw(api.port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${CLOSE}\r\n`);
@@ -90,12 +90,12 @@ test("an open API answers to its own names only, so that no web page can reach i
   expect(await ask("rebound.example", "/healthz")).toMatch(/^HTTP\/1.1 200/);
 });
 
-test("another address of loopback is a name of its own as well", async () => {
+test("another loopback address is an accepted host name as well", async () => {
   const { api } = await serving({ host: "127.0.0.2" });
   expect((await fetch(`${api.url}/v1/nodes`)).status).toBe(200);
 });
 
-test("once there are tokens, one that is missing is asked for whatever the Host header says", async () => {
+test("a missing token is a 401 whatever the Host header says, once tokens exist", async () => {
   const { api, store } = await serving();
   value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
   const answer = await raw(api.port, `GET /v1/nodes HTTP/1.1\r\nHost: node.example\r\n${CLOSE}\r\n`);
@@ -104,7 +104,7 @@ test("once there are tokens, one that is missing is asked for whatever the Host 
   expect(bodyOf(answer).code).toBe("unauthorized");
 });
 
-test("beyond loopback it does not start without a token, and says which command makes one", async () => {
+test("the API does not start beyond loopback without a token, and names the command that creates one", async () => {
   const dataDir = dataDirectory();
   const refused = await startApi({ host: "0.0.0.0", port: 0, dataDir, log: keptLog() });
   expect(refused).toMatchObject({
@@ -121,7 +121,7 @@ test("beyond loopback it does not start without a token, and says which command 
   expect(await ask(`Authorization: Bearer ${token}\r\n`)).toMatch(/^HTTP\/1.1 200/);
 });
 
-test("what keeps it from starting is said in a line", async () => {
+test("a reason why the API cannot start is one line", async () => {
   const { api } = await serving();
   const taken = await startApi({ port: api.port, dataDir: dataDirectory(), log: keptLog() });
   expect(taken).toEqual({
@@ -145,7 +145,7 @@ test("what keeps it from starting is said in a line", async () => {
   });
 });
 
-test("the program itself needs no token, and nobody else can pass for it", async () => {
+test("the program's own requests need no token, and others cannot imitate them", async () => {
   const { api, store } = await serving();
   value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
   expect((await api.fetch(new Request("http://localhost/v1/nodes"))).status).toBe(200);
@@ -159,7 +159,7 @@ test("the program itself needs no token, and nobody else can pass for it", async
   expect((await fetch(`${api.url}/v1/nodes`, { headers })).status).toBe(401);
 });
 
-test("what is not HTTP is answered with a problem, and the connection closed", async () => {
+test("a request that is not valid HTTP gets a problem, and the connection is closed", async () => {
   const { api } = await serving();
   const cases = [
     ["GARBAGE\r\n\r\n", 400, "bad_request"],
@@ -203,7 +203,7 @@ test("a HEAD with too large headers is answered without a body", async () => {
   expect(answer).toMatch(/\r\n\r\n$/);
 });
 
-test("closing lets a request under way end, refuses new ones, and does not wait for idle connections", async () => {
+test("closing the API finishes requests under way, refuses new ones, and does not wait for idle connections", async () => {
   const { api } = await serving();
   await (await fetch(`${api.url}/healthz`)).text();
   const text = JSON.stringify({ snapshot: exampleSnapshot("n1") });
@@ -228,7 +228,7 @@ test("closing lets a request under way end, refuses new ones, and does not wait 
   await closed;
 });
 
-test("with the hash of an administrator's token it wants that token, on loopback too, before the history holds any", async () => {
+test("an API with an administrator's token hash requires that token, even on loopback with an empty history", async () => {
   const { id, text } = newToken();
   const { api } = await serving({ adminTokenHash: await webSha256(text) });
   expect(api.requiresToken).toBe(true);

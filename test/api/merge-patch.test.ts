@@ -28,7 +28,7 @@ test.each<[unknown, unknown, unknown]>([
   expect(JSON.stringify(target)).toBe(before);
 });
 
-test("no member of a patch is the prototype", () => {
+test("a merge patch cannot change the prototype", () => {
   const patch = JSON.parse('{"__proto__": {"polluted": true}, "constructor": {"name": "x"}}') as unknown;
   expect(mergePatch({}, patch)).toEqual({ constructor: { name: "x" } });
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
@@ -42,7 +42,7 @@ test.each<[object, object]>([
   [{ a: { b: null } }, { a: { b: 1 } }],
   [{ a: { b: { c: 1 } } }, { a: null }],
   [{}, { a: { b: null } }],
-])("%j and then %j are one patch", (first, second) => {
+])("joining the patches %j and %j has the effect of both", (first, second) => {
   const joined = joinedPatch({ ...first }, { ...second });
   if (!joined.ok) throw new Error(joined.error);
   for (const target of [{}, { a: 0 }, { a: { b: { c: 9, x: 8 }, d: 7 } }, { a: { b: 5, d: { f: 6 } }, b: {} }])
@@ -51,7 +51,7 @@ test.each<[object, object]>([
     );
 });
 
-test("no patch sets a member of what another one takes away, or makes a text of", () => {
+test("two patches are not joined when the second sets a member of what the first removes or replaces", () => {
   const removed = joinedPatch({ a: { b: null } }, { a: { b: { c: 1 } } });
   expect(removed).toEqual({ ok: false, error: "a.b" });
   expect(joinedPatch({ a: "text" }, { a: { c: 1 } })).toEqual({ ok: false, error: "a" });

@@ -52,7 +52,7 @@ const known = (): ReadonlySet<string> =>
   new Set([...exported().all, "up", "ALERTS", ...RULES.flatMap(({ record }) => record ?? [])]);
 
 describe("the alert rules", () => {
-  test("ask for metrics that the programs export", () => {
+  test("query only metrics that the programs export", () => {
     const names = known();
     const wrong = RULES.flatMap(({ alert, expr }) =>
       metricsAsked(expr).flatMap((name) => (names.has(name) ? [] : [`${alert}: ${name}`])),
@@ -62,7 +62,7 @@ describe("the alert rules", () => {
     expect(names.has("nodewise_http_request_duration_seconds")).toBe(false);
   });
   test.each(ALERTS)(
-    "$alert waits, is graded, and is told with what to do",
+    "$alert has a waiting time, a severity, and a description with a runbook",
     ({ alert, for: wait, labels, annotations }) => {
       expect(alert).toMatch(/^Nodewise[A-Z]/);
       expect(wait).toMatch(/^\d+[mh]$/);
@@ -79,7 +79,7 @@ describe("the alert rules", () => {
       if (section !== undefined) expect(titles).toContain(section);
     },
   );
-  test("each has a unit test in which it does not fire and one in which it does", () => {
+  test("have each a unit test that fires and one that does not", () => {
     const looks: readonly Any[] = unitTests().flatMap((one) => one.alert_rule_test);
     const names = ALERTS.map(({ alert }) => alert).sort();
     const of = (fires: boolean) =>
@@ -89,14 +89,14 @@ describe("the alert rules", () => {
     expect(of(true)).toEqual(names);
     expect(of(false)).toEqual(names);
   });
-  test.skipIf(!HAS_PROMTOOL)(`promtool takes them${without(HAS_PROMTOOL, "promtool")}`, () => {
+  test.skipIf(!HAS_PROMTOOL)(`are accepted by promtool${without(HAS_PROMTOOL, "promtool")}`, () => {
     const taken = promtool(["check", "rules", join(ROOT, "api/deploy/prometheus/rules.yaml")]);
     expect(taken).toEqual({ status: 0, text: expect.stringContaining(`${RULES.length} rules found`) });
     const broken = scratch({ "rules.yaml": textOf("prometheus/rules.yaml").replace("for: 5m", "for: soon") });
     expect(promtool(["check", "rules", join(broken, "rules.yaml")]).status).not.toBe(0);
   });
   test.skipIf(!HAS_PROMTOOL)(
-    `their unit tests pass, and fail over other rules${without(HAS_PROMTOOL, "promtool")}`,
+    `pass their unit tests, which fail with changed rules${without(HAS_PROMTOOL, "promtool")}`,
     () => {
       expect(promtool(["test", "rules", ...RULE_TESTS])).toMatchObject({ status: 0 });
       const wanted = ({ name }: Any) => name === "NodewiseDaemonCannotWrite";
@@ -131,7 +131,7 @@ test.skipIf(!HAS_PROMTOOL).each(["api", "collector", "daemon"] as const)(
 
 describe("the Grafana dashboard", () => {
   const { panels } = DASHBOARD as { panels: readonly Any[] };
-  test("has panels that do not overlap, each with an id of its own and the data source that is chosen", () => {
+  test("has panels that do not overlap, with unique ids and the selected data source", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(panels.length).toBeGreaterThan(30);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
@@ -148,7 +148,7 @@ describe("the Grafana dashboard", () => {
       expect(new Set(queries.map(({ refId }: Any) => refId)).size).toBe(queries.length);
     }
   });
-  test("asks for metrics that the programs export, and by variables that it has", () => {
+  test("queries only metrics that the programs export, with variables that it defines", () => {
     const names = known();
     const variables: readonly Any[] = DASHBOARD.templating.list;
     expect(variables.map(({ name }) => name)).toEqual(["datasource", "node", "instance"]);
@@ -166,7 +166,7 @@ describe("the Grafana dashboard", () => {
     expect(wrong).toEqual([]);
     expect(QUERIES.filter(({ expr }) => expr.includes("$"))).toEqual([]);
   });
-  test.skipIf(!HAS_PROMTOOL)(`has queries that promtool can read${without(HAS_PROMTOOL, "promtool")}`, () => {
+  test.skipIf(!HAS_PROMTOOL)(`has queries that promtool can parse${without(HAS_PROMTOOL, "promtool")}`, () => {
     const rules = QUERIES.map(({ expr }, i) => ({ record: `nodewise:query:${i}`, expr }));
     const taken = (those: Any) =>
       promtool(["check", "rules", join(scratch({ "queries.yaml": stringify(those) }), "queries.yaml")]);
@@ -197,7 +197,7 @@ describe("the scrape configuration", () => {
   const directory = () =>
     scratch({ "rules.yaml": textOf("prometheus/rules.yaml"), "nodewise.token": targets.api.token });
 
-  test("looks for pods where the manifests put them, by their labels and ports", () => {
+  test("selects the pods of the manifests by namespace, label and port", () => {
     const text = textOf("prometheus/prometheus.yaml");
     const objects = [
       "kubernetes/api.yaml",
@@ -219,7 +219,7 @@ describe("the scrape configuration", () => {
       new Set(Object.keys(pods)),
     );
   });
-  test.skipIf(!HAS_PROMTOOL)(`promtool takes it${without(HAS_PROMTOOL, "promtool")}`, () => {
+  test.skipIf(!HAS_PROMTOOL)(`is accepted by promtool${without(HAS_PROMTOOL, "promtool")}`, () => {
     const there = directory();
     const taken = (file: string, text: string) => {
       const folder = scratch({
@@ -235,7 +235,7 @@ describe("the scrape configuration", () => {
     expect(taken("prometheus.yaml", stringify(wrong)).status).not.toBe(0);
   });
   test.skipIf(!HAS_PROMETHEUS)(
-    `a Prometheus scrapes all three with it, every query of the dashboard finds something, and every rule can be evaluated${without(HAS_PROMETHEUS, "prometheus")}`,
+    `lets Prometheus scrape all programs, and every query and rule has a result${without(HAS_PROMETHEUS, "prometheus")}`,
     async () => {
       const configuration = { ...configured(), global: { scrape_interval: "1s", evaluation_interval: "1s" } };
       const ask = await prometheus(directory(), stringify(configuration));

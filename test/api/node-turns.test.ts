@@ -28,7 +28,7 @@ async function threeTurns(url: string): Promise<Answer> {
   return answer;
 }
 
-test("what is the same again waits for the history until somebody looks at the node", async () => {
+test("a turn that changes nothing is not written until somebody looks at the node", async () => {
   const { api, store } = await serving();
   const { snapshotId, decisions } = await threeTurns(api.url);
   const id = decisions[0]?.id ?? "";
@@ -39,7 +39,7 @@ test("what is the same again waits for the history until somebody looks at the n
   expect(value(await store.getSnapshot(snapshotId))?.id).toBe(snapshotId);
 });
 
-test("a snapshot that waits is found by its id, and a node that was deleted is there again with its next turn", async () => {
+test("an unwritten snapshot is found by its id, and a deleted node is back with its next turn", async () => {
   const { api, store } = await serving();
   const { snapshotId } = await threeTurns(api.url);
   const init = {
@@ -55,7 +55,7 @@ test("a snapshot that waits is found by its id, and a node that was deleted is t
   expect(lastSeenMs).toBeGreaterThanOrEqual(deletedMs ?? Number.NaN);
 });
 
-test("a server that ends writes what waits, and the next one goes on from there", async () => {
+test("a server that ends writes unwritten turns, and the next one continues from them", async () => {
   const dataDir = dataDirectory();
   const first = await serving({ dataDir });
   const { snapshotId, decisions } = await threeTurns(first.api.url);
@@ -70,7 +70,7 @@ test("a server that ends writes what waits, and the next one goes on from there"
   expect(next.decisions[0]).toMatchObject({ id: decisions[0]?.id, again: { times: 4 } });
 });
 
-test("a snapshot that waits keeps its stats while later turns and what-if questions bring shorter and longer ones", async () => {
+test("an unwritten snapshot keeps its stats while later turns and what-if questions have other ones", async () => {
   const { api, store } = await serving();
   const statsOf = (pods: number) => ({
     node: { memory: { availableBytes: 1_000_000 + pods } },
@@ -136,7 +136,7 @@ function fleetOf(names: readonly string[], clock: { ms: number }) {
   return { take, round };
 }
 
-test("nodes that come by turns and are too many for memory do not take each other's place, until one is silent", async () => {
+test("nodes beyond the memory limit for turns get in only when another node falls silent", async () => {
   const clock = { ms: Date.parse("2026-11-21T07:00:00Z") };
   const { take, round } = fleetOf(["n1", "n2", "n3", "n4"], clock);
   await round();

@@ -26,7 +26,7 @@ const propertiesOf = (schema: string) =>
   (document.components.schemas[schema] as { properties: Record<string, Loose> }).properties;
 
 describe("the OpenAPI document", () => {
-  test("has exactly the routes of the app that are not pages", () => {
+  test("has exactly the app's routes that are not pages", () => {
     const app = createApp({ limits: { bodyBytes: 1, concurrency: 1 } } as ApiDeps);
     const pages = new Set(PAGES.map(({ method, path }) => `${method} ${path}`));
     const served = app.routes
@@ -39,14 +39,14 @@ describe("the OpenAPI document", () => {
     ).toEqual([...new Set(served)].sort());
   });
 
-  test("is 3.1, and JSON as it is served", () => {
+  test("is version 3.1, and is served as the same JSON", () => {
     expect(document.openapi).toBe("3.1.0");
     expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(document)));
     expect(Object.keys(document)).toEqual(["openapi", "info", "tags", "paths", "components"]);
     expect(document.info).toMatchObject({ title: "Nodewise", version: expect.any(String) });
   });
 
-  test("is made in turns, between which others have theirs", async () => {
+  test("is generated in turns, so that other requests run in between", async () => {
     let turns = 0;
     const count = (): unknown => turns++ < 10_000 && setImmediate(count);
     count();
@@ -56,7 +56,7 @@ describe("the OpenAPI document", () => {
     turns = 10_000;
   });
 
-  test("refers only to what it has", () => {
+  test("has no dangling references", () => {
     const refs = [...objects(document)].flatMap(({ object }) =>
       typeof object["$ref"] === "string" ? [object["$ref"]] : [],
     );
@@ -70,7 +70,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  test("has well-formed schemas: known types, required properties that exist, patterns that compile", () => {
+  test("has well-formed schemas: known types, required properties that exist, valid patterns", () => {
     const TYPES = ["object", "array", "string", "number", "integer", "boolean", "null"];
     let checked = 0;
     for (const { at, object } of objects(document.components.schemas)) {
@@ -86,7 +86,7 @@ describe("the OpenAPI document", () => {
     expect(checked).toBeGreaterThan(200);
   });
 
-  test("names each operation once, declares each path parameter, and says who may call", () => {
+  test("names each operation once, declares its path parameters, and says who may call it", () => {
     expect(new Set(operations.map(({ operation }) => operation["operationId"])).size).toBe(operations.length);
     for (const { path, operation } of operations) {
       const declared = ((operation["parameters"] as Loose[] | undefined) ?? []).filter((p) => p["in"] === "path");
@@ -99,7 +99,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  test("states an answer and every error of each operation, with content", () => {
+  test("describes a success and every error of each operation, with content", () => {
     for (const { path, method, operation } of operations) {
       const responses = operation["responses"] as Record<string, Loose>;
       expect(
@@ -119,7 +119,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  test("has a schema for every answer and the limits that are kept", () => {
+  test("has a schema for every answer, and the limits in force", () => {
     for (const name of Object.keys(ANSWERS)) expect(document.components.schemas).toHaveProperty(name);
     const pods = (propertiesOf("NodeSnapshot")["pods"]?.["anyOf"] as Loose[] | undefined) ?? [];
     expect(pods[0]?.["maxItems"]).toBe(LIMITS.pods);

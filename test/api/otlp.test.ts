@@ -25,7 +25,7 @@ const childrenOf = (spans: readonly SpanSeen[], { spanId }: SpanSeen) => spans.f
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const PARENT = "b7ad6b7169203331";
 
-test("a request is a span with what it decided and recorded below it, and goes on with its caller's trace", {
+test("a request is a span with child spans for decision and record, in its caller's trace", {
   timeout: 60_000,
 }, async () => {
   const { url, spans, bodies } = await collector();
@@ -119,7 +119,7 @@ test("a request is a span with what it decided and recorded below it, and goes o
   expect(Buffer.concat(bodies).includes("hunter2")).toBe(false);
 });
 
-test("what /metrics answers is told over OTLP: the same names, labels, values, with their types and units", {
+test("the OTLP export has the metrics of /metrics with their types and units", {
   timeout: 60_000,
 }, async () => {
   const { url, exports } = await collector();
@@ -162,7 +162,7 @@ test("what /metrics answers is told over OTLP: the same names, labels, values, w
   expect(reported.map(({ name }) => name).sort()).toEqual(names.sort());
 });
 
-test("a collector that is away or refuses holds up nobody; what is dropped is counted and said", {
+test("an OTLP collector that is away or refuses delays nobody, and dropped spans are counted and logged", {
   timeout: 60_000,
 }, async () => {
   const { url, answers, spans } = await collector();
@@ -194,7 +194,7 @@ test("a collector that is away or refuses holds up nobody; what is dropped is co
   expect(log.lines.some(({ message }) => message === "telemetry delivered again")).toBe(true);
 });
 
-test("a caller that wants no trace, and a sampler of none, have none", { timeout: 60_000 }, async () => {
+test("an unsampled traceparent exports no span, and an invalid one is ignored", { timeout: 60_000 }, async () => {
   const { url, spans } = await collector();
   const { api } = await serving({ otlp: tellTo(url) });
   await fetch(`${api.url}/healthz`, { headers: { traceparent: `00-${TRACE}-${PARENT}-00` } });

@@ -19,7 +19,7 @@ const ask = (port: number, method: string, path: string, headers: readonly strin
 const isRefused = (answer: string): boolean =>
   answer.startsWith("HTTP/1.1 403") && answer.includes('"code":"forbidden_site"');
 
-test("nothing that writes takes what another site's page makes a browser send, be the API open or not", async () => {
+test("a writing route refuses requests that a page of another site makes a browser send", async () => {
   expect(WRITING.length).toBeGreaterThan(8);
   const { api, store } = await serving();
   const host = `Host: 127.0.0.1:${api.port}`;
@@ -54,13 +54,13 @@ test("nothing that writes takes what another site's page makes a browser send, b
   await all();
 });
 
-test("links and programs are not meant", async () => {
+test("links from other sites and requests of programs are accepted", async () => {
   const { api } = await serving();
   for (const headers of ["Origin: http://evil.example", "Sec-Fetch-Site: cross-site"])
     expect(await ask(api.port, "GET", "/what-if", [`Host: 127.0.0.1:${api.port}`, headers])).toMatch(/^HTTP\/1.1 200/);
 });
 
-test("X-Forwarded-Host counts only where the API is told of a proxy that sets it, and then it must be allowed as well", async () => {
+test("X-Forwarded-Host counts only with trustForwardedHost, and must then be an allowed host", async () => {
   const proxied = (port: number, ...headers: string[]) =>
     ask(port, "POST", "/lint", [`Host: 127.0.0.1:${port}`, ...headers], "application/x-www-form-urlencoded");
   const origin = "Origin: https://nodes.example";
@@ -90,6 +90,6 @@ test.each([
   ["http://[::1]:8787", "[::1]:8787", false],
   ["http://a.example.evil", "a.example", true],
   ["http://b.a.example", "a.example", true],
-])("Origin %s and Host %s: foreign is %s", (origin, host, expected) => {
+])("Origin %s with Host %s is foreign: %s", (origin, host, expected) => {
   expect(isForeign({ method: "POST", host, origin, site: undefined })).toBe(expected);
 });

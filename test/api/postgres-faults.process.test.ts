@@ -79,14 +79,14 @@ function ballastIn(folder: string): string {
 
 if (noPostgres !== null) test.skip(`faults of Postgres: ${noPostgres}`, () => {});
 else
-  describe("faults of Postgres under an API that goes on", { timeout: 120_000 }, () => {
+  describe("an API while its Postgres server has faults", { timeout: 120_000 }, () => {
     let server: PostgresServer;
     beforeAll(async () => {
       server = await PostgresServer.start();
     });
     afterAll(() => server?.dispose());
 
-    test("connections that are cut, by the server and by the network, again and again", async () => {
+    test("loses no acknowledged decision when connections are cut again and again", async () => {
       const database = await server.database("cuts");
       const proxy = await proxyTo(server.port);
       const { url, child } = await serve(proxy.url("cuts"));
@@ -102,7 +102,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("a network that hangs: each answer comes without a record, and then with one again", async () => {
+    test("answers without recording while the network hangs, and records again afterwards", async () => {
       const database = await server.database("hangs");
       const proxy = await proxyTo(server.port);
       const { url, child } = await serve(proxy.url("hangs"));
@@ -117,9 +117,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("a disk that is full: answers are not recorded and the process is not ready, until there is room", async ({
-      skip,
-    }) => {
+    test("is not ready and does not record while the disk is full, until there is room", async ({ skip }) => {
       const disk = smallDisk(40);
       if (disk === null) return skip("mounting a small tmpfs needs root");
       const own = join(disk, "space");
@@ -147,7 +145,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("an address that leads to a standby for a while, where nothing is read or written; then a fail-over to it", async () => {
+    test("neither reads nor writes on a standby, and goes on after a fail-over to it", async () => {
       const primary = await PostgresServer.start(["wal_level=replica", "max_wal_senders=4"]);
       onTestFinished(() => primary.dispose());
       await primary.database("history");
@@ -179,7 +177,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("a schema that is newer than the process, and one that is older", async () => {
+    test("migrates an older schema, goes on when a newer one appears, and then does not start anew", async () => {
       const migrations = join(import.meta.dirname, "../../migrations/postgres");
       const older = scratchFolder();
       const [first = ""] = readdirSync(migrations)
@@ -207,7 +205,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("a process that starts while another has the tables waits, and says so", async () => {
+    test("waits at its start while another client has locked the tables, and says so", async () => {
       const database = await server.database("locked");
       await (await openedFor(database)).close();
       // a partition of today is missing, so that the start has to make one

@@ -21,8 +21,8 @@ const json = async <T>(url: string, body: unknown): Promise<T> => {
 
 if (noPostgres !== null) test.skip(`API processes over Postgres: ${noPostgres}`, () => {});
 else
-  describe("API processes over Postgres", { timeout: 300_000 }, () => {
-    test("a database that is killed again and again keeps what was acknowledged; without it answers are not recorded, and no process starts anew", async () => {
+  describe("API processes over one Postgres", { timeout: 300_000 }, () => {
+    test("keep acknowledged decisions when the database is killed, and run on without recording", async () => {
       const server = await started();
       const { url, child } = await serve(server.url("history"));
       const asked = load(url);
@@ -44,7 +44,7 @@ else
       await asked.end(await openedFor(server.url("history")));
     });
 
-    test("two processes that get turns of one node, in turn and at once, decide the same, and lose and miscount nothing", async () => {
+    test("decide turns of one node alike, sent in turn or at once, and lose and miscount none", async () => {
       const server = await started();
       const two = [await serve(server.url("history")), await serve(server.url("history"))];
       interface Answer {
@@ -82,7 +82,7 @@ else
       expect(value(await store.tallyOf("n1", 0)).decisions).toBe(TURNS + 1 + 2 + TURNS);
     });
 
-    test("a decision that one process records is in the event stream of the other, and both tell the same of the fleet", async () => {
+    test("see each other's decisions in the event stream, and have the same metrics of the fleet", async () => {
       const server = await started();
       const [one, other] = [await serve(server.url("history")), await serve(server.url("history"))];
       const gone = new AbortController();

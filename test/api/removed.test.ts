@@ -72,8 +72,8 @@ const containerGc = (over: Partial<ContainerGcDecision>): ContainerGcDecision =>
   ...over,
 });
 
-describe("what an answer tells of removals", () => {
-  test("of images: every end but a plan's, and what came back", () => {
+describe("removals in a decision", () => {
+  test("of image GC are all reported ends without planned ones, and images that were pulled again", () => {
     const remove = [
       plannedImage("a", { end: "removed", runtimeHandler: "kata" }),
       plannedImage("b", { end: "failed", message: "busy", why: "too-old" }),
@@ -95,7 +95,7 @@ describe("what an answer tells of removals", () => {
     expect(removals?.removals[2]?.names).toHaveLength(32);
   });
 
-  test("of containers: each with its pod; of a plan, and of other kinds, nothing", () => {
+  test("of container GC are the reported ends with their pods; plans and other kinds have none", () => {
     const remove = [
       plannedContainer("c", { end: "removed" }),
       plannedContainer("l", { target: "log-link", pod: null, name: null, why: "dangling", end: "failed" }),
@@ -179,7 +179,7 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
   return { ask, rows };
 }
 
-test("a plan, its rounds and a later pass become rows of their pass, as the answers say that they are recorded", async () => {
+test("the rounds of a garbage collection pass are recorded as rows of that pass", async () => {
   const plan = imageGc({ remove: [plannedImage("a"), plannedImage("b")] });
   const first = imageGc({ remove: [plannedImage("a", { end: "removed" }), plannedImage("b")] });
   const last = imageGc({
@@ -197,7 +197,7 @@ test("a plan, its rounds and a later pass become rows of their pass, as the answ
   ]);
 });
 
-test("without a time of the snapshot the decision's counts, and what is not recorded leaves no row", async () => {
+test("a removal is recorded at the decision's time without observedAt, and not at all when not recorded", async () => {
   const done = imageGc({ remove: [plannedImage("a", { end: "removed" })] });
   const timeless = answering([done], null);
   await timeless.ask();

@@ -33,14 +33,14 @@ async function signedIn(ports: Partial<ApiDeps> = {}, scheme = "http", headers: 
   return { ...made, app, store, own, first, look, after };
 }
 
-test("a session that is not used ends after an hour", async () => {
+test("an unused session ends after an hour", async () => {
   const { look, after } = await signedIn();
   expect(await look()).toEqual({ status: 200, set: null });
   after(60);
   expect(await look()).toEqual({ status: 401, set: null });
 });
 
-test("one that is used is renewed by pages, and ends twelve hours after it began", async () => {
+test("a used session is renewed by pages, and ends twelve hours after it began", async () => {
   const { look, after } = await signedIn();
   after(4);
   expect((await look()).set).toBeNull();
@@ -55,7 +55,7 @@ test("one that is used is renewed by pages, and ends twelve hours after it began
   expect(await look()).toEqual({ status: 401, set: null });
 });
 
-test("another process over the same history takes it, and no longer once the token is revoked", async () => {
+test("a session is valid in another process over the same history, until its token is revoked", async () => {
   const { look, own, store, row } = await signedIn();
   const { app: other } = appOver({ ...own, store });
   expect((await look("/", other)).status).toBe(200);
@@ -63,7 +63,7 @@ test("another process over the same history takes it, and no longer once the tok
   for (const app of [undefined, other]) expect((await look("/", app)).status).toBe(401);
 });
 
-test("an administrator's token that is kept outside the history opens a session, which ends with it", async () => {
+test("an administrator's token outside the history opens a session, which ends with that token", async () => {
   const admin = await freshToken({ name: "admin", scopes: ["admin"], node: null, now: START });
   const auth = { required: true, hosts: null, adminTokenHash: admin.row.hash };
   const now = () => epochMs(START);
@@ -76,7 +76,7 @@ test("an administrator's token that is kept outside the history opens a session,
   expect((await without.request("/", { headers: { ...HTML, cookie } })).status).toBe(401);
 });
 
-test("a cookie of the same name that is none of ours hides no session", async () => {
+test("a foreign cookie of the same name does not hide a session", async () => {
   const { app, first } = await signedIn();
   const own = first.split(";")[0] ?? "";
   const forged = own.replace(/[0-9a-f]{64}$/, "0".repeat(64));
@@ -86,7 +86,7 @@ test("a cookie of the same name that is none of ours hides no session", async ()
   expect(await statusOf(`nodewise=junk; ${forged}`)).toBe(401);
 });
 
-test("what a session opened is not kept by the browser; what needs none may be", async () => {
+test("pages of a session have Cache-Control no-store, and public ones may be cached", async () => {
   const { app, first, token } = await signedIn();
   const cookie = first.split(";")[0] ?? "";
   for (const headers of [{ cookie }, { authorization: `Basic ${btoa(`me:${token}`)}` }])
@@ -99,7 +99,7 @@ test("what a session opened is not kept by the browser; what needs none may be",
   expect((await app.request("/docs", { headers: HTML })).headers.get("cache-control")).toBe("private, no-cache");
 });
 
-test("a session may only look, and one that has ended is told as such", async () => {
+test("a session may only read, and an expired one is refused as such", async () => {
   const { app, first, after } = await signedIn();
   const headers = { cookie: first.split(";")[0] ?? "", "content-type": "application/json" };
   const post = async () => {
@@ -117,7 +117,7 @@ test("a session may only look, and one that has ended is told as such", async ()
   expect(await (await app.request("/", { headers: { ...HTML, ...headers } })).text()).toContain("session has ended");
 });
 
-test("signing in leads to a page that can be opened; a wrong token is answered as HTTP wants it", async () => {
+test("signing in redirects to a page of this site only, and a wrong token gets a 401 with a challenge", async () => {
   const { app, token } = await signedIn();
   const signIn = (fields: Record<string, string>) =>
     app.request("/sign-in", { method: "POST", body: new URLSearchParams(fields) });
@@ -132,7 +132,7 @@ test("signing in leads to a page that can be opened; a wrong token is answered a
   expect([wrong.status, wrong.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="nodewise"']);
 });
 
-test("over HTTPS the cookie is secure, also behind a proxy that is trusted to say so", async () => {
+test("the session cookie is Secure over HTTPS, and behind a trusted proxy that says https", async () => {
   const forwarded = { "x-forwarded-proto": "https" };
   const trusting = { auth: { required: true, hosts: null, trustForwardedHost: true } };
   expect((await signedIn({}, "https")).first).toContain("; Secure;");

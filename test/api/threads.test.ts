@@ -15,7 +15,7 @@ const bytesOf = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value
 const headers = { "content-type": "application/json" };
 const DECISIONS = "http://localhost/v1/decisions/cgroups";
 
-test("decisions are made by threads as here, large or small, right or wrong, alone or in a batch", async () => {
+test("threads and the event loop give the same answers, large or small, right or wrong, single or in a batch", async () => {
   const [here, there] = [await serving({ threads: 0 }), await serving({ threads: 2 })];
   const padding = " ".repeat(40_000);
   const large = capturedSnapshot();
@@ -83,7 +83,7 @@ async function watchedApp() {
   return { app, metrics, store, touched };
 }
 
-test("a large snapshot of the history is read by a thread, and its decision recorded, past the one that listens", async () => {
+test("a large stored snapshot is read and its decision recorded in a thread, not on the event loop", async () => {
   const { app, metrics, store, touched } = await watchedApp();
   const snapshot = capturedSnapshot();
   const put = await app.fetch(
@@ -99,7 +99,7 @@ test("a large snapshot of the history is read by a thread, and its decision reco
 });
 
 test.each(["", "/decisions?pod=web", "/removals", "/removals/summary"])(
-  "what may walk all rows of a node is read by a thread: /v1/nodes/n1%s",
+  "/v1/nodes/n1%s, which may read all rows of a node, is answered in a thread",
   async (path) => {
     const { app, touched } = await watchedApp();
     const body = JSON.stringify({ snapshot: capturedSnapshot() });
@@ -110,7 +110,7 @@ test.each(["", "/decisions?pod=web", "/removals", "/removals/summary"])(
   },
 );
 
-test("what is decided and waits for the disk keeps a thread from nothing", async () => {
+test("a decision that waits for the disk does not block its thread", async () => {
   const { port1, port2 } = new MessageChannel();
   onTestFinished(() => port1.close());
   const { pool } = await deciding(() => port2);
@@ -131,7 +131,7 @@ test("what is decided and waits for the disk keeps a thread from nothing", async
   }
 });
 
-test("a stored snapshot is decided on, also when the request that names it is large", async () => {
+test("a stored snapshot is decided on even if the request that names it is large", async () => {
   const { api } = await serving({ threads: 1 });
   const put = await fetch(`${api.url}/v1/nodes/n1/snapshot`, {
     method: "PUT",
@@ -164,7 +164,7 @@ test("the first large decision waits for a thread, and is not made on the event 
   expect(bytes.length).toBe(0);
 });
 
-test("what nobody waits for any more is not begun", async () => {
+test("a decision whose caller has gone is not begun", async () => {
   const pool = threads(1);
   onTestFinished(() => pool.close());
   const ask = ({ signal }: AbortController) =>
@@ -196,7 +196,7 @@ function watchedThreads() {
   return seen;
 }
 
-test("a thread is there when there is work for it, and ends when there is none", async () => {
+test("threads are started when there is work, and end when there is none", async () => {
   const seen = watchedThreads();
   const pool = threads(2);
   onTestFinished(() => pool.close());
@@ -210,7 +210,7 @@ test("a thread is there when there is work for it, and ends when there is none",
   expect(seen.started).toBe(2);
 });
 
-test("where their number is fixed, threads are there from the start, and stay", async () => {
+test("a fixed number of threads is started at once, and stays", async () => {
   const seen = watchedThreads();
   const pool = threads(2, { server: null, least: 2 });
   onTestFinished(() => pool.close());
@@ -222,7 +222,7 @@ test("where their number is fixed, threads are there from the start, and stay", 
   expect(seen).toEqual({ started: 2, ended: 0 });
 });
 
-test("a decision does not wait for the replays before it", async () => {
+test("a decision does not wait for replays that were asked before it", async () => {
   const { app } = await watchedApp();
   const post = async (url: string, asked: unknown) => {
     const response = await app.fetch(new Request(url, { method: "POST", headers, body: JSON.stringify(asked) }));
@@ -241,7 +241,7 @@ test("a decision does not wait for the replays before it", async () => {
   await Promise.all(replays);
 });
 
-test("pages, and what reads the history at length, are answered by threads as here", async () => {
+test("pages and long reads of the history are answered by threads like by the event loop", async () => {
   const [here, there] = [await serving({ threads: 0 }), await serving({ threads: 1 })];
   const post = (api: { url: string }, path: string, body: string) =>
     fetch(api.url + path, { method: "POST", headers: { ...headers, "x-request-id": "r1" }, body });
@@ -284,7 +284,7 @@ test("pages, and what reads the history at length, are answered by threads as he
   expect(there.log.lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
-test("a zstd body is taken on Node, its size bounded after decompression", async () => {
+test("a zstd body is accepted, and its decompressed size is bounded", async () => {
   const { api } = await serving();
   const post = (body: Uint8Array) =>
     fetch(`${api.url}/v1/decisions/cgroups`, {

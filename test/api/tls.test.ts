@@ -32,7 +32,7 @@ const get = async (port: number, path: string, ca: string): Promise<number | und
   return response.statusCode;
 };
 
-test.skipIf(skip)("the API speaks HTTPS alone with a certificate, and its address says so", async () => {
+test.skipIf(skip)("the API with a certificate speaks HTTPS only, and its URL says so", async () => {
   const { files, write } = filesIn(dataDirectory());
   const pair = selfSigned(2048);
   write(pair);
@@ -51,7 +51,7 @@ test.skipIf(skip)("the API speaks HTTPS alone with a certificate, and its addres
   await expect(once(old, "secureConnect")).rejects.toThrow();
 });
 
-test.skipIf(skip)("its own clients say what to do about a certificate that nobody they know has signed", async () => {
+test.skipIf(skip)("clients of the project give advice about a certificate of an unknown authority", async () => {
   const { files, write } = filesIn(dataDirectory());
   write(selfSigned(2048));
   const { api } = await serving({ tls: files });
@@ -67,7 +67,7 @@ test.skipIf(skip)("its own clients say what to do about a certificate that nobod
 });
 
 test.skipIf(skip)(
-  "a renewed certificate is taken for new connections, and a faulty one is logged and not taken",
+  "a renewed certificate is used for new connections, and a faulty one is logged and ignored",
   async () => {
     const { files, write } = filesIn(dataDirectory());
     const [first, second] = [selfSigned(2048), selfSigned(2048)];
@@ -97,7 +97,7 @@ test.skipIf(skip)(
   },
 );
 
-test.skipIf(skip)("the API does not start with files that are no certificate and its key", async () => {
+test.skipIf(skip)("the API does not start with files that are not a certificate and its key", async () => {
   const dataDir = dataDirectory();
   const { files, write } = filesIn(dataDir);
   const fault = async () => {

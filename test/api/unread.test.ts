@@ -46,7 +46,7 @@ async function answering() {
   return { sent, ask };
 }
 
-test("an answer that nobody reads is cut; one that is read slowly, or made slowly, is not", async () => {
+test("an answer that nobody reads is cut off, and one read or produced slowly is not", async () => {
   const { sent, ask } = await answering();
   const unread = ask("/large").pause();
   const slow = ask("/large");
@@ -73,7 +73,7 @@ test("an answer that nobody reads is cut; one that is read slowly, or made slowl
   expect(rest).toBeLessThan(48 * MIB);
 }, 90_000);
 
-test("answers that wait behind another are told as well when their connection is gone", async () => {
+test("pipelined answers are reported as sent when their connection is closed", async () => {
   const { sent, ask } = await answering();
   const socket = ask("/small", "/never", "/small", "/small");
   await once(socket, "data");
@@ -82,7 +82,7 @@ test("answers that wait behind another are told as well when their connection is
   await expect.poll(() => sent).toEqual(["/small", "/small", "/small"]);
 });
 
-test("a request has its place until its answer is sent", async () => {
+test("a request counts as concurrent until its answer has been sent", async () => {
   const unsent: (() => void)[] = [];
   const { app } = appOver({
     limits: { bodyBytes: MIB, concurrency: 1 },
@@ -94,7 +94,7 @@ test("a request has its place until its answer is sent", async () => {
   expect((await app.request("/v1/nodes")).status).toBe(200);
 });
 
-test("a batch whose answers nobody takes is read no further", async () => {
+test("a batch is not read on while nobody reads its answers", async () => {
   const { app } = appOver();
   const line = Buffer.from(
     `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1"), explain: "full" })}\n`,
@@ -125,7 +125,7 @@ test("a batch whose answers nobody takes is read no further", async () => {
   await reader.cancel();
 }, 60_000);
 
-test("work of many batches leaves the turn after some milliseconds, and single work goes between it", async () => {
+test("the task queue yields after some milliseconds of batch work, and runs single tasks in between", async () => {
   const tasks = taskQueue();
   const done: string[] = [];
   let passed = 0;

@@ -14,7 +14,7 @@ function watched(app: ReturnType<typeof appOver>["app"]) {
   return { pages, app: { fetch } };
 }
 
-test("every kind of page is rendered once, those of one thing for the first that is linked", async () => {
+test("warming up renders every kind of page once, with the first linked object", async () => {
   const { app } = appOver();
   for (const name of ["node-a", "node-b"]) {
     const posted = await app.fetch(decisionRequest({ snapshot: exampleSnapshot(name) }));
@@ -30,7 +30,7 @@ test("every kind of page is rendered once, those of one thing for the first that
   );
 });
 
-test("an empty history has the pages of none, and a closing server renders no more", async () => {
+test("warming up renders only the general pages of an empty history, and nothing when closing", async () => {
   const { app } = appOver();
   const seen = watched(app);
   await warmUp(seen.app, new AbortController().signal);
@@ -40,7 +40,7 @@ test("an empty history has the pages of none, and a closing server renders no mo
   expect(closed.pages).toEqual([]);
 });
 
-test("what nobody asked is neither logged nor counted", async () => {
+test("pages rendered for warming up are neither logged nor counted", async () => {
   const { api, log } = await serving({ warm: true, threads: 0 });
   await (await fetch(`${api.url}/lint`)).text();
   // closing waits for what is being rendered

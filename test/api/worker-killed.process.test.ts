@@ -58,7 +58,7 @@ async function lost(dev: Dev, acknowledged: Acknowledged): Promise<readonly stri
   return missing;
 }
 
-test("a Worker with an object for each node that is killed amid turns, again and again, has all that it answered", async () => {
+test("a Worker with Durable Objects that is killed amid turns keeps everything that it acknowledged", async () => {
   const folder = scratchFolder();
   const acknowledged: Acknowledged = new Map();
   let from = Array.from({ length: NODES }, () => 1);

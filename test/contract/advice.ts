@@ -34,7 +34,7 @@ async function measuredNode(api: ApiSubject, node: string, count: number): Promi
 
 /** The advice on reservations of a node, from its recorded snapshots. */
 export function advice(of: Of): void {
-  test("is what was measured in the snapshots of its decisions, each once", async () => {
+  test("uses the measurements in the node's recorded snapshots, each snapshot once", async () => {
     const node = fresh("node");
     await measuredNode(of(), node, 6);
     const advised = await advise(of(), node, "?percentile=100&margin=0");
@@ -54,7 +54,7 @@ export function advice(of: Of): void {
     expect(replay.counts).toMatchObject({ replayed: 7, decisions: 12 });
   });
 
-  test("reads no more measurements than it may, and says so", async () => {
+  test("reads at most the limit of measurements, with a note that they are a sample", async () => {
     const node = fresh("node");
     await measuredNode(of(), node, 8);
     const advised = await advise(of(), node, "?limit=3");
@@ -63,7 +63,7 @@ export function advice(of: Of): void {
     expect(advised.notes.map(({ code }) => code)).toContain("sampled");
   });
 
-  test("of a time without decisions, and of snapshots without stats, says that nothing was measured", async () => {
+  test("is empty for a time without decisions, and for snapshots without stats", async () => {
     const node = fresh("node");
     await measuredNode(of(), node, 1);
     const before = await advise(of(), node, "?until=2020-01-01T00:00:00Z");
@@ -74,7 +74,7 @@ export function advice(of: Of): void {
     expect(none.notes.map(({ code }) => code)).toEqual(["not-measured"]);
   });
 
-  test("of no such node, badly asked, and by a token of another node is refused", async () => {
+  test("is refused for an unknown node, for invalid parameters, and with another node's token", async () => {
     await problemOf(await get(of(), `/v1/nodes/${fresh("none")}/${PATH}`), "unknown_node");
     const node = fresh("node");
     await measuredNode(of(), node, 1);

@@ -25,7 +25,7 @@ const asked = (node: string, pod: unknown) => ({
 
 /** Kinds that decide about one pod. */
 export function asks(of: Of): void {
-  test("a pod that asks gets CPUs and memory of one NUMA node; the record tells who asked, and replays", async () => {
+  test("a pod gets CPUs and memory of one NUMA node; the record has the asked pod, and replays the same", async () => {
     const node = fresh("node");
     const answered = await answer(
       await post(of(), "/v1/decisions/topology", asked(node, limitedPod("4"))),
@@ -50,7 +50,7 @@ export function asks(of: Of): void {
     expect(changed.differences.map(({ path }) => path)).toContain("assigned[0].exclusive");
   });
 
-  test("a pod that fits nowhere is refused in the kubelet's words", async () => {
+  test("a pod that does not fit is refused in the kubelet's words", async () => {
     const refused = await answer(
       await post(of(), "/v1/decisions/cpus", asked(fresh("node"), limitedPod("9"))),
       decisionAnswer,
@@ -67,7 +67,7 @@ export function asks(of: Of): void {
     expect(full.verdict).toBe("refused");
   });
 
-  test("what an answer's `next` holds is the state to post next time", async () => {
+  test("the answer's `next` is the state to post with the next pod", async () => {
     const node = fresh("node");
     const first = await answer(await post(of(), "/v1/decisions/cpus", asked(node, limitedPod("4"))), decisionAnswer);
     const { assignments } = first.next as { assignments: Record<string, string> };
@@ -90,7 +90,7 @@ export function asks(of: Of): void {
 
 /** Questions that are wrong, or about a node that would not start. */
 export function badAsks(of: Of): void {
-  test("a pod of the snapshot may be asked about by its name, and one that is not there is a refusal", async () => {
+  test("a pod of the snapshot can be asked about by name, and an unknown one is no_such_pod", async () => {
     const snapshot = capturedSnapshot();
     const body = { snapshot, ask: { pod: "default/guar-int" } };
     const answered = await answer(await post(of(), "/v1/decisions/cpus", body), decisionAnswer);
@@ -105,7 +105,7 @@ export function badAsks(of: Of): void {
     ["cpus", { pod: "web" }, "ask.pod"],
     ["cpus", { pod: { ...limitedPod("1"), spec: { containers: [] } } }, "ask.pod.spec.containers"],
     ["cpus", { pod: limitedPod("-1") }, "ask.pod.spec.containers[0].resources.limits.cpu"],
-  ])("%s with the ask %j is a 400 that names %s", async (kind, ask, path) => {
+  ])("%s with the ask %j is a 400 with the path %s", async (kind, ask, path) => {
     const response = await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ask });
     const problem = await problemOf(response, "invalid_input");
     expect(problem.issues?.map((issue) => issue.path)).toContain(path);
@@ -116,7 +116,7 @@ export function badAsks(of: Of): void {
     ["empty", "", "unexpected end of JSON input"],
     ["with another checksum", '{"policyName":"static","defaultCpuSet":"0-15","checksum":1}', "checkpoint is corrupted"],
   ])(
-    "a state file that is %s: the kubelet would not start, in its words; cgroups names it too",
+    "a state file that is %s keeps the kubelet from starting, in its words, also for the kind cgroups",
     async (_, file, why) => {
       const snapshot = { ...asked(fresh("node"), null).snapshot, assignments: { cpu_manager_state: file } };
       const answered = await answer(await post(of(), "/v1/decisions/cpus", { snapshot }), decisionAnswer);

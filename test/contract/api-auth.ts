@@ -9,7 +9,7 @@ import { value } from "./store-rows.ts";
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 export function tokens(of: Of): void {
-  test("without a token nothing but health, docs and the schema is answered", async () => {
+  test("a request without a token is a 401, except for health, docs and the OpenAPI document", async () => {
     await admin(of());
     for (const path of ["/v1/nodes", "/v1/nodes/n1", "/v1/decisions/x", "/v1/snapshots/x", "/metrics"]) {
       const response = await of().fetch(path);
@@ -23,7 +23,7 @@ export function tokens(of: Of): void {
       expect((await of().fetch(path)).status, path).toBe(200);
   });
 
-  test("a token that is wrong, of another form, or revoked opens nothing", async () => {
+  test("a wrong, malformed or revoked token is refused", async () => {
     const { token, row } = value(
       await createToken(of().store, { name: "gone", scopes: ["read"], node: null, now: Date.now() }),
     );
@@ -48,7 +48,7 @@ export function tokens(of: Of): void {
     await problemOf(await get(of(), "/v1/nodes", bearer(token)), "unauthorized");
   });
 
-  test("the history holds a token's hash and never the token", async () => {
+  test("the history holds only the hash of a token", async () => {
     const { token } = value(
       await createToken(of().store, { name: "kept", scopes: ["read"], node: null, now: Date.now() }),
     );
@@ -57,7 +57,7 @@ export function tokens(of: Of): void {
     expect(kept).not.toContain(token.slice(-20));
   });
 
-  test("a scope allows what it names, and admin all of it", async () => {
+  test("a token's scopes allow what they name, and admin allows everything", async () => {
     const read = bearer(await tokenFor(of().store, ["read"]));
     const decide = bearer(await tokenFor(of().store, ["decide"]));
     const both = bearer(await tokenFor(of().store, ["decide", "read"]));
@@ -75,7 +75,7 @@ export function tokens(of: Of): void {
 
 export function nodeTokens(of: Of): void {
   signIn(of);
-  test("a node's token speaks for its node and no other, wherever a node is named", async () => {
+  test("a node's token is valid for its own node only, wherever a request names a node", async () => {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));
     const decided = await answer(
@@ -114,7 +114,7 @@ export function nodeTokens(of: Of): void {
     expect(lines.map((l) => l.problem?.code ?? l.id)).toEqual([decided.id, "forbidden_node"]);
   });
 
-  test("a page asks browsers for the token, and shows a node's token its own node", async () => {
+  test("a page asks browsers for the token, and shows only its own node for a node's token", async () => {
     const response = await of().fetch("/");
     expect(response.headers.get("www-authenticate")).toMatch(/^Basic /);
     await problemOf(response, "unauthorized");
@@ -130,7 +130,7 @@ export function nodeTokens(of: Of): void {
 }
 
 function signIn(of: Of): void {
-  test("a browser signs in with a form, and is asked by no window of its own", async () => {
+  test("a browser signs in through a form, without the browser's password dialog", async () => {
     const token = await tokenFor(of().store, ["read"]);
     const browser = { accept: "text/html", "sec-fetch-site": "same-origin" };
     const asked = await of().fetch("/decisions?node=a&kind=cgroups", { headers: browser });
@@ -208,7 +208,7 @@ function signIn(of: Of): void {
 }
 
 export function otherNodesIds(of: Of): void {
-  test("what is of another node is for a node's token not there: the same answer as to an id that nothing has", async () => {
+  test("with a node's token, ids of other nodes get the same answer as unknown ids", async () => {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));
     const other = await answer(

@@ -91,21 +91,21 @@ const CASES: readonly Case[] = [
 
 export function badInput(of: Of): void {
   describe.each<Case>(CASES)("%s", (_name, body, code, path) => {
-    test(`is answered ${code}`, async () => {
+    test(`is answered with ${code}`, async () => {
       const problem = await problemOf(await post(of(), "/v1/decisions/cgroups", body), code);
       if (path !== undefined) expect(problem.issues?.map((issue) => issue.path)).toContain(path);
       if (code === "needs_input") expect(problem.needs?.length).toBeGreaterThan(0);
     });
   });
 
-  test("a syntax error is named by its line and column", async () => {
+  test("a JSON syntax error is reported with line and column", async () => {
     const response = await post(of(), "/v1/decisions/cgroups", '{\n  "snapshot": {\n    "sequence": 01\n  }\n}');
     expect((await problemOf(response, "malformed_json")).detail).toBe(
       "line 3, column 18: expected `,` or `}`, found `1`",
     );
   });
 
-  test("every issue of a body is listed, not only the first", async () => {
+  test("all issues of a body are listed", async () => {
     const pods = [requestingMemory("x"), { ...pod("q"), spec: {} }];
     const problem = await problemOf(
       await post(of(), "/v1/decisions/cgroups", { snapshot: { pods, sequence: -1 } }),
@@ -118,7 +118,7 @@ export function badInput(of: Of): void {
     ]);
   });
 
-  test("a body over the limit is refused, whether or not its length was announced", async () => {
+  test("a body over the limit is refused, with or without a Content-Length", async () => {
     const large = new Uint8Array(LIMITS.bodyBytes + 1).fill(0x20);
     await problemOf(await post(of(), "/v1/decisions/cgroups", large), "body_too_large");
     let sent = 0;
@@ -149,7 +149,7 @@ export function badRequests(of: Of): void {
       );
     },
   );
-  test("JSON under a name of its own is taken", async () => {
+  test("a content type with the suffix +json is accepted", async () => {
     const response = await post(
       of(),
       "/v1/decisions/cgroups",
@@ -159,7 +159,7 @@ export function badRequests(of: Of): void {
     expect(response.status).toBe(200);
   });
 
-  test("an unknown kind, route, node, decision, snapshot or method is said to be so", async () => {
+  test("unknown kinds, routes, nodes, decisions, snapshots and methods get their problem codes", async () => {
     expect(
       (await problemOf(await post(of(), "/v1/decisions/cgroup", { snapshot: {} }), "unknown_kind")).detail,
     ).toMatch(/allocatable, cgroups, .*; did you mean cgroups\?$/);
@@ -173,7 +173,7 @@ export function badRequests(of: Of): void {
     expect((await problemOf(response, "method_not_allowed")).detail).toMatch(/; POST, GET, HEAD are$/);
   });
 
-  test("a snapshot of another node than the path's is refused, and so is one without", async () => {
+  test("a snapshot of another node than the path's, or of no node, is refused", async () => {
     const other = await problemOf(
       await send(of(), "PUT", "/v1/nodes/a/snapshot", exampleSnapshot("b")),
       "invalid_input",
@@ -185,7 +185,7 @@ export function badRequests(of: Of): void {
     );
   });
 
-  test("parameters that a route does not know are refused by name", async () => {
+  test("unknown and invalid query parameters are refused by name", async () => {
     const node = fresh("node");
     await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     for (const query of [
@@ -204,7 +204,7 @@ export function badRequests(of: Of): void {
     }
   });
 
-  test("nothing of all this is in the history", async () => {
+  test("refused requests leave nothing in the history", async () => {
     const before = value(await of().store.listNodes());
     for (const [, body] of CASES) await post(of(), "/v1/decisions/cgroups", body);
     expect(value(await of().store.listNodes())).toEqual(before);

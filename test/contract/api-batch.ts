@@ -33,7 +33,7 @@ export const line = (node: string, over: Readonly<Record<string, unknown>> = {})
   JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot(node), explain: "off", ...over });
 
 export function batches(of: Of): void {
-  test("a thousand lines are answered in their order, and each is recorded", { timeout: 120_000 }, async () => {
+  test("a thousand lines are answered in order, and each is recorded", { timeout: 120_000 }, async () => {
     const node = fresh("node");
     const body = Array.from({ length: 1000 }, (_, i) =>
       line(node, { snapshot: exampleSnapshot(node, { sequence: i + 1 }) }),
@@ -50,7 +50,7 @@ export function batches(of: Of): void {
     expect(value(await of().store.getNode(node))?.lastSequence).toBe(1000);
   });
 
-  test("what is wrong with a line is answered on a line, under its number, and the others go on", async () => {
+  test("a fault of a line is answered under its line number, and the other lines are decided", async () => {
     const lines = [
       line(fresh("node")),
       "",
@@ -78,7 +78,7 @@ export function batches(of: Of): void {
 }
 
 export function batchProblems(of: Of): void {
-  test("of a problem a line holds what the other lines do not say as well", async () => {
+  test("a line's problem has only what is specific to it", async () => {
     const [unread] = await batch(of(), '{"kind": "cgroups", "snapshot": {"pods": 5}}');
     expect(unread).toEqual({
       line: 1,
@@ -90,7 +90,7 @@ export function batchProblems(of: Of): void {
     });
   });
 
-  test("a batch of lines that are none ends after a thousand of them, and says so", async () => {
+  test("a batch of invalid lines ends with too_many_bad_lines after a thousand", async () => {
     const [first, late] = [fresh("node"), fresh("node")];
     const answers = await batch(of(), `${line(first)}\n${"x\n".repeat(5000)}${line(late)}`);
     expect(answers.map((a) => a.line)).toEqual(answers.map((_, i) => i + 1));
@@ -103,13 +103,13 @@ export function batchProblems(of: Of): void {
     expect(value(await of().store.getNode(late))).toBeNull();
   });
 
-  test("a line over the limit is refused, and the one behind it is answered", async () => {
+  test("a line over the limit is refused, and the next one is answered", async () => {
     const answers = await batch(of(), `${" ".repeat(LIMITS.bodyBytes)}${line(fresh("node"))}\n${line(fresh("node"))}`);
     expect(problemLine.parse(answers[0])).toMatchObject({ line: 1, problem: { code: "body_too_large" } });
     expect(answers[1]).toMatchObject({ line: 2, recorded: true });
   });
 
-  test("the documented example, a compressed one and an empty one are answered", async () => {
+  test("the documented example, a gzip one and an empty one are answered", async () => {
     expect(await batch(of(), BATCH)).toHaveLength(2);
     const packed = new Blob([BATCH]).stream().pipeThrough(new CompressionStream("gzip"));
     const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
@@ -117,14 +117,14 @@ export function batchProblems(of: Of): void {
     expect(await batch(of(), "\n\n")).toEqual([]);
   });
 
-  test("a batch that ends in the middle of its compressed stream is answered so far as it came", async () => {
+  test("a truncated gzip batch is answered as far as it came, and ends with malformed_body", async () => {
     const packed = new Blob([`${line(fresh("node"))}\n`.repeat(3)]).stream().pipeThrough(new CompressionStream("gzip"));
     const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
     const answers = await batch(of(), bytes.slice(0, -9), { "content-encoding": "gzip" });
     expect(problemLine.parse(answers.at(-1)).problem.code).toBe("malformed_body");
   });
 
-  test("only NDJSON is taken", async () => {
+  test("another content type than NDJSON is refused", async () => {
     const headers = { "content-type": "application/json", ...(await admin(of())) };
     await problemOf(await of().fetch("/v1/batch", { method: "POST", body: BATCH, headers }), "unsupported_media_type");
   });

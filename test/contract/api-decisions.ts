@@ -52,7 +52,7 @@ async function isCounted(api: ApiSubject, node: string, first: Answered, again: 
 }
 
 export function decisions(of: Of): void {
-  test.each(KINDS)("decides %s on the captured node, records it, and answers it again in full", async (kind) => {
+  test.each(KINDS)("%s on the captured node is decided and recorded, and can be read back in full", async (kind) => {
     const answered = await answer(
       await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ...ASKS[kind] }),
       decisionAnswer,
@@ -70,13 +70,13 @@ export function decisions(of: Of): void {
     if (ASKS[kind] === undefined && !REMEMBERING.has(kind)) expect(full).toMatchObject({ ask: null, pod: null });
   });
 
-  test.each(KINDS)("the document's example of %s is answered as it stands", async (kind) => {
+  test.each(KINDS)("the documented example of %s is decided", async (kind) => {
     const answered = await answer(await post(of(), `/v1/decisions/${kind}`, KIND_EXAMPLES[kind].body), decisionAnswer);
     expect(answered).toMatchObject({ kind, node: "n1" });
     expect(answered.reasons.length).toBeGreaterThan(0);
   });
 
-  test("the cgroups of the captured node hold what the real kubelet wrote", async () => {
+  test("the cgroups of the captured node are decided as the real kubelet wrote them", async () => {
     const response = await post(of(), "/v1/decisions/cgroups", { snapshot: capturedSnapshot() });
     const { decision } = await answer(response, decisionAnswer);
     const plans = "cgroups" in decision ? decision.cgroups : [];
@@ -88,7 +88,7 @@ export function decisions(of: Of): void {
     }
   });
 
-  test("the same question is one decision, asked again or with other white space; another one is another", async () => {
+  test("the same request is one decision, whatever its white space, and another request is another one", async () => {
     const node = fresh("node");
     const body = { snapshot: exampleSnapshot(node) };
     const first = await answer(await post(of(), "/v1/decisions/cgroups", body), decisionAnswer);
@@ -109,7 +109,7 @@ export function decisions(of: Of): void {
     ).toEqual([first.id, off.id].sort());
   });
 
-  test("a node that is as it was has the same answer, which is counted, and any change its own", async () => {
+  test("an unchanged node gets the same decision, which is counted, and a changed one another", async () => {
     const node = fresh("node");
     const pods = [pod("a")];
     const base = { ...exampleSnapshot(node), cgroup: { version: 1 }, pods };
@@ -138,14 +138,14 @@ export function decisions(of: Of): void {
 }
 
 function namelessNodes(of: Of): void {
-  test("a node without a name is decided on, and is the unknown one to the history", async () => {
+  test("a node without a name is decided, and recorded as `unknown`", async () => {
     const snapshot = { node: { status: { capacity: { cpu: "2", memory: `${fresh("4").length}Gi` } } } };
     const answered = await answer(await post(of(), "/v1/decisions/allocatable", { snapshot }), decisionAnswer);
     expect(answered).toMatchObject({ node: "unknown", recorded: true, decision: { capacity: { cpu: "2" } } });
     expect((await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision)).node).toBe("unknown");
   });
 
-  test("the documented example is answered", async () => {
+  test("the documented request is decided", async () => {
     await answer(await post(of(), "/v1/decisions/allocatable", DECISION), decisionAnswer);
   });
 }
@@ -153,7 +153,7 @@ function namelessNodes(of: Of): void {
 /** Values that count otherwise than the caller posted them. */
 export function reportOf(of: Of): void {
   namelessNodes(of);
-  test("requests that were filled in from limits are told as assumed, and nothing where all was posted", async () => {
+  test("requests filled in from limits are listed in `assumed`, which is empty when all were posted", async () => {
     const resources = { requests: { cpu: "10m" }, limits: { cpu: "20m", memory: "64Mi" } };
     const pods = [pod("p", { spec: { containers: [{ name: "c", resources }] } })];
     const snapshot = exampleSnapshot(fresh("limited"), { pods });
@@ -170,7 +170,7 @@ export function reportOf(of: Of): void {
     expect(captured).not.toHaveProperty("assumed");
   });
 
-  test("fields of the configuration that no kubelet knows are named, by the place they were posted to", async () => {
+  test("unknown configuration fields are listed in `leftOut` with their paths", async () => {
     const configured = (kubeletConfiguration: object) => ({
       snapshot: { ...exampleSnapshot(fresh("misspelt")), kubeletConfiguration },
     });
@@ -208,19 +208,22 @@ export function reportOf(of: Of): void {
   test.each([
     ["continue", { continue: "next" }],
     ["remainingItemCount", { remainingItemCount: 3 }],
-  ])("one page of a list of pods is refused by its metadata.%s, a whole list is not", async (field, metadata) => {
-    const page = exampleSnapshot(fresh("paged"), { pods: { kind: "PodList", metadata, items: [] } });
-    const refused = await problemOf(await post(of(), "/v1/decisions/cgroups", { snapshot: page }), "invalid_input");
-    expect(refused.issues).toMatchObject([{ path: `snapshot.pods.metadata.${field}` }]);
-    const node = fresh("paged");
-    const put = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, { ...page, ...exampleSnapshot(node, page) });
-    expect(put.status).toBe(400);
-    const whole = { kind: "PodList", metadata: { resourceVersion: "7", continue: "" }, items: [] };
-    const snapshot = exampleSnapshot(fresh("whole"), { pods: whole });
-    await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
-  });
+  ])(
+    "a single page of a PodList is refused for its metadata.%s, and a whole list is accepted",
+    async (field, metadata) => {
+      const page = exampleSnapshot(fresh("paged"), { pods: { kind: "PodList", metadata, items: [] } });
+      const refused = await problemOf(await post(of(), "/v1/decisions/cgroups", { snapshot: page }), "invalid_input");
+      expect(refused.issues).toMatchObject([{ path: `snapshot.pods.metadata.${field}` }]);
+      const node = fresh("paged");
+      const put = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, { ...page, ...exampleSnapshot(node, page) });
+      expect(put.status).toBe(400);
+      const whole = { kind: "PodList", metadata: { resourceVersion: "7", continue: "" }, items: [] };
+      const snapshot = exampleSnapshot(fresh("whole"), { pods: whole });
+      await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
+    },
+  );
 
-  test("pods of another node alone are refused, and of a whole cluster's list those of the node are taken", async () => {
+  test("pods all of another node are refused, and of a cluster's list the node's own are used", async () => {
     const podOn = (nodeName: string, uid: string) =>
       pod(uid, { metadata: { uid }, spec: { nodeName, containers: [container("c", { cpu: "10m" })] } });
     const name = fresh("mixed");
@@ -236,7 +239,7 @@ export function reportOf(of: Of): void {
 }
 
 export function snapshotsAndKeys(of: Of): void {
-  test("a stored snapshot is decided on by its id as if it had been posted", async () => {
+  test("a stored snapshot is decided by its id as if it had been posted", async () => {
     const node = fresh("node");
     const stored = await answer(
       await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node)),
@@ -259,7 +262,7 @@ export function snapshotsAndKeys(of: Of): void {
     expect(byId).toMatchObject({ node, snapshotId: stored.id });
   });
 
-  test("a stored snapshot reads back in a form that may be posted again, and holds no secrets", async () => {
+  test("a stored snapshot reads back in a form that can be posted again, without secrets", async () => {
     const node = fresh("node");
     const secret = fresh("secret");
     const app = {
@@ -288,14 +291,14 @@ export function snapshotsAndKeys(of: Of): void {
     expect(posted.id).toBe(id);
   });
 
-  test("a snapshot without a node is of node `unknown`", async () => {
+  test("a snapshot without a node needs the missing parts", async () => {
     const { node: _, ...snapshot } = exampleSnapshot("x");
     const response = await post(of(), "/v1/decisions/cgroups", { snapshot });
     const problem = await problemOf(response, "needs_input");
     expect(problem.needs?.length).toBeGreaterThan(0);
   });
 
-  test("an idempotency key answers its first decision, and conflicts with another request", async () => {
+  test("an Idempotency-Key answers with its first decision, and conflicts with another request", async () => {
     const node = fresh("node");
     const key = { "idempotency-key": fresh("key") };
     const first = await answer(

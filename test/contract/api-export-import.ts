@@ -13,7 +13,7 @@ export function exportAndImport(of: Of): void {
   const sent = (lines: readonly string[], headers = {}) =>
     send(of(), "POST", "/v1/history", lines.join("\n"), { ...LINES, ...headers });
 
-  test("rows of an export are imported once, under their ids, and are replayed as they were", async () => {
+  test("exported rows are imported once under their ids, and replay the same", async () => {
     const node = fresh("moved");
     const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     const { id } = (await decided.json()) as { id: string };
@@ -45,7 +45,7 @@ export function exportAndImport(of: Of): void {
     expect(await replayed.json()).toMatchObject({ same: true });
   });
 
-  test("only an administrator imports, and what cannot be imported is refused with its line, whole", async () => {
+  test("importing needs the admin scope, and an import with an invalid line is refused as a whole", async () => {
     const token = await tokenFor(of().store, ["decide", "read"]);
     await problemOf(await sent([HEADER], { authorization: `Bearer ${token}` }), "forbidden");
     const refused = async (lines: readonly string[], message: RegExp) => {
@@ -93,7 +93,7 @@ function exporting(of: Of, sent: Sent): void {
   /** Rows as lines, each once. */
   const linesOf = (rows: readonly object[]): readonly string[] => [...new Set(rows.map((row) => JSON.stringify(row)))];
 
-  test("pages of an export have the rows that the store exports, in their order, and are what an import takes", async () => {
+  test("the pages of an export have the store's rows in order, and can be imported", async () => {
     const node = fresh("exported");
     for (const sequence of [1, 2, 3]) {
       const kubeletConfiguration = { podPidsLimit: 200 + sequence };
@@ -122,7 +122,7 @@ function exporting(of: Of, sent: Sent): void {
     expect(later.header.oldestAt).toBeNull();
   });
 
-  test("only an administrator exports; a node that is not there and a token of another export are refused", async () => {
+  test("exporting needs the admin scope, and an unknown node or a foreign page token is refused", async () => {
     const token = await tokenFor(of().store, ["decide", "read"]);
     const node = fresh("exported");
     await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });

@@ -25,7 +25,7 @@ const names = async (response: Response): Promise<string[]> =>
 
 /** Nodes that their clusters deleted. */
 function deletions(of: Of): void {
-  test("a node that its cluster deleted is told as gone until something is heard of it again", async () => {
+  test("a node deleted from its cluster has severity gone until it is heard of again", async () => {
     const [name, other] = [fresh("deleted"), fresh("deleted")];
     for (const one of [name, other]) await post(of(), "/v1/decisions/allocatable", { snapshot: labelled(one) });
     const path = `/v1/nodes/${name}/deletion`;
@@ -87,7 +87,7 @@ function fleetLists(of: Of): void {
     expect(await found("sort=lastDecision&limit=1")).toEqual([web]);
   });
 
-  test("a node is told with what the page of the fleet shows", async () => {
+  test("a node in the list has everything that the fleet page shows", async () => {
     const node = fresh("node");
     await post(of(), "/v1/decisions/admission", { snapshot: labelled(node, { pool: "web" }), ask: { pod: large } });
     const { nodes, countedSince } = await answer(await get(of(), `/v1/nodes?name=${node}`), nodeList);
@@ -119,7 +119,7 @@ function statsOf(captured: object, nodeName: string): unknown {
 
 /** How far nodes are from eviction. */
 function fleetPressure(of: Of): void {
-  test("an eviction pass tells how far each threshold is, and metrics say the same", async () => {
+  test("an eviction pass gives each threshold's headroom, and metrics have the same numbers", async () => {
     const node = fresh("node");
     const captured = capturedSnapshot() as { node: { metadata: object } };
     const pods: unknown[] = [];
@@ -167,7 +167,7 @@ function fleetPressure(of: Of): void {
 
 /** Orders, pages, files and tokens of the list of nodes. */
 function fleetPages(of: Of): void {
-  test("pages in any order hold each node once, and a page's token belongs to its order", async () => {
+  test("pages in any order contain each node once, and a page token is valid for its order only", async () => {
     const prefix = fresh("fleet");
     for (let i = 0; i < 5; i++)
       value(
@@ -194,7 +194,7 @@ function fleetPages(of: Of): void {
     expect((await get(of(), `/v1/nodes?sort=seen&pageToken=${nextPageToken}`)).status).toBe(200);
   });
 
-  test("what no list of nodes knows is named", async () => {
+  test("invalid parameters of the node list are named", async () => {
     const wrong: Readonly<Record<string, string>> = {
       "sort=size": "sort",
       "order=up": "order",
@@ -218,7 +218,7 @@ function fleetPages(of: Of): void {
     }
   });
 
-  test("nodes come as CSV by format or Accept, a line each, and more of them behind a link", async () => {
+  test("nodes are served as CSV by format or Accept, with a Link to the next page", async () => {
     const prefix = fresh("fleet");
     for (let i = 0; i < 3; i++)
       await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(`${prefix}-${i}`) });
@@ -245,7 +245,7 @@ function fleetPages(of: Of): void {
 
 /** Decisions over all nodes. */
 function decisionLists(of: Of): void {
-  test("every pod that was refused for one reason is one request, whatever its node", async () => {
+  test("pods refused for one reason are one request over all nodes", async () => {
     const pods = { ...large, metadata: { name: fresh("pod"), namespace: "prod" } };
     const nodes = [fresh("node"), fresh("node")];
     for (const node of nodes) {
@@ -275,7 +275,7 @@ function decisionLists(of: Of): void {
     for (const { id } of found) expect(text).toContain(`href="/decisions/${id}"`);
   });
 
-  test("what no list of decisions knows is named, and a node that is not there is told with near ones", async () => {
+  test("invalid parameters of the decision list are named, and an unknown node comes with similar names", async () => {
     for (const query of [
       "reason=",
       "since=yesterday",
@@ -293,7 +293,7 @@ function decisionLists(of: Of): void {
     expect((await problemOf(await get(of(), `/v1/decisions?node=${node}x`), "unknown_node")).near).toContain(node);
   });
 
-  test("a node's token lists its own node's decisions, metrics and nodes, and no other's", async () => {
+  test("a node's token lists decisions, metrics and nodes of its own node only", async () => {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     for (const node of [mine, theirs])
       await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node) });
@@ -309,7 +309,7 @@ function decisionLists(of: Of): void {
     expect(csv.trimEnd().split("\r\n")).toHaveLength(2);
   });
 
-  test("decisions come as CSV in more rows than a page has, without formulas", async () => {
+  test("decisions as CSV may exceed a page, and cells that look like formulas are escaped", async () => {
     const [node, now] = [`=${fresh("node")}`, Date.now()];
     const rows = Array.from({ length: 620 }, (_, i) => decisionRow({ node, decidedAtMs: now - i }));
     const turn = { node, atMs: now, snapshots: [], decisions: rows.map((decision) => ({ decision })), again: [] };

@@ -21,7 +21,7 @@ export function collectionsUnlisted(of: Of): void {
   const replayed = async (id: string | null) =>
     (await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer)).same;
 
-  test("image-gc fails in the runtime's words; ImageGCFailed from the second failure in a row on, and ages go on", async () => {
+  test("a failed image-gc pass has the runtime's error, ImageGCFailed from the second in a row, and keeps ages", async () => {
     const node = fresh("node");
     await images(diskSnapshot(node, 0, [localImage("a")], 900), { done: [] });
     const first = await images(blindAt(node, 30), failed);
@@ -37,7 +37,7 @@ export function collectionsUnlisted(of: Of): void {
     expect(back.decision.remove).toMatchObject([{ id: idOf("a"), firstDetectedAtMs: START }]);
   });
 
-  test("container-gc fails with ContainerGCFailed at once", async () => {
+  test("a failed container-gc pass has the event ContainerGCFailed at once", async () => {
     const { decision, verdict, id } = await ask("container-gc", { snapshot: blindAt(fresh("node"), 0), ask: failed });
     expect(verdict).toBe("fails");
     expect(decision as unknown as ContainerGcDecision).toMatchObject({
@@ -50,7 +50,7 @@ export function collectionsUnlisted(of: Of): void {
   });
 
   test.each(["image-gc", "container-gc"] as const)(
-    "%s for the eviction manager fails without an event",
+    "a failed %s pass for the eviction manager has no event",
     async (kind) => {
       const unused = { ...failed, operation: "delete-unused" };
       const node = fresh("node");
@@ -62,7 +62,7 @@ export function collectionsUnlisted(of: Of): void {
   );
 
   test.each(["image-gc", "container-gc"] as const)(
-    "%s without lists and without an error is asked for them",
+    "%s without lists and without an error needs the lists",
     async (kind) => {
       const response = await post(of(), `/v1/decisions/${kind}`, { snapshot: blindAt(fresh("node"), 0) });
       expect((await problemOf(response, "needs_input")).needs).toContain("runtime.containers");
@@ -72,7 +72,7 @@ export function collectionsUnlisted(of: Of): void {
   test.each([
     ["no text", 7],
     ["longer than a text may be", "x".repeat(4097)],
-  ])("an error that is %s is a 400 that names it", async (_, error) => {
+  ])("an error that is %s is a 400 with its path", async (_, error) => {
     const body = { snapshot: blindAt(fresh("node"), 0), ask: { error } };
     const problem = await problemOf(await post(of(), "/v1/decisions/image-gc", body), "invalid_input");
     expect(problem.issues?.map(({ path }) => path)).toEqual(["ask.error"]);

@@ -10,7 +10,7 @@ import { diskSnapshot, idOf, localImage, manyImages, START, webContainer, webSan
 export function runtimeKept(of: Of): void {
   const { ask } = asker(of);
 
-  test("what no decision reads never reaches the history: annotations, other labels, host paths, environment", async () => {
+  test("the history has no annotations, other labels, host paths or environment of the runtime's lists", async () => {
     const node = fresh("node");
     const secret = fresh("secret");
     const base = diskSnapshot(node, 0, [
@@ -35,7 +35,7 @@ export function runtimeKept(of: Of): void {
     await answer(stored, storedSnapshot);
   });
 
-  test("5,000 images with what is remembered of them are recorded, pass after pass, and replayed", async () => {
+  test("5,000 images and their facts are recorded over passes, and replayed", async () => {
     const node = fresh("node");
     const many = manyImages(5000);
     for (const [seconds, explain] of [
@@ -53,7 +53,7 @@ export function runtimeKept(of: Of): void {
     }
   });
 
-  test("20,000 images, the most that a snapshot may have, are recorded, remembered and replayed", async () => {
+  test("20,000 images, the maximum, are recorded, remembered and replayed", async () => {
     const node = fresh("node");
     const many = manyImages(19_998);
     await ask("image-gc", { snapshot: diskSnapshot(node, 0, many), explain: "off" });

@@ -82,7 +82,7 @@ const BAD: readonly Case[] = [
 
 export function collectionsAskedBadly(of: Of): void {
   describe.each(BAD)("%s", (_, kind, { runtime, ask }, path) => {
-    test(`is a 400 that names ${path}`, async () => {
+    test(`is a 400 with the path ${path}`, async () => {
       const base = diskSnapshot(fresh("node"), 0, []);
       const snapshot = { ...base, runtime: { ...base.runtime, ...runtime } };
       const response = await post(of(), `/v1/decisions/${kind}`, { snapshot, ...(ask === undefined ? {} : { ask }) });
@@ -90,7 +90,7 @@ export function collectionsAskedBadly(of: Of): void {
     });
   });
 
-  test("with only one of the runtime's two lists there is no decision, and the missing list is named", async () => {
+  test("with one of the runtime's lists missing, nothing is decided and needs names it", async () => {
     const { runtime, ...base } = diskSnapshot(fresh("node"), 0, []);
     const missing = async (kind: Kind, list: keyof typeof runtime) => {
       const { [list]: _, ...rest } = runtime;
@@ -116,7 +116,7 @@ export function collectionsAskedBadly(of: Of): void {
     },
   );
 
-  test("a file system of size 0 gives the kubelet's event, and nothing is removed", async () => {
+  test("an image file system of size 0 gives the kubelet's event, and removes nothing", async () => {
     const base = diskSnapshot(fresh("node"), 0, [localImage("a")]);
     const stats = { node: { runtime: { imageFs: { capacityBytes: 0, availableBytes: 0 } } } };
     const body = { snapshot: { ...base, stats } };

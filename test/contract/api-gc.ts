@@ -34,7 +34,7 @@ const names = (list: readonly { readonly names: readonly string[] }[]) => list.m
 export function imagePasses(of: Of): void {
   const { images } = asker(of);
 
-  test("first seen stays over passes, so that what was too young goes when its time has come; each replays alone", async () => {
+  test("first detection is remembered over passes, so an image becomes old enough; each pass replays the same", async () => {
     const node = fresh("node");
     const first = await images(diskSnapshot(node, 0, [localImage("a")]), { done: [] });
     expect(first).toMatchObject({ verdict: "fails", recorded: true });
@@ -61,7 +61,7 @@ export function imagePasses(of: Of): void {
     }
   });
 
-  test("a plan that comes again is the same, and what it planned is there until it is told done", async () => {
+  test("a repeated plan is the same decision, and its images stay until they are reported removed", async () => {
     const node = fresh("node");
     const old = [localImage("a"), localImage("b")];
     await images(diskSnapshot(node, 0, old, 900));
@@ -78,7 +78,7 @@ export function imagePasses(of: Of): void {
 export function imagesRemoved(of: Of): void {
   const { images } = asker(of);
 
-  test("what is told done leaves the facts and stands in the ledger; pulled again it is told, with what it cost", async () => {
+  test("a reported removal drops the image's record, and is listed with its cost when pulled again", async () => {
     const node = fresh("node");
     const old = [localImage("a"), localImage("b")];
     await images(diskSnapshot(node, 0, old, 900));
@@ -110,7 +110,7 @@ export function imagesRemoved(of: Of): void {
     expect((await images(diskSnapshot(node, 130, old, 100))).decision.pulledAgain).toEqual([]);
   });
 
-  test("a removal that fails is the kubelet's error, and the image is still remembered", async () => {
+  test("a failed removal gives the kubelet's error, and the image's record stays", async () => {
     const node = fresh("node");
     await images(diskSnapshot(node, 0, [localImage("a")], 900));
     const failed = await images(diskSnapshot(node, 100, [localImage("a")], 100), {
@@ -125,7 +125,7 @@ export function imagesRemoved(of: Of): void {
 export function containerPasses(of: Of): void {
   const { ask, images } = asker(of);
 
-  test("containers: what is over the limit goes, under pressure what ended too; an exited one no longer holds its image", async () => {
+  test("containers over the limit are removed, under pressure those of ended pods too, which frees their images", async () => {
     const node = fresh("node");
     const base = diskSnapshot(node, 0, [], 100);
     const dead = [0, 1, 2].map((attempt) =>
@@ -170,7 +170,7 @@ export function containerPasses(of: Of): void {
 export function imagesToldAnew(of: Of): void {
   const { images } = asker(of);
 
-  test("a history that knows less of a node's images than the caller goes on from what it is told", async () => {
+  test("facts of the caller that reach back further replace those of the history", async () => {
     const node = fresh("node");
     const at = (seconds: number) => diskSnapshot(node, seconds, [localImage("old")]);
     const seenAt = ({ next }: { next: unknown }): unknown =>
@@ -192,7 +192,7 @@ export function imagesToldAnew(of: Of): void {
     expect(seenAt(back)).toBe(START + 80_000);
   });
 
-  test("a history does not go on from what is less than it knows", async () => {
+  test("facts of the caller that know less than the history are not adopted", async () => {
     const node = fresh("node");
     const at = (seconds: number) => diskSnapshot(node, seconds, [localImage("old")]);
     const seenAt = ({ next }: { next: unknown }): unknown =>
@@ -211,7 +211,7 @@ export function imagesToldAnew(of: Of): void {
 export function reclaimPasses(of: Of): void {
   const { ask } = asker(of);
 
-  test("eviction with the runtime's lists tells what its reclaim would throw away", async () => {
+  test("eviction with the runtime's lists includes what node-level reclaim would remove", async () => {
     const evictionHard = { "imagefs.available": "60%", "nodefs.available": "60%" };
     const kubeletConfiguration = { evictionHard, imageMinimumGCAge: "0s" };
     const { runtime } = capturedSnapshot() as { runtime: { images: { images: object[] } } };
@@ -235,7 +235,7 @@ export function reclaimPasses(of: Of): void {
     expect(blind).toMatchObject({ reclaim: { takes: null } });
   });
 
-  test("an eviction knows from the history how old the images are, and keeps that with its question only if it looked", async () => {
+  test("eviction uses the image facts of the history, and records them only if it needed them", async () => {
     const node = fresh("node");
     const imageFs = { capacityBytes: 1000 * MI, availableBytes: 300 * MI };
     const passAt = (seconds: number, hard: string) => ({

@@ -27,7 +27,7 @@ async function decideOn(api: ApiSubject, node: string, sequence: number, over: o
 }
 
 export function history(of: Of): void {
-  test("a node is listed with what was last heard of it", async () => {
+  test("a node is listed with its latest snapshot and decisions", async () => {
     const node = fresh("node");
     const { snapshotId } = await decideOn(of(), node, 7);
     const { id } = await decideOn(of(), node, 8);
@@ -38,13 +38,13 @@ export function history(of: Of): void {
     expect(found.lastSnapshotId).not.toBe(snapshotId);
   });
 
-  test("a node of an older history whose name needs escaping in a path is found by it", async () => {
+  test("a node of an older history with a name to be escaped is found by its path", async () => {
     const node = `${fresh("node")} /ü%`;
     value(await of().store.putSnapshot(snapshotRow({ id: crypto.randomUUID().replaceAll("-", ""), node })));
     expect((await answer(await get(of(), `/v1/nodes/${encodeURIComponent(node)}`), nodeAnswer)).name).toBe(node);
   });
 
-  test("pages walk all decisions once, newest first, and filters narrow them", async () => {
+  test("pages contain all decisions once, newest first, and filters narrow them", async () => {
     const node = fresh("node");
     const ids: string[] = [];
     for (let sequence = 0; sequence < 5; sequence++) {
@@ -76,7 +76,7 @@ export function history(of: Of): void {
     expect(await count("pod=default/web")).toBe(0);
   });
 
-  test("an unknown verdict is answered with the known ones", async () => {
+  test("an unknown verdict is refused with the known ones", async () => {
     const node = fresh("node");
     await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     const problem = await problemOf(await get(of(), `/v1/nodes/${node}/decisions?verdict=foo`), "invalid_query");
@@ -85,7 +85,7 @@ export function history(of: Of): void {
     ]);
   });
 
-  test("a GET carries an ETag, and is not sent again to who has it", async () => {
+  test("a GET has an ETag, and is a 304 when it matches", async () => {
     const node = fresh("node");
     const { id } = await decideOn(of(), node, 1);
     const first = await get(of(), `/v1/decisions/${id}`);
@@ -117,7 +117,7 @@ export function misspelt(of: Of): void {
     ["/decisions?reason=outofcpu", "OutOfcpu"],
     ["/?reason=outofcpu", "OutOfcpu"],
     ["/agreement?reason=outofcpu", "OutOfcpu"],
-  ])("%s: what nobody knows is told with %s, which may have been meant", async (path, meant) => {
+  ])("%s is refused with the suggestion %s", async (path, meant) => {
     const { issues } = await problemOf(await get(of(), path), "invalid_query");
     expect(issues).toHaveLength(1);
     expect(issues?.[0]?.message).toContain(`did you mean ${meant}?`);
@@ -125,7 +125,7 @@ export function misspelt(of: Of): void {
   });
 
   test.each(["/v1/decisions", "/decisions", "/", "/agreement"])(
-    "%s: a reason that no kubelet gives is told with those that there are",
+    "%s refuses an unknown reason with the known ones",
     async (path) => {
       const { issues } = await problemOf(await get(of(), `${path}?reason=SomethingElseEntirely`), "invalid_query");
       expect(issues?.[0]?.message).toMatch(/^there is no `SomethingElseEntirely`: kubelets give OutOfcpu, .*Evicted/);
@@ -133,7 +133,7 @@ export function misspelt(of: Of): void {
   );
 
   test.each(["OutOfexample.com/gpu", "OutOfhugepages-2Mi", "OutOfnothing"])(
-    "a reason of any resource is asked for: %s",
+    "a reason of any resource is accepted: %s",
     async (reason) => {
       const path = `/v1/decisions?reason=${encodeURIComponent(reason)}`;
       expect((await answer(await get(of(), path), decisionList)).decisions).toEqual([]);
@@ -142,7 +142,7 @@ export function misspelt(of: Of): void {
 }
 
 export function fleets(of: Of): void {
-  test("nodes come in pages by name, each once, and a name that is near is found in any of them", async () => {
+  test("node pages contain each node once, and similar names are found on any page", async () => {
     const prefix = fresh("fleet");
     const names = Array.from({ length: 7 }, (_, i) => `${prefix}-${i} ü`);
     for (const node of names)
@@ -167,7 +167,7 @@ export function fleets(of: Of): void {
 }
 
 export function results(of: Of): void {
-  test("what the node did is kept with its decision, once for each report", async () => {
+  test("reports of what the daemon did are kept with the decision, once each", async () => {
     const node = fresh("node");
     const { id } = await decideOn(of(), node, 1);
     const drift = async () => (await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer)).drift;
@@ -211,7 +211,7 @@ export function results(of: Of): void {
     expect(full.results[1]?.steps[0]).toEqual({ status: "failed", errno: "EBUSY" });
   });
 
-  test("results of no decision, or without a status, are refused", async () => {
+  test("results of an unknown decision, or without a status, are refused", async () => {
     await problemOf(await post(of(), "/v1/results", report("f".repeat(32))), "unknown_decision");
     const { id } = await decideOn(of(), fresh("node"), 1);
     const bad = await problemOf(await post(of(), "/v1/results", { ...report(id), results: [{}] }), "invalid_input");
@@ -221,7 +221,7 @@ export function results(of: Of): void {
 }
 
 export function replays(of: Of): void {
-  test("a replay of an unchanged decision is the same, with an empty body too", async () => {
+  test("a replay of an unchanged decision is the same, also with an empty body", async () => {
     const { id, decision } = await answer(
       await post(of(), "/v1/decisions/cgroups", { snapshot: capturedSnapshot() }),
       decisionAnswer,
@@ -235,7 +235,7 @@ export function replays(of: Of): void {
     expect((await answer(empty, replayAnswer)).same).toBe(true);
   });
 
-  test("a replay with another configuration names every difference by its cgroup", async () => {
+  test("a replay with another configuration lists every difference by its cgroup", async () => {
     const node = fresh("node");
     const { id } = await decideOn(of(), node, 1);
     const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, REPLAY), replayAnswer);
@@ -250,7 +250,7 @@ export function replays(of: Of): void {
     expect(grown[0]).not.toHaveProperty("recorded");
   });
 
-  test("a patch changes what it names of the recorded configuration, a whole one takes its place", async () => {
+  test("a replay's patch changes single fields of the recorded configuration, and a whole one replaces it", async () => {
     const recorded = { kubeReserved: { cpu: "100m", memory: "256Mi" }, podPidsLimit: 100 };
     const snapshot = { ...exampleSnapshot(fresh("node")), kubeletConfiguration: recorded };
     const { id } = await answer(await post(of(), "/v1/decisions/allocatable", { snapshot }), decisionAnswer);
@@ -271,7 +271,7 @@ export function replays(of: Of): void {
     expect(await replay({ kubeletConfigurationPatch: null })).toEqual([]);
   });
 
-  test("a replay that cannot be is refused", async () => {
+  test("an impossible replay is refused", async () => {
     const { id } = await decideOn(of(), fresh("node"), 1);
     await problemOf(
       await post(of(), `/v1/decisions/${id}/replay`, { policyVersion: "kubelet-0.1+1" }),

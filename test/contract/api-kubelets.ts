@@ -23,7 +23,7 @@ const listed = async (api: ApiSubject, query: string) =>
 
 /** Outcomes of kubelets, in all answers about nodes. */
 export function kubeletsInFleet(of: Of): void {
-  test("pods that kubelets refused and evicted are in the fleet, its filters and its file, beside the decisions", async () => {
+  test("pods that kubelets refused and evicted are in the fleet, its filters and its CSV, apart from decisions", async () => {
     const prefix = fresh("collected");
     const [refuses, evicts, well] = [`${prefix}-a`, `${prefix}-b`, `${prefix}-c`];
     for (const name of [refuses, evicts, well]) await put(of(), name, snapshot(name, 0, [there("web", "1")]));
@@ -67,7 +67,7 @@ export function kubeletsInFleet(of: Of): void {
 
 /** Nodes of which no eviction pass is known. */
 export function unreadKubelets(of: Of): void {
-  test("a node that nothing but outcomes tell of is one of the fleet, and nobody says that it is well", async () => {
+  test("a node known only from outcomes is in the fleet, with unknown pressure", async () => {
     const name = fresh("collected");
     await report(of(), name, [refused("one")]);
     expect(await listed(of(), `name=${name}`)).toMatchObject([{ severity: "refuses", pressureFrom: null }]);
@@ -75,7 +75,7 @@ export function unreadKubelets(of: Of): void {
     expect(await listed(of(), `name=${name}&pressure=none`)).toEqual([]);
   });
 
-  test("a node whose kubelet does not answer is under the pressure that its own conditions tell", async () => {
+  test("a node whose kubelet does not answer has the pressure of its own conditions", async () => {
     const prefix = fresh("mute");
     const named = (name: string, conditions: readonly Json[]) =>
       exampleSnapshot(`${prefix}-${name}`, {
@@ -117,7 +117,7 @@ export function unreadKubelets(of: Of): void {
 
 /** Outcomes by what they were for, and as a file. */
 export function outcomeLists(of: Of): void {
-  test("all that kubelets refused for one reason is one request, whatever the node, also as a file", async () => {
+  test("kubelet refusals for one reason are one request over all nodes, also as CSV", async () => {
     const [one, other] = [fresh("shadow"), fresh("shadow")];
     const reason = fresh("OutOf");
     await report(of(), one, [refused("a", reason, 60), refused("b", "OutOfcpu", 50), refused("old", reason, 90_000)]);
@@ -151,7 +151,7 @@ export function outcomeLists(of: Of): void {
     await problemOf(await get(of(), "/v1/agreement?format=xml"), "invalid_query");
   });
 
-  test("an outcome that comes out otherwise when it is compared again is counted once, and told as it is now", async () => {
+  test("an outcome with a new verdict on a second comparison is counted once, with that verdict", async () => {
     const name = fresh("shadow");
     const samples = async () => {
       const text = await (await get(of(), "/metrics")).text();

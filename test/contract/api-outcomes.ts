@@ -61,7 +61,7 @@ const reported = (one: Pick<Listed, "comparison"> | undefined) => [
 ];
 
 export function outcomes(of: Of): void {
-  test("a refusal agrees with the decision on the last snapshot before it, or differs in the first number that does", async () => {
+  test("a refusal agrees with the decision on the last snapshot before it, or has the first number that differs", async () => {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 0, []));
     const id = await put(of(), name, snapshot(name, 10, [there("web", "3")]));
@@ -87,7 +87,7 @@ export function outcomes(of: Of): void {
     expect(reported(admitted)).toEqual(["differs", { field: "admitted", kubelet: true, nodewise: false }]);
   });
 
-  test("a pod that came since the snapshot counts, one that was refused does not, and the same second must not matter", async () => {
+  test("pods admitted since the snapshot count, refused ones do not, and the order within a second is open", async () => {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 0, [there("web", "1"), bound("early", "1")]));
     const all = await report(of(), name, [
@@ -109,7 +109,7 @@ export function outcomes(of: Of): void {
     ]);
   });
 
-  test("what is not known is told with a code, and nothing is held against either side", async () => {
+  test("an outcome that cannot be compared is not-comparable with a code", async () => {
     const name = fresh("shadow");
     const code = async (outcome: Json) => reported((await report(of(), name, [outcome]))[0])[1];
     const refused = (uid: string, seconds: number) => admission(bound(uid, "2"), seconds, short(2000, 3000));
@@ -128,7 +128,7 @@ export function outcomes(of: Of): void {
     expect(await code(refused("g", 201))).toBe("version_not_known");
   });
 
-  test("a snapshot that is stored after an outcome is not used for it", async () => {
+  test("a snapshot stored after an outcome is not used for its comparison", async () => {
     const name = fresh("shadow");
     const outcome = admission(bound("batch", "2"), 20, short(2000, 3000));
     expect(reported((await report(of(), name, [outcome]))[0])[1]).toBe("no_snapshot");
@@ -154,7 +154,7 @@ export function preemptions(of: Of): void {
     message: "Preempted in order to admit critical pod",
   });
 
-  test("victims are compared as a set once it is known for whom, in whichever order that is heard", async () => {
+  test("preemption victims are compared as a set once the preemptor is known, in any order of reports", async () => {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 0, [there("small", "1"), there("large", "2")]));
     const first = await report(of(), name, [victim("small", 5)]);
@@ -199,7 +199,7 @@ export function evictions(of: Of): void {
     pod: refOf(pod(name)),
     message: `The node was low on resource: memory. Threshold quantity: ${threshold}, available: 700Mi. Container c was using 900Mi, request is 0, has larger consumption of memory. `,
   });
-  test("an eviction agrees in whom and for which threshold; what was measured is told beside it", async () => {
+  test("an eviction agrees by pod and threshold, with both sides' measurements beside it", async () => {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 0, pods, memory(0, `${800 * MiB}`, used)));
     const [right] = await report(of(), name, [evicted("greedy", 5)]);
@@ -214,7 +214,7 @@ export function evictions(of: Of): void {
     // with greedy gone modest is the next, as the kubelet found too
     expect(reported((await report(of(), name, [evicted("modest", 8)]))[0])).toEqual(["agrees", null]);
   });
-  test("another pod, another threshold, and a signal that was not yet below are three different answers", async () => {
+  test("another pod and another threshold differ, and a signal not below yet is not comparable", async () => {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 0, pods, memory(0, `${800 * MiB}`, used)));
     const others = { kubelet: "default/modest", nodewise: "default/greedy" };
@@ -234,7 +234,7 @@ export function evictions(of: Of): void {
 }
 
 export function conditions(of: Of): void {
-  test("a condition ends as its transition period does, where the passes before are remembered", async () => {
+  test("the end of a condition agrees with its transition period, when earlier passes are remembered", async () => {
     const turned = (status: string, seconds: number): Json => ({
       kind: "conditions",
       at: at(seconds),
@@ -279,7 +279,7 @@ export function conditions(of: Of): void {
 }
 
 export function agreements(of: Of): void {
-  test("they are counted by kind, filtered, and listed newest first in pages that join up", async () => {
+  test("outcomes are counted by kind, filtered, and listed newest first in pages", async () => {
     const name = fresh("shadow");
     await put(of(), name, snapshot(name, 10, [there("web", "3")]));
     await report(of(), name, [
@@ -321,7 +321,7 @@ export function agreements(of: Of): void {
 }
 
 export function badOutcomes(of: Of): void {
-  test("what is wrong with a report is named, all of it, and nothing is recorded", async () => {
+  test("an invalid report is refused with all its faults, and nothing is recorded", async () => {
     const name = fresh("shadow");
     const issues = async (body: unknown) =>
       (await problemOf(await post(of(), `/v1/nodes/${name}/outcomes`, body), "invalid_input")).issues?.map(
@@ -355,7 +355,7 @@ export function badOutcomes(of: Of): void {
     expect(await query("pageToken=nonsense")).toEqual(["pageToken"]);
   });
 
-  test("a node's token reports of its node and sees its own; reporting and reading take their scopes", async () => {
+  test("a node's token reports and reads outcomes of its own node, with the scopes for it", async () => {
     const [mine, theirs] = [fresh("shadow"), fresh("shadow")];
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
     const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));

@@ -25,7 +25,7 @@ async function pageAt(api: ApiSubject, path: string, status = 200): Promise<stri
 /** All that people look at, the same on every platform. */
 export function pages(of: Of): void {
   shared(of);
-  test("every page stands for a node with decisions, and leads to the others", async () => {
+  test("every page shows a node with decisions, and links to the others", async () => {
     const node = fresh("node");
     const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     const { id, snapshotId } = (await decided.json()) as { id: string; snapshotId: string };
@@ -49,7 +49,7 @@ export function pages(of: Of): void {
       await pageAt(of(), path);
   });
 
-  test("what is not there is a page that says so, with near names", async () => {
+  test("an unknown node or decision is a 404 page with similar names", async () => {
     const node = fresh("some-node-of-mine");
     await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node) });
     const near = await pageAt(of(), `/nodes/${node}x`, 404);
@@ -58,7 +58,7 @@ export function pages(of: Of): void {
     await pageAt(of(), "/?sort=nothing", 400);
   });
 
-  test("a node's token sees the pages of its own node, and no others", async () => {
+  test("a node's token sees the pages of its own node only", async () => {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     const ids: string[] = [];
     for (const node of [mine, theirs]) {
@@ -91,7 +91,7 @@ export function pages(of: Of): void {
       expect([403, 404], path).toContain(await asked(path));
   });
 
-  test("the newest decision is told to whoever asks for news", async () => {
+  test("/live answers with the newest decision", async () => {
     const node = fresh("node");
     const response = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     const { id } = (await response.json()) as { id: string };
@@ -102,7 +102,7 @@ export function pages(of: Of): void {
 
 /** Addresses that can be shared, and the parts that all pages share. */
 function shared(of: Of): void {
-  test("a list of a node has pages, and a what-if is a link with its answer", async () => {
+  test("a list of a node is paged, and a what-if is a link to its answer", async () => {
     const node = fresh("node");
     const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     type Cgroups = { id: string; decision: { cgroups: { path: string }[] } };
@@ -117,7 +117,7 @@ function shared(of: Of): void {
     await pageAt(of(), `/what-if?node=${node}&maxPods=many`, 400);
   });
 
-  test("all parts of the style sheet are one asset", async () => {
+  test("the style sheet is one asset with all its parts", async () => {
     const response = await get(of(), "/assets/style.css");
     expect(response.headers.get("content-type")).toMatch(/^text\/css/);
     const body = await response.text();

@@ -22,7 +22,7 @@ const asking =
 export function probeRuns(of: Of): void {
   const ask = asking(of);
 
-  test("a posted pod is run dry: attempts, results, restarts, findings", async () => {
+  test("a dry run of a posted pod has attempts, results, restarts and findings", async () => {
     const answered = await answer(await ask({ pod: LIVE, outcomes: "ok,ok,fail*3", seconds: 30 }), decisionAnswer);
     expect(answered).toMatchObject({
       verdict: "restarts",
@@ -52,7 +52,7 @@ export function probeRuns(of: Of): void {
     expect(replayed).toMatchObject({ same: true, differences: [] });
   });
 
-  test("strict is another question, and says what else would have happened", async () => {
+  test("strict is a different question, and its result differs where the kubelet discards errors", async () => {
     const pod = probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1 } });
     const kubelet = await answer(await ask({ pod, outcomes: "error", seconds: 20 }), decisionAnswer);
     expect(kubelet).toMatchObject({
@@ -66,7 +66,7 @@ export function probeRuns(of: Of): void {
 
 export function probesKeptAndRefused(of: Of): void {
   const ask = asking(of);
-  test("commands, paths and headers of probes are never stored nor answered", async () => {
+  test("commands, paths and headers of probes are never stored or answered", async () => {
     const secret = fresh("secret");
     const probes = {
       livenessProbe: { exec: { command: ["sh", "-c", secret] } },
@@ -92,7 +92,7 @@ export function probesKeptAndRefused(of: Of): void {
     }
   });
 
-  test("what is wrong is named with its place", async () => {
+  test("faults of probes are refused with their paths", async () => {
     const two = probedPod({ livenessProbe: { ...HTTP, exec: { command: ["true"] } } });
     const bad: readonly (readonly [object, string])[] = [
       [{ pod: two }, "ask.pod.spec.containers[0].livenessProbe.httpGet"],

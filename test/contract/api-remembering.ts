@@ -46,7 +46,7 @@ export function remembering(of: Of): void {
     return { ...answered, decision: answered.decision as unknown as EvictionDecision };
   };
 
-  test("a soft threshold evicts once its grace has passed, counted over several requests; each replays alone", async () => {
+  test("a soft threshold evicts after its grace period over several requests; each replays the same", async () => {
     const node = fresh("node");
     const first = await pass(node, 0, 200);
     expect(first.decision.evicted).toEqual([]);
@@ -65,7 +65,7 @@ export function remembering(of: Of): void {
     expect(full).toMatchObject({ verdict: "evicts", ask: { facts: { atMs: START + 10_000 } } });
   });
 
-  test("a request that comes again is the same decision, and is remembered once", async () => {
+  test("a repeated request is the same decision, and is remembered once", async () => {
     const node = fresh("node");
     await pass(node, 0, 200);
     const second = await pass(node, 10, 200);
@@ -75,7 +75,7 @@ export function remembering(of: Of): void {
     expect(third.decision.evicted).toHaveLength(1);
   });
 
-  test("a late pass does not become what is remembered, and answers of no node or of another boot are kept apart", async () => {
+  test("a late pass is not remembered, and other boots and nameless nodes have their own facts", async () => {
     const node = fresh("node");
     await pass(node, 0, 500);
     const second = await pass(node, 10, 200);
@@ -101,7 +101,7 @@ export function remembering(of: Of): void {
     expect((rebooted.decision as unknown as EvictionDecision).evicted).toEqual([]);
   });
 
-  test("a caller that remembers for itself gets the same answers, and the history remembers nothing", async () => {
+  test("a caller with its own facts gets the same answers, and the history remembers nothing", async () => {
     const [node, own] = [fresh("node"), fresh("node")];
     const one = await pass(node, 0, 200);
     const kept = await pass(own, 0, 200, { facts: null });
@@ -113,7 +113,7 @@ export function remembering(of: Of): void {
     expect((await of().store.readFacts(own)).ok && (await of().store.readFacts(own))).toMatchObject({ value: {} });
   });
 
-  test("facts that are none are named, and stats that are missing are a refusal", async () => {
+  test("malformed facts are refused with their paths, and missing stats are refused", async () => {
     const node = fresh("node");
     const bad = await post(of(), "/v1/decisions/eviction", {
       snapshot: memorySnapshot(node, 0, 200),
@@ -128,7 +128,7 @@ export function remembering(of: Of): void {
 }
 
 function clockSteps(of: Of): void {
-  test("a pass after the clock was set back by an hour is remembered, told again it is the same, and the grace goes on", async () => {
+  test("a pass after a clock step back is remembered, repeated ones are the same, and grace periods go on", async () => {
     const node = fresh("node");
     const HOUR = 3600;
     const step = { clockSteppedMs: -HOUR * 1000, clockSteppedSince: timeAt(10) };

@@ -33,7 +33,7 @@ export function removals(of: Of): void {
   const list = async (node: string, query = "") =>
     answer(await get(of(), `/v1/nodes/${node}/removals${query}`), removalList);
 
-  test("what was removed is listed with when, why, how it ended and when it came back", async () => {
+  test("a removal is listed with its time, reason, end and when the image came back", async () => {
     const { node, decisionId } = await collected(of);
     const { removals: found, nextPageToken } = await list(node);
     const pod = { namespace: "shop", name: "web-0", uid: "u-web" };
@@ -46,7 +46,7 @@ export function removals(of: Of): void {
     expect(nextPageToken).toBeNull();
   });
 
-  test("filters narrow the list, a search is taken as it is, and pages join up", async () => {
+  test("filters narrow the list, a search is literal, and pages are complete", async () => {
     const { node } = await collected(of);
     const ids = async (query: string) => (await list(node, query)).removals.map(({ id }) => id);
     expect(await ids("?kind=container-gc")).toEqual(["c1"]);
@@ -68,7 +68,7 @@ export function removals(of: Of): void {
     expect(seen).toEqual((await list(node)).removals);
   });
 
-  test("the summary tells what removing brought and cost", async () => {
+  test("the summary has the bytes that removals freed and that pulling again cost", async () => {
     const { node } = await collected(of);
     const summary = async (query = "") =>
       answer(await get(of(), `/v1/nodes/${node}/removals/summary${query}`), removalSummary);
@@ -92,7 +92,7 @@ export function removals(of: Of): void {
     });
   });
 
-  test("a list that has not changed is not sent again", async () => {
+  test("an unchanged list is a 304", async () => {
     const { node } = await collected(of);
     for (const path of [`/v1/nodes/${node}/removals`, `/v1/nodes/${node}/removals/summary`]) {
       const etag = (await get(of(), path)).headers.get("etag") ?? "";
@@ -105,7 +105,7 @@ export function removals(of: Of): void {
 }
 
 export function badRemovals(of: Of): void {
-  test("what cannot be asked is named, every fault of it", async () => {
+  test("all invalid parameters are named", async () => {
     const { node } = await collected(of);
     const issues = async (query: string, of1 = "") => {
       const problem = await problemOf(await get(of(), `/v1/nodes/${node}/removals${of1}?${query}`), "invalid_query");
@@ -131,7 +131,7 @@ export function badRemovals(of: Of): void {
       await problemOf(await get(of(), `/v1/nodes/no-such/${path}`), "unknown_node");
   });
 
-  test("they need the scope to read, and a node's token reads its own", async () => {
+  test("reading needs the read scope, and a node's token reads its own node only", async () => {
     const [{ node }, { node: theirs }] = [await collected(of), await collected(of)];
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
     const own = bearer(await tokenFor(of().store, ["read"], node));
@@ -161,7 +161,7 @@ export function decidedRemovals(of: Of): void {
   const rows = async (node: string) =>
     (await answer(await get(of(), `/v1/nodes/${node}/removals`), removalList)).removals;
 
-  test("a pass that is planned, done and told twice is remembered once, and so is the image that came back", async () => {
+  test("a pass that is planned, carried out and reported twice is recorded once, and so is a returned image", async () => {
     const node = fresh("removals");
     await ask(node, 0, ["a", "b"]);
     await ask(node, 1, ["a", "b"]);
@@ -188,7 +188,7 @@ export function decidedRemovals(of: Of): void {
     expect(totals).toMatchObject({ removed: 2, failed: 1, pulledAgain: 1, medianAwayMs: 30 * MINUTE });
   });
 
-  test("of a node that nobody named nothing is remembered, and a replay removes nothing", async () => {
+  test("removals of a nameless node are not recorded, and replays record no removals", async () => {
     const node = fresh("removals");
     const done = [{ id: "a", end: "removed" }];
     await ask(null, 1, ["a"], done);

@@ -9,12 +9,12 @@ const gzip = async (text: string): Promise<Uint8Array> =>
   new Uint8Array(await new Response(new Response(text).body?.pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
 
 export function surface(of: Of): void {
-  test("health and readiness say what they are", async () => {
+  test("/healthz and /readyz answer in their documented forms", async () => {
     await answer(await of().fetch("/healthz"), health);
     expect((await answer(await of().fetch("/readyz"), ready)).migration).toMatch(/^\d{4}_.*\.sql$/);
   });
 
-  test("metrics count requests, decisions, refusals and rows", async () => {
+  test("/metrics counts requests, decisions, refusals and rows", async () => {
     const node = fresh("node");
     await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     await post(of(), "/v1/decisions/cgroups", { snapshot: {} });
@@ -35,14 +35,14 @@ export function surface(of: Of): void {
     expect(text).toMatch(/^nodewise_nodes\{severity="ok"\} [1-9]/m);
   });
 
-  test("every answer names its request, by the caller's name for it if that is a fair one", async () => {
+  test("every answer has a request id, the caller's own if it is well formed", async () => {
     const own = await of().fetch("/healthz", { headers: { "x-request-id": "my-request.1" } });
     expect(own.headers.get("x-request-id")).toBe("my-request.1");
     const given = await of().fetch("/healthz", { headers: { "x-request-id": "<script>" } });
     expect(given.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("no answer may be sniffed, framed or shared between origins", async () => {
+  test("every answer has headers against sniffing, framing and cross-origin reading", async () => {
     for (const path of ["/healthz", "/docs", "/v1/nodes", "/nowhere"]) {
       const { headers } = await of().fetch(path, { headers: { origin: "https://elsewhere.example" } });
       expect(headers.get("x-content-type-options")).toBe("nosniff");
@@ -61,7 +61,7 @@ export function surface(of: Of): void {
     }
   });
 
-  test("what another site's page makes a browser send is refused, whatever token it has", async () => {
+  test("a write that another site's page makes a browser send is refused, whatever the token", async () => {
     const headers = { origin: "https://elsewhere.example" };
     await problemOf(await post(of(), "/v1/lint", { kubeletConfiguration: {} }, headers), "forbidden_site");
     await problemOf(await post(of(), "/lint", "change=a", { origin: "null" }), "forbidden_site");
@@ -70,7 +70,7 @@ export function surface(of: Of): void {
 }
 
 export function pagesAndEncodings(of: Of): void {
-  test("pages are whole, escaped and without script", async () => {
+  test("pages are complete, escaped and without inline script", async () => {
     const name = `<img src=x>${fresh("node")}`;
     // no snapshot may name such a node, an older history can hold one
     value(await of().store.putSnapshot(snapshotRow({ node: name, storedAtMs: Date.now() })));
@@ -94,7 +94,7 @@ export function pagesAndEncodings(of: Of): void {
     await problemOf(await of().fetch("/assets/..%2fserver.ts"), "not_found");
   });
 
-  test("a problem is a page where a page was asked for", async () => {
+  test("a problem is a page when HTML was requested", async () => {
     const browser = { accept: "text/html,application/xhtml+xml" };
     const nowhere = await of().fetch("/nowhere<b>", { headers: browser });
     expect(nowhere.status).toBe(404);
@@ -106,7 +106,7 @@ export function pagesAndEncodings(of: Of): void {
     await problemOf(await of().fetch("/nowhere"), "not_found");
   });
 
-  test("a HEAD is a GET without the body", async () => {
+  test("a HEAD is like a GET without the body", async () => {
     const head = await of().fetch("/openapi.json", { method: "HEAD" });
     const whole = await of().fetch("/openapi.json");
     expect(head.status).toBe(200);
@@ -115,7 +115,7 @@ export function pagesAndEncodings(of: Of): void {
     await whole.body?.cancel();
   });
 
-  test("a gzip body is taken, its size bounded after decompression; garbage and other encodings are refused", async () => {
+  test("a gzip body is accepted up to the limit when decompressed, and other encodings are refused", async () => {
     const text = JSON.stringify({ snapshot: exampleSnapshot(fresh("node")) });
     const headers = { "content-encoding": "gzip" };
     expect((await post(of(), "/v1/decisions/cgroups", await gzip(text), headers)).status).toBe(200);
@@ -132,7 +132,7 @@ export function pagesAndEncodings(of: Of): void {
     await problemOf(response, "unsupported_encoding");
   });
 
-  test("the document describes the routes that there are", async () => {
+  test("the OpenAPI document describes existing routes", async () => {
     const document = (await (await of().fetch("/openapi.json")).json()) as {
       openapi: string;
       paths: Record<string, object>;
@@ -151,7 +151,7 @@ export function pagesAndEncodings(of: Of): void {
 }
 
 export function cutOffBodies(of: Of): void {
-  test("gzip that is cut off anywhere is a body that cannot be read, in a batch too", async () => {
+  test("a truncated gzip body is malformed_body wherever it is cut, in a batch too", async () => {
     const node = fresh("node");
     const request = JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot(node) });
     const whole = await gzip(request);

@@ -27,7 +27,7 @@ const first = (answered: Answer): Record<string, unknown> => answered.decisions[
 
 export function turns(of: Of): void {
   badTurns(of);
-  test("a node's first turn is its snapshot, the next ones what changed, and what is held is not answered again", async () => {
+  test("the first turn posts a snapshot and the next ones changes, and a held decision is not answered again", async () => {
     const node = fresh("node");
     const begun = await turn(of(), node, { snapshot: exampleSnapshot(node), decisions: [CGROUPS] });
     expect(begun).toMatchObject({ node, decisions: [{ kind: "cgroups", recorded: true, verdict: "decided" }] });
@@ -50,7 +50,7 @@ export function turns(of: Of): void {
     expect(value(await of().store.getNode(node))?.lastSequence).toBe(3);
   });
 
-  test("without decisions the snapshot is stored, and the example is what it says", async () => {
+  test("a turn without decisions stores the snapshot, and the documented example is answered", async () => {
     const node = TURN.snapshot.node.metadata.name;
     expect((await turn(of(), node, TURN)).decisions).toHaveLength(2);
     const other = fresh("node");
@@ -60,7 +60,7 @@ export function turns(of: Of): void {
     expect(decided.status).toBe(200);
   });
 
-  test("one decision that is refused does not keep the others back, and is not recorded", async () => {
+  test("a refused decision of a turn does not affect the others, and is not recorded", async () => {
     const node = fresh("node");
     const { cgroup: _, ...snapshot } = exampleSnapshot(node);
     const { decisions } = await turn(of(), node, { snapshot, decisions: [CGROUPS, { kind: "allocatable" }] });
@@ -72,7 +72,7 @@ export function turns(of: Of): void {
     expect(first(unwanted)).toMatchObject({ recorded: false, notRecorded: "not-wanted" });
   });
 
-  test("a base that is not known is a 409 that says to post the whole", async () => {
+  test("an unknown base is a 409 that asks for the whole snapshot", async () => {
     const node = fresh("node");
     const { snapshotId: base } = await turn(of(), node, { snapshot: exampleSnapshot(node) });
     const other = fresh("node");
@@ -85,7 +85,7 @@ export function turns(of: Of): void {
     }
   });
 
-  test("a token of another node takes no turn of this one", async () => {
+  test("a turn with another node's token is refused", async () => {
     const node = fresh("node");
     const token = await tokenFor(of().store, ["decide"], fresh("node"));
     const body = { snapshot: exampleSnapshot(node) };
@@ -123,7 +123,7 @@ const WRONG: readonly (readonly [at: string, body: object])[] = [
 ];
 
 function badTurns(of: Of): void {
-  test("what is wrong is told with its place, and leaves the node as it was", async () => {
+  test("an invalid turn is refused with the path, and does not change the node's state", async () => {
     const node = fresh("node");
     const snapshot = exampleSnapshot(node, { pods: [pod("p")], runtime: { containers: [] } });
     const { snapshotId: base } = await turn(of(), node, { snapshot, decisions: [CGROUPS] });

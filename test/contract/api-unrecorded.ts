@@ -15,7 +15,7 @@ export function unrecorded(of: Of): void {
   const ask = async (kind: string, body: object, query = "") =>
     answer(await post(of(), `/v1/decisions/${kind}${query}`, body), decisionAnswer);
 
-  test("the answer is that of a recorded decision, and neither it nor its node nor its snapshot is stored", async () => {
+  test("are answered like recorded ones, and neither decision, node nor snapshot is stored", async () => {
     const node = fresh("node");
     const body = { snapshot: exampleSnapshot(node) };
     const whatIf = await ask("allocatable", body, "?record=false");
@@ -30,7 +30,7 @@ export function unrecorded(of: Of): void {
     expect(recorded).toMatchObject(same);
   });
 
-  test("it never becomes the node's latest decision, with a snapshot that is posted or one that is stored", async () => {
+  test("never become the node's latest decision, for posted and for stored snapshots", async () => {
     const node = fresh("node");
     const { id, snapshotId } = await ask("allocatable", { snapshot: exampleSnapshot(node) });
     const seen = await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer);
@@ -42,7 +42,7 @@ export function unrecorded(of: Of): void {
     expect(listed.decisions.map((head) => head.id)).toEqual([id]);
   });
 
-  test("a kind that remembers answers from what is remembered of the node, and remembers nothing of it", async () => {
+  test("use the node's remembered facts, and do not change them", async () => {
     const node = fresh("node");
     const pass = (seconds: number, query = "") =>
       ask("eviction", { snapshot: memorySnapshot(node, seconds, 200) }, query);
@@ -57,7 +57,7 @@ export function unrecorded(of: Of): void {
     expect((await pass(50)).verdict).toBe("evicts");
   });
 
-  test.each([...REMEMBERING])("%s: facts of the caller that know more are not adopted", async (kind) => {
+  test.each([...REMEMBERING])("of kind %s do not adopt the caller's facts", async (kind) => {
     const node = fresh("node");
     const snapshot = kind === "eviction" ? memorySnapshot(node, 0, 200) : diskSnapshot(node, 0, []);
     const { next } = await ask(kind, { snapshot }, "?record=false");
@@ -65,7 +65,7 @@ export function unrecorded(of: Of): void {
     expect(value(await of().store.readFacts(node))).toEqual({});
   });
 
-  test("an Idempotency-Key is not used up", async () => {
+  test("do not use up an Idempotency-Key", async () => {
     const headers = { "idempotency-key": fresh("key") };
     const send = async (query: string, over: object) => {
       const body = { snapshot: exampleSnapshot(fresh("node")), ...over };
@@ -75,7 +75,7 @@ export function unrecorded(of: Of): void {
     expect(await send("", { explain: "off" })).toMatchObject({ recorded: true });
   });
 
-  test("a line of a batch says it itself", async () => {
+  test("are requested per line in a batch", async () => {
     const [kept, dropped] = [fresh("node"), fresh("node")];
     const lines = [line(kept), line(dropped, { record: false }), line(kept, { record: null, explain: "full" })];
     const answers = await batch(of(), lines.join("\n"));
@@ -85,7 +85,7 @@ export function unrecorded(of: Of): void {
     expect(value(await of().store.listDecisions({ node: kept, limit: 10 })).items).toHaveLength(2);
   });
 
-  test("another word, and a `record` in a body that is no line, are refused by name", async () => {
+  test("are refused for another value, and for `record` in a single request's body", async () => {
     const body = { snapshot: exampleSnapshot(fresh("node")) };
     const odd = await problemOf(await post(of(), "/v1/decisions/cgroups?record=no", body), "invalid_query");
     expect(odd.issues).toEqual([{ path: "record", message: "must be true or false" }]);

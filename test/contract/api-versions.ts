@@ -35,7 +35,7 @@ const exact = (version: string) => ({ version, exact: true, why: null });
 /** A snapshot is answered as its own kubelet would. */
 export function versions(of: Of): void {
   test.each(PROFILES)(
-    "the node's own kubelet $version is the one that counts, and the answer tells it where another was named",
+    "the node's own kubelet $version takes precedence, and the answer says so when another was asked for",
     async (profile) => {
       const { version, release, policyVersion } = profile;
       const asked = { snapshot: limitedOn(fresh("node"), `v${release}`), kubeletVersion: "1.35" };
@@ -46,7 +46,7 @@ export function versions(of: Of): void {
     },
   );
 
-  test("decisions are listed by the version they were decided as, of a node, of all, and on their pages", async () => {
+  test("decisions are listed by their kubelet version, for a node, for all, and on pages", async () => {
     const node = fresh("node");
     const snapshot = limitedOn(node);
     const of36 = await decide(of, { snapshot, kubeletVersion: "1.36" });
@@ -73,7 +73,7 @@ export function versions(of: Of): void {
     }
   });
 
-  test("where the node tells none, the request's counts, else the newest", async () => {
+  test("the request's version is used when the node reports none, else the newest", async () => {
     const snapshot = limitedOn(fresh("node"));
     const named = await decide(of, { snapshot, kubeletVersion: "v1.35.1" });
     expect(named).toMatchObject({ policyVersion: "kubelet-1.35+5", profile: exact("1.35") });
@@ -89,7 +89,7 @@ export function versions(of: Of): void {
   test.each([
     ["v1.99.0", NEWEST.version, `kubelet 1.99 is not known here: ${NEWEST.version} is the nearest that is`],
     ["v1.33.13-eks-1", "1.34", "kubelet 1.33 is not known here: 1.34 is the nearest that is"],
-  ])("a kubelet %s that is not known is answered as %s, and told", async (kubeletVersion, version, why) => {
+  ])("an unknown kubelet %s is decided as %s, with the cause in the answer", async (kubeletVersion, version, why) => {
     const answered = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion) });
     expect(answered.profile).toEqual({ version, exact: false, why });
     const asked = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion), kubeletVersion: "1.36" });
@@ -97,7 +97,7 @@ export function versions(of: Of): void {
     expect(asked.profile).toEqual({ version, exact: false, why: `${before}; ${why}` });
   });
 
-  test("a version that is none is refused with its place", async () => {
+  test("an invalid version is refused with its path", async () => {
     const snapshot = limitedOn(fresh("node"));
     const message = "must be a version of the kubelet, such as 1.37 or v1.37.2";
     for (const kubeletVersion of ["", "banana", "1", "v2.0", "1.37 ", 1.37, ["1.37"]]) {
@@ -126,7 +126,7 @@ function recordedProfiles(of: Of): void {
     ["", "1.35", "v1.35.2"],
     ["", NEWEST.version, "1.99"],
   ])(
-    "a recorded decision about a node of %j tells %s, as the answer did, and that %j was named",
+    "a recorded decision on a node of %j has version %s, and says that %j was asked for",
     async (own, version, asked) => {
       const answered = await decide(of, { snapshot: limitedOn(fresh("node"), own), kubeletVersion: asked });
       expect(answered.profile.version).toBe(version);
@@ -140,7 +140,7 @@ function recordedProfiles(of: Of): void {
     },
   );
 
-  test("one about a node that tells none, of a request that named the newest and of one that named none, are two", async () => {
+  test("naming the newest version and naming none are two decisions when the node reports none", async () => {
     const snapshot = limitedOn(fresh("node"));
     const [named, none] = [
       await decide(of, { snapshot, kubeletVersion: NEWEST.version }),
@@ -152,7 +152,7 @@ function recordedProfiles(of: Of): void {
     expect((await recorded(none.id)).profile).toEqual({ version: NEWEST.version, exact: false, why });
   });
 
-  test("one that another version answered says so, and one whose snapshot is gone is told all the same", async () => {
+  test("a decision of another policy version says so, even when its snapshot is gone", async () => {
     const { store } = of();
     const { id } = await decide(of, { snapshot: limitedOn(fresh("node"), "v1.35.4") });
     const decision = value(await store.getDecision(id));
@@ -175,7 +175,7 @@ const WORDS = ["fake", "devel", "v2.0", "1.37 ", "37"];
 
 /** A word that is no version, in a node's own kubeletVersion. */
 function wordsForVersions(of: Of): void {
-  test.each(WORDS)("%j is refused with its place", async (word) => {
+  test.each(WORDS)("the node's version %j is refused with its path", async (word) => {
     const snapshot = limitedOn(fresh("node"), word);
     const message = "must be a version of the kubelet, such as 1.37 or v1.37.2, or left out";
     for (const [path, more] of [
@@ -192,13 +192,13 @@ function wordsForVersions(of: Of): void {
   });
 
   test.each(["", "1.36", "v1.36.3", "v1.36.3-gke.100", "v1.35.4+k3s1", "v1.36.0-alpha.1"])(
-    "%j is a version, or none",
+    "the node's version %j is accepted",
     async (version) => {
       await decide(of, { snapshot: limitedOn(fresh("node"), version) });
     },
   );
 
-  test("rows that were recorded with such a word are listed, shown and decided again", async () => {
+  test("rows recorded with an invalid version are listed, shown and replayed", async () => {
     const { store } = of();
     const asked = await decide(of, { snapshot: limitedOn(fresh("node")) });
     const node = fresh("node");
@@ -240,7 +240,7 @@ const hex = (): string => crypto.randomUUID().replaceAll("-", "");
 export function versionsAgain(of: Of): void {
   wordsForVersions(of);
   recordedProfiles(of);
-  test("a decision replays as the kubelet that it was made for, or as another that is asked for", async () => {
+  test("a decision is replayed for its own kubelet version, or for the asked one", async () => {
     const node = fresh("node");
     const { id } = await decide(of, { snapshot: limitedOn(node), kubeletVersion: "1.35" });
     const replay = async (body: object) => answer(await post(of(), `/v1/decisions/${id}/replay`, body), replayAnswer);
@@ -260,7 +260,7 @@ export function versionsAgain(of: Of): void {
     expect((await history({ kubeletVersion: NEWEST.version })).counts).toMatchObject({ same: 0, differs: 1 });
   });
 
-  test("the same key for the same question to another kubelet is a conflict", async () => {
+  test("an Idempotency-Key with another kubelet version is a conflict", async () => {
     const snapshot = limitedOn(fresh("node"));
     const headers = { "idempotency-key": fresh("key") };
     await answer(
@@ -271,7 +271,7 @@ export function versionsAgain(of: Of): void {
     await problemOf(again, "idempotency_conflict");
   });
 
-  test("a configuration is looked over for a kubelet that is named, or for the node's", async () => {
+  test("lint uses the version of the node, else the one asked for", async () => {
     const kubeletConfiguration = { featureGates: { CustomCPUCFSQuotaPeriod: false } };
     const lint = async (body: object) =>
       answer(await post(of(), "/v1/lint", { kubeletConfiguration, ...body }), lintAnswer);

@@ -34,13 +34,13 @@ import { whyNot, whyOutcomes } from "./why-outcomes.ts";
 
 /** Answers that are made of decisions and recorded nowhere. */
 function questions(of: () => ApiSubject): void {
-  describe("rows of another history", () => exportAndImport(of));
+  describe("export and import of a history", () => exportAndImport(of));
   describe("advice on reservations", () => advice(of));
-  describe("upgrades of the kubelet", () => {
+  describe("upgrade reports", () => {
     upgrades(of);
     badUpgrades(of);
   });
-  describe("why a pod is as it is", () => {
+  describe("explanations of pods", () => {
     whys(of);
     whyOutcomes(of);
     whyNot(of);
@@ -62,11 +62,11 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     // a lint of no node decides again what is recorded: first while that is little, then, in "kubelet versions", of all
     describe("lint of a configuration", () => [lints, badLints].forEach((part) => void part(of)));
     describe("decisions", () => decisions(of));
-    describe("what is told of the input", () => reportOf(of));
+    describe("notes about the input of a decision", () => reportOf(of));
     describe("decisions about a pod", () => [asks, badAsks].forEach((part) => void part(of)));
-    describe("decisions that remember", () => remembering(of));
-    describe("decisions that are not to be recorded", () => unrecorded(of));
-    describe("collections", () => {
+    describe("decisions with remembered facts", () => remembering(of));
+    describe("decisions with record=false", () => unrecorded(of));
+    describe("garbage collection passes", () => {
       imagePasses(of);
       imagesRemoved(of);
       containerPasses(of);
@@ -75,7 +75,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       runtimeKept(of);
       collectionsUnlisted(of);
     });
-    describe("collections that are asked badly", () => collectionsAskedBadly(of));
+    describe("invalid garbage collection requests", () => collectionsAskedBadly(of));
     describe("dry runs of probes", () => {
       probeRuns(of);
       probesKeptAndRefused(of);
@@ -102,7 +102,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       agreements(of);
       badOutcomes(of);
     });
-    describe("what kubelets did, in the fleet and as lists", () => {
+    describe("kubelet outcomes in the fleet and in lists", () => {
       kubeletsInFleet(of);
       unreadKubelets(of);
       outcomeLists(of);
@@ -113,20 +113,20 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       versionsAgain(of);
     });
     questions(of);
-    describe("replays of the history", () => {
+    describe("replays of a history", () => {
       historyReplays(of);
       badHistoryReplays(of);
       replaysOfANodesToken(of);
     });
     describe("batches", () => batches(of));
-    describe("what is wrong with a batch", () => batchProblems(of));
+    describe("problems of batches", () => batchProblems(of));
     describe("tokens", () => tokens(of));
     describe("tokens of a node", () => {
       nodeTokens(of);
       otherNodesIds(of);
     });
     describe("turns of a node", () => turns(of));
-    describe("the surface", () => surface(of));
+    describe("health, metrics and headers", () => surface(of));
     describe("pages and encodings", () => {
       pagesAndEncodings(of);
       cutOffBodies(of);

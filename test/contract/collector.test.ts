@@ -52,7 +52,7 @@ async function collecting(cluster: TestCluster, url: string, fetchThere = fetch)
 }
 const readyOf = async (collector: Collector): Promise<number> => (await statusApp(collector).request("/readyz")).status;
 
-test("rights that are missing are told once, with who lacks them", LONG, async () => {
+test("missing permissions of the collector are reported once, with the user who lacks them", LONG, async () => {
   const cluster = await testCluster();
   cluster.users["reader-token"] = {
     name: "jane",
@@ -70,7 +70,7 @@ test("rights that are missing are told once, with who lacks them", LONG, async (
   expect(new Set(lacked).size).toBe(lacked.length);
 });
 
-test("a cluster's nodes are in the history with their decisions, and without secrets", LONG, async () => {
+test("the collector records every node of a cluster with its decisions and without secrets", LONG, async () => {
   const cluster = await testCluster();
   const { api, store } = await serving();
   const { collector, faults } = await collecting(cluster, api.url);
@@ -95,90 +95,82 @@ test("a cluster's nodes are in the history with their decisions, and without sec
   expect(metrics).toMatch(/^nodewise_collector_nodes 1$/m);
 });
 
-test(
-  "the claims of a node's pods are in its snapshots, and a right that is missing for them is told",
-  LONG,
-  async () => {
-    const cluster = await testCluster();
-    putClaim(cluster, "trainer");
-    const may = ["nodes", "pods", "events", "resourceclaims"].flatMap((of) => [`list ${of}`, `watch ${of}`]);
-    const ofClaims = ["get resourceclaims", "list resourceslices"];
-    cluster.users["reader-token"] = {
-      name: "jane",
-      may: [...may, "get nodes/configz", "get nodes/stats", ...ofClaims],
-    };
-    const { api, store } = await serving();
-    const { collector, faults, lacked } = await collecting(cluster, api.url);
-    await until(() => expect(collector.counts).toMatchObject({ snapshots: 1, decisions: 2 }));
-    expect(lacked).toEqual(["jane: deviceclasses"]);
-    expect(faults).toEqual([["n1", expect.stringMatching(/^deviceClasses: \S+ answers 403: /)]]);
-    const latest = await store.getNode("n1");
-    const snapshotId = latest.ok ? latest.value?.lastSnapshotId : undefined;
-    const body = JSON.stringify({ snapshotId, ask: { pod: "default/trainer" } });
-    const headers = { "content-type": "application/json" };
-    const asked = await fetch(`${api.url}/v1/decisions/claims`, { method: "POST", headers, body });
-    expect(await asked.json()).toMatchObject({ decision: { refusal: null, pods: [{ claims: [{ claim: "gpu" }] }] } });
-  },
-);
+test("snapshots include the claims of a node's pods, and missing permissions for them are reported", LONG, async () => {
+  const cluster = await testCluster();
+  putClaim(cluster, "trainer");
+  const may = ["nodes", "pods", "events", "resourceclaims"].flatMap((of) => [`list ${of}`, `watch ${of}`]);
+  const ofClaims = ["get resourceclaims", "list resourceslices"];
+  cluster.users["reader-token"] = {
+    name: "jane",
+    may: [...may, "get nodes/configz", "get nodes/stats", ...ofClaims],
+  };
+  const { api, store } = await serving();
+  const { collector, faults, lacked } = await collecting(cluster, api.url);
+  await until(() => expect(collector.counts).toMatchObject({ snapshots: 1, decisions: 2 }));
+  expect(lacked).toEqual(["jane: deviceclasses"]);
+  expect(faults).toEqual([["n1", expect.stringMatching(/^deviceClasses: \S+ answers 403: /)]]);
+  const latest = await store.getNode("n1");
+  const snapshotId = latest.ok ? latest.value?.lastSnapshotId : undefined;
+  const body = JSON.stringify({ snapshotId, ask: { pod: "default/trainer" } });
+  const headers = { "content-type": "application/json" };
+  const asked = await fetch(`${api.url}/v1/decisions/claims`, { method: "POST", headers, body });
+  expect(await asked.json()).toMatchObject({ decision: { refusal: null, pods: [{ claims: [{ claim: "gpu" }] }] } });
+});
 
-test(
-  "what a kubelet read of a pod's claims is held against the decision, unless it changed about then",
-  LONG,
-  async () => {
-    const cluster = await testCluster();
-    const { api } = await serving();
-    const { collector } = await collecting(cluster, api.url);
-    await until(() => expect(collector.isReady).toBe(true));
-    const asking = (name: string, status: object = {}): void =>
-      cluster.api.put("pods", {
-        metadata: { name, namespace: "default", uid: `uid-${name}` },
-        spec: { ...claiming(name, [name]).spec, nodeName: "n1" },
-        status,
-      } as unknown as ApiObject);
-    const reserve = (name: string, pod: string): void =>
-      cluster.api.put("resourceclaims", claim(name, [result("gpu-0")], [pod]) as unknown as ApiObject);
-    const refuse = (name: string): void =>
-      cluster.api.put("events", {
-        metadata: { name: `${name}.1`, namespace: "default" },
-        involvedObject: { kind: "Pod", namespace: "default", name, uid: `uid-${name}` },
-        ...{ reason: "FailedPrepareDynamicResources", source: { component: "kubelet", host: "n1" }, count: 1 },
-        message: `Failed to prepare dynamic resources: prepare dynamic resources: pod ${name} (uid-${name}) is not allowed to use ResourceClaim ${name} (claim-${name})`,
-        ...{ firstTimestamp: now(), lastTimestamp: now() },
-      });
-    const now = () => `${new Date().toISOString().slice(0, 19)}Z`;
+test("a claims outcome is compared with the decision, unless the claims changed at about that time", LONG, async () => {
+  const cluster = await testCluster();
+  const { api } = await serving();
+  const { collector } = await collecting(cluster, api.url);
+  await until(() => expect(collector.isReady).toBe(true));
+  const asking = (name: string, status: object = {}): void =>
+    cluster.api.put("pods", {
+      metadata: { name, namespace: "default", uid: `uid-${name}` },
+      spec: { ...claiming(name, [name]).spec, nodeName: "n1" },
+      status,
+    } as unknown as ApiObject);
+  const reserve = (name: string, pod: string): void =>
+    cluster.api.put("resourceclaims", claim(name, [result("gpu-0")], [pod]) as unknown as ApiObject);
+  const refuse = (name: string): void =>
+    cluster.api.put("events", {
+      metadata: { name: `${name}.1`, namespace: "default" },
+      involvedObject: { kind: "Pod", namespace: "default", name, uid: `uid-${name}` },
+      ...{ reason: "FailedPrepareDynamicResources", source: { component: "kubelet", host: "n1" }, count: 1 },
+      message: `Failed to prepare dynamic resources: prepare dynamic resources: pod ${name} (uid-${name}) is not allowed to use ResourceClaim ${name} (claim-${name})`,
+      ...{ firstTimestamp: now(), lastTimestamp: now() },
+    });
+  const now = () => `${new Date().toISOString().slice(0, 19)}Z`;
 
-    const snapshots = collector.counts.snapshots;
-    for (const name of ["kept", "moved"]) reserve(name, "another");
-    asking("waits");
-    await until(() => expect(collector.counts.snapshots).toBeGreaterThan(snapshots));
-    await setTimeout(1000);
-    for (const name of ["kept", "moved"]) asking(name);
-    refuse("kept");
-    refuse("moved");
-    // before or after the kubelet read it?
-    reserve("moved", "moved");
-    await until(() => expect(collector.counts.waitingOutcomes).toBe(2));
-    cluster.api.delete("pods", "default/kept");
-    await until(() => expect(collector.counts).toMatchObject({ outcomes: 2, waitingOutcomes: 0 }));
-    await setTimeout(1000);
-    asking("moved", { conditions: [{ type: "PodReadyToStartContainers", status: "True", lastTransitionTime: now() }] });
-    await until(() => expect(collector.counts).toMatchObject({ outcomes: 3, waitingOutcomes: 0 }));
-    const { outcomes } = (await (await fetch(`${api.url}/v1/agreement?kind=claims`)).json()) as {
-      outcomes: { pod: { name: string }; reason: string | null; verdict: string; comparison: Comparison }[];
-    };
-    const reported = outcomes.map(({ pod, reason, comparison: { verdict, why, difference } }) => [
-      ...[pod.name, reason, verdict],
-      why?.code ?? difference,
-    ]);
-    expect(reported.sort()).toEqual([
-      ["kept", "FailedPrepareDynamicResources", "agrees", null],
-      ["moved", null, "agrees", null],
-      ["moved", "FailedPrepareDynamicResources", "not-comparable", "claims_not_known"],
-    ]);
-  },
-);
+  const snapshots = collector.counts.snapshots;
+  for (const name of ["kept", "moved"]) reserve(name, "another");
+  asking("waits");
+  await until(() => expect(collector.counts.snapshots).toBeGreaterThan(snapshots));
+  await setTimeout(1000);
+  for (const name of ["kept", "moved"]) asking(name);
+  refuse("kept");
+  refuse("moved");
+  // before or after the kubelet read it?
+  reserve("moved", "moved");
+  await until(() => expect(collector.counts.waitingOutcomes).toBe(2));
+  cluster.api.delete("pods", "default/kept");
+  await until(() => expect(collector.counts).toMatchObject({ outcomes: 2, waitingOutcomes: 0 }));
+  await setTimeout(1000);
+  asking("moved", { conditions: [{ type: "PodReadyToStartContainers", status: "True", lastTransitionTime: now() }] });
+  await until(() => expect(collector.counts).toMatchObject({ outcomes: 3, waitingOutcomes: 0 }));
+  const { outcomes } = (await (await fetch(`${api.url}/v1/agreement?kind=claims`)).json()) as {
+    outcomes: { pod: { name: string }; reason: string | null; verdict: string; comparison: Comparison }[];
+  };
+  const reported = outcomes.map(({ pod, reason, comparison: { verdict, why, difference } }) => [
+    ...[pod.name, reason, verdict],
+    why?.code ?? difference,
+  ]);
+  expect(reported.sort()).toEqual([
+    ["kept", "FailedPrepareDynamicResources", "agrees", null],
+    ["moved", null, "agrees", null],
+    ["moved", "FailedPrepareDynamicResources", "not-comparable", "claims_not_known"],
+  ]);
+});
 
-test("a pod that is refused is in the history as an outcome, once, however often it is seen", LONG, async () => {
+test("a refused pod is recorded as an outcome once, however often it is seen", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   const { collector } = await collecting(cluster, api.url);
@@ -203,7 +195,7 @@ test("a pod that is refused is in the history as an outcome, once, however often
   expect(outcomes.filter(({ kind }) => kind === "admission")).toMatchObject([{ pod: { name: "big" } }]);
 });
 
-test("while the API is away it is told once, outcomes wait, and everything goes on when it is back", LONG, async () => {
+test("an unreachable API is reported once, outcomes wait for it, and collecting goes on afterwards", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   let isAway = true;
@@ -226,7 +218,7 @@ test("while the API is away it is told once, outcomes wait, and everything goes 
   );
 });
 
-test("a node that cannot be read whole is told with what to do, and the others go on", LONG, async () => {
+test("a node that cannot be read completely is reported with advice, and others are collected", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   const { collector, faults } = await collecting(cluster, api.url);
@@ -240,7 +232,7 @@ test("a node that cannot be read whole is told with what to do, and the others g
   expect(collector.counts).toMatchObject({ nodes: 1, faultyNodes: 0 });
 });
 
-test("a kubelet that fails now with one part and now with another is told once of each", LONG, async () => {
+test("alternating faults of a kubelet's endpoints are reported once each", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   let failing = "/configz";
@@ -262,7 +254,7 @@ test("a kubelet that fails now with one part and now with another is told once o
   await until(() => expect(faults.at(-1)).toEqual(["n1", null]));
 });
 
-test("a kubelet that begins to answer what is no configuration costs that part alone", LONG, async () => {
+test("an invalid /configz is left out, and the rest of the node is collected", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   const { collector, faults } = await collecting(cluster, api.url);
@@ -273,7 +265,7 @@ test("a kubelet that begins to answer what is no configuration costs that part a
   await until(() => expect(faults).toMatchObject([["n1", expect.stringMatching(/^configz: .*maxPods/)]]));
 });
 
-test("a node that its cluster deleted is gone for the API, and is there again when it comes back", LONG, async () => {
+test("a node deleted from the cluster is gone in the API, and back when it is created again", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   let isAway = false;

@@ -31,7 +31,7 @@ async function decided(api: ApiSubject, node: string): Promise<void> {
 
 export function lints(of: Of): void {
   lintsOfFlags(of);
-  test("a configuration without findings, and one that keeps the kubelet from starting", async () => {
+  test("finds nothing in an empty configuration, and what keeps the kubelet from starting in a faulty one", async () => {
     expect(await lint(of(), { kubeletConfiguration: {} })).toEqual([]);
     const found = await lint(of(), { kubeletConfiguration: { maxPods: -1, cpuManagerPolicyy: "static" } });
     expect(found).toMatchObject([
@@ -48,7 +48,7 @@ export function lints(of: Of): void {
     ]);
   });
 
-  test("what is wrong on the node alone is found with its snapshot: posted, by id, and as the latest of the node", async () => {
+  test("finds node-specific faults with a posted snapshot, a stored one, and the node's latest", async () => {
     const node = fresh("lint");
     const kubeletConfiguration = { kubeReserved: { memory: "9Gi" } };
     const stored = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
@@ -61,7 +61,7 @@ export function lints(of: Of): void {
     }
   });
 
-  test("without a configuration that of the snapshot is looked at, and a wrong one does not spoil the snapshot", async () => {
+  test("uses the snapshot's configuration when none is posted, and reports one that is invalid", async () => {
     const node = fresh("lint");
     await decided(of(), node);
     expect(codes(await lint(of(), { node }))).toEqual(["eviction-defaults-dropped", "reserve-not-enforced"]);
@@ -69,7 +69,7 @@ export function lints(of: Of): void {
     expect(codes(await lint(of(), { snapshot }))).toEqual(["wrong-type"]);
   });
 
-  test("each finding is told with the recorded decisions that it touched", async () => {
+  test("counts the recorded decisions that each finding touched", async () => {
     const node = fresh("lint");
     await decided(of(), node);
     const found = await lint(of(), { node });
@@ -95,7 +95,7 @@ const HEAD = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfig
 function lintsOfFlags(of: Of): void {
   const kubeletArgs = ["--max-pods=50", "--pod-infra-container-image=x", "--v=2"];
 
-  test("the kubelet's command line is looked over by version, alone and before a configuration", async () => {
+  test("checks command-line flags by version, alone and with a configuration", async () => {
     const gone = {
       code: "removed-flag",
       severity: "refuses-start",
@@ -113,7 +113,7 @@ function lintsOfFlags(of: Of): void {
     expect(codes(before)).toEqual(["flag-before-file", "deprecated-flag"]);
   });
 
-  test("drop-ins are merged over the configuration, the last that names a field", async () => {
+  test("merges drop-ins over the configuration, the last one taking precedence", async () => {
     const dropIn = (file: string, maxPods: number, head: object = HEAD) => ({ file, document: { ...head, maxPods } });
     const kubeletDropIns = [dropIn("10.conf", -10), dropIn("20.conf", -20), dropIn("30.conf", 5, {})];
     const found = await lint(of(), { kubeletConfiguration: { maxPods: 1 }, kubeletDropIns });
@@ -122,7 +122,7 @@ function lintsOfFlags(of: Of): void {
     expect(found[1]?.message).toContain("(--max-pods) -20 must not be a negative number");
   });
 
-  test("beside the configuration that a node recorded", async () => {
+  test("checks flags against a node's recorded configuration", async () => {
     const node = fresh("lint");
     await decided(of(), node);
     const found = await lint(of(), { node, kubeletArgs: ["--kube-reserved=cpu=1"] });
@@ -153,12 +153,12 @@ export function badLints(of: Of): void {
     [{ kubeletConfiguration: {}, kubeletDropIns: [{ file: "x".repeat(4097), document: {} }] }, "kubeletDropIns[0]"],
     [{ kubeletConfiguration: {}, kubeletDropIns: [{ file: "a", document: {}, more: 1 }] }, "kubeletDropIns[0]"],
     [{ kubeletArgs: ["--v=2"], kubeletDropIns: [{ file: "a.conf", document: {} }] }, "kubeletConfiguration"],
-  ])("%j is refused at %s", async (body, path) => {
+  ])("refuses %j at %s", async (body, path) => {
     const { issues } = await problemOf(await post(of(), "/v1/lint", body), "invalid_input");
     expect(issues?.[0]?.path).toBe(path);
   });
 
-  test("a node and a snapshot that are not there are told", async () => {
+  test("is a 404 for an unknown node or snapshot, with similar names", async () => {
     const node = fresh("lint");
     await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     const near = await problemOf(await post(of(), "/v1/lint", { node: `${node}x` }), "unknown_node");
@@ -166,7 +166,7 @@ export function badLints(of: Of): void {
     await problemOf(await post(of(), "/v1/lint", { snapshotId: "0".repeat(32) }), "unknown_snapshot");
   });
 
-  test("a node's token sees its own node, and its own decisions", async () => {
+  test("with a node's token covers that node and its decisions only", async () => {
     const [own, other] = [fresh("lint"), fresh("lint")];
     for (const node of [own, other]) await decided(of(), node);
     const token = await tokenFor(of().store, ["read"], own);

@@ -75,7 +75,7 @@ async function decided(api: ApiSubject, node: string): Promise<{ large: string; 
 }
 
 export function historyReplays(of: Of): void {
-  test("with what was recorded every decision is the same, page by page, each once", async () => {
+  test("without a change every decision is the same, page by page, each once", async () => {
     const node = fresh("node");
     await decided(of(), node);
     const whole = await replay(of(), { node });
@@ -95,7 +95,7 @@ export function historyReplays(of: Of): void {
     expect(found.at(-1)?.reachedAt).toBe(whole.reachedAt);
   });
 
-  test("a pod that would be refused is listed with both verdicts, and is what its own replay says", async () => {
+  test("a pod that would be refused is listed with both verdicts, like in its own replay", async () => {
     const node = fresh("node");
     const { large } = await decided(of(), node);
     const change = { kubeletConfigurationPatch: ALIGNED };
@@ -143,7 +143,7 @@ export function historyReplays(of: Of): void {
 }
 
 function replaysOfTheSame(of: Of): void {
-  test("a decision that was made again is replayed on its first snapshot and on its last, and counts as often as it was made", async () => {
+  test("a repeated decision is replayed on its first and its last snapshot, and counted with its repetitions", async () => {
     const node = fresh("node");
     const ask = async (sequence: number) => {
       const posted = await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node, { sequence }) });
@@ -177,7 +177,7 @@ function replaysOfTheSame(of: Of): void {
 }
 
 function pagesOfChanges(of: Of): void {
-  test("pages of a changed configuration together are the whole", async () => {
+  test("the pages of a replay add up to the whole", async () => {
     const node = fresh("node");
     await decided(of(), node);
     const body = { node, kubeletConfiguration: { podPidsLimit: 100 } };
@@ -191,7 +191,7 @@ function pagesOfChanges(of: Of): void {
     expect(whole.counts.differs).toBeGreaterThan(0);
   });
 
-  test("a broken record is counted and named, and the replay goes on behind it", async () => {
+  test("an unreadable decision is counted and named, and the replay goes on", async () => {
     const node = fresh("node");
     const { large } = await decided(of(), node);
     const row = value(await of().store.getDecision(large));
@@ -222,7 +222,7 @@ function pagesOfChanges(of: Of): void {
     expect(found.map(({ counts }) => counts.replayed + counts.unreadable)).toEqual([2, 2, 2, 2, 2]);
   });
 
-  test("what is refused now is told with its reason, and a snapshot that is gone is counted", async () => {
+  test("a refused replay has its reason, and a missing snapshot is counted as gone", async () => {
     const node = fresh("node");
     const posted = await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node) });
     const { id } = await answer(posted, decisionAnswer);
@@ -248,7 +248,7 @@ function pagesOfChanges(of: Of): void {
 }
 
 function rangesOfTime(of: Of): void {
-  test("times narrow it, and a history without decisions is empty", async () => {
+  test("since and until narrow the replay, and a node without decisions gives an empty one", async () => {
     const node = fresh("node");
     value(await of().store.putSnapshot(snapshotRow({ node })));
     const none = { replayed: 0, same: 0, differs: 0, refused: 0, gone: 0, unreadable: 0, decisions: 0 };
@@ -275,7 +275,7 @@ function rangesOfTime(of: Of): void {
     expect([first?.progress, second?.progress, first?.until]).toEqual([1 / 3, 1, at(4)]);
   });
 
-  test("what is recorded meanwhile does not come in", async () => {
+  test("decisions recorded during a paged replay are not included", async () => {
     const node = fresh("node");
     await decided(of(), node);
     const first = await replay(of(), { node, limit: 4 });
@@ -289,7 +289,7 @@ function rangesOfTime(of: Of): void {
 const hex = (n: number): string => `${n}`.padStart(4, "0").padStart(32, "e");
 
 export function badHistoryReplays(of: Of): void {
-  test("a broken configuration is named at its place before anything is decided", async () => {
+  test("an invalid configuration is refused with its path before anything is replayed", async () => {
     const pathsOf = async (body: object) =>
       (await problemOf(await post(of(), "/v1/replay", body), "invalid_input")).issues?.map(({ path }) => path);
     expect(await pathsOf({ kubeletConfiguration: { maxPods: -1 } })).toEqual(["kubeletConfiguration.maxPods"]);
@@ -306,7 +306,7 @@ export function badHistoryReplays(of: Of): void {
     ]);
   });
 
-  test("bad times, kinds, limits and fields are named", async () => {
+  test("invalid times, kinds, limits and fields are refused with their paths", async () => {
     const pathsOf = async (body: unknown) =>
       (await problemOf(await post(of(), "/v1/replay", body), "invalid_input")).issues?.map(({ path }) => path);
     expect(await pathsOf({ since: "yesterday", until: 7, kind: "x", node: [] })).toEqual([
@@ -323,14 +323,14 @@ export function badHistoryReplays(of: Of): void {
     await problemOf(await post(of(), "/v1/replay?since=1", {}), "invalid_query");
   });
 
-  test("a node that does not exist is 404, with names that are near", async () => {
+  test("an unknown node is a 404 with similar names", async () => {
     const node = fresh("replayed-node");
     await decided(of(), node);
     const problem = await problemOf(await post(of(), "/v1/replay", { node: `${node}x` }), "unknown_node");
     expect(problem.near).toContain(node);
   });
 
-  test("a page token goes on with its own replay only", async () => {
+  test("a page token is valid for its own replay only", async () => {
     const node = fresh("node");
     await decided(of(), node);
     const body = { node, limit: 1, kubeletConfigurationPatch: { maxPods: 50 } };
@@ -357,7 +357,7 @@ export function badHistoryReplays(of: Of): void {
 }
 
 export function replaysOfANodesToken(of: Of): void {
-  test("a node's token replays its own node's decisions and no others", async () => {
+  test("a node's token replays decisions of its own node only", async () => {
     const [node, other] = [fresh("node"), fresh("node")];
     await decided(of(), node);
     await decided(of(), other);

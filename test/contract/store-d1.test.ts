@@ -31,7 +31,7 @@ function confirmingSql(): string {
   return sql;
 }
 
-test("the file that wrangler made and D1 wrote opens on Node as it is", async () => {
+test("a database that wrangler created and D1 wrote can be opened on Node", async () => {
   const folder = scratchFolder();
   await d1(folder, "migrations", "apply", "DB");
   await d1(folder, "execute", "DB", "--command", confirmingSql());

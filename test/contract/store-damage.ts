@@ -4,7 +4,7 @@ import { decisionRow, fresh, type StoreSubject, T0, value } from "./store-rows.t
 
 export function damage(subject: () => StoreSubject): void {
   const of = () => subject().store;
-  test("a body that is not what its row says is reported as corrupt, with its head in a stream that goes on", async () => {
+  test("a damaged body is reported as corrupt, in a stream with its id and the rows after it", async () => {
     const node = fresh("node");
     const rows = [1, 2, 3].map((i) =>
       decisionRow({ node, decidedAtMs: T0 + i, body: JSON.stringify("x".repeat(70_000)) }),
@@ -22,12 +22,12 @@ export function damage(subject: () => StoreSubject): void {
     expect(seen).toMatchObject([{ ok: true }, named, { ok: true, value: { id: rows[2]?.id } }]);
   });
 
-  test("ready writes, and says which migration the database has", async () => {
+  test("ready writes to the database, and names its latest migration", async () => {
     expect(value(await of().ready(T0)).migration).toMatch(/^\d{4}_\w+\.sql$/);
     expect(value(await of().ready(T0 + 1)).migration).toMatch(/^\d{4}_\w+\.sql$/);
   });
 
-  test("ready names the migration that is missing", async () => {
+  test("ready is not_migrated when migrations are missing", async () => {
     await subject().backDoor.loseMigrations();
     expect(await of().ready(T0)).toMatchObject({ ok: false, error: { code: "not_migrated" } });
     await subject().backDoor.restoreMigrations();

@@ -133,7 +133,7 @@ async function reported(
 
 export function exportAndImport(of: () => Store, another: () => Store): void {
   test.each(["to", "from"])(
-    "a history moves %s it, and everything that can be read is the same; once more adds nothing",
+    "moving a history %s it keeps everything readable, and importing it again adds nothing",
     async (way) => {
       const node = fresh("moved");
       const [from, to] = way === "to" ? [another(), of()] : [of(), another()];
@@ -155,7 +155,7 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
     },
   );
 
-  test("what is decided again after the move is counted on the row that moved, and a longer series takes the place of a shorter", async () => {
+  test("decisions repeated after the move are counted on the moved row, and a longer series replaces a shorter", async () => {
     const node = fresh("moved");
     const from = another();
     const body = JSON.stringify("same".repeat(1000));
@@ -178,7 +178,7 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
     expect(await series()).toBe(7);
   });
 
-  test("a part of the time, and an export that goes on behind a place", async () => {
+  test("an export can be limited in time, and be continued from a position", async () => {
     const node = fresh("moved");
     const from = another();
     const ids = await lived(from, node);
@@ -206,7 +206,7 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
 
 /** Moves tokens of all nodes, so it runs while the other store has few rows. */
 export function exportedTokens(of: () => Store, another: () => Store): void {
-  test("tokens move when they are asked for", async () => {
+  test("tokens are exported on request only", async () => {
     const from = another();
     const token = {
       id: fresh("token"),
@@ -237,7 +237,7 @@ export function exportedTokens(of: () => Store, another: () => Store): void {
 }
 
 export function importFaults(of: () => Store, another: () => Store): void {
-  test("a text that is not its id's, and a row whose text is nowhere, are refused, and nothing of them is written", async () => {
+  test("a text with a wrong id and a row with a missing text are refused, and nothing of them is written", async () => {
     const node = fresh("moved");
     const from = another();
     await lived(from, node);

@@ -17,7 +17,7 @@ const recording = (of: () => Store) => ({
 
 export function fleet(of: () => Store): void {
   const { record, only } = recording(of);
-  test("each node is told with its newest decision of each kind, also when an older one comes late", async () => {
+  test("each node has its newest decision of each kind, also when an older one is recorded late", async () => {
     const node = fresh("node");
     const newest = decisionRow({
       node,
@@ -46,7 +46,7 @@ export function fleet(of: () => Store): void {
     expect(all.map((row) => row.name)).toEqual(all.map((row) => row.name).sort());
   });
 
-  test("hours count what was decided in them, a repeated decision once", async () => {
+  test("hours count the decisions made in them, a repeated recording once", async () => {
     const node = fresh("node");
     const refused = decisionRow({ node, kind: "admission", verdict: "refused", decidedAtMs: FROM });
     const evicts = decisionRow({ node, kind: "eviction", verdict: "evicts", decidedAtMs: FROM + 1 });
@@ -67,7 +67,7 @@ export function fleet(of: () => Store): void {
     expect(together?.decisions).toBeGreaterThanOrEqual(2);
   });
 
-  test("what was reported of the newest cgroups decision is told, and of an older one nothing", async () => {
+  test("a node has the report of its newest cgroups decision only", async () => {
     const node = fresh("node");
     const old = decisionRow({ node, decidedAtMs: FROM });
     await record(old);
@@ -77,7 +77,7 @@ export function fleet(of: () => Store): void {
     expect((await only(node))?.report).toBeNull();
   });
 
-  test("a node that nobody knows is none, and one that decided nothing counts nothing", async () => {
+  test("an unknown node is not listed, and a node without recent decisions counts none", async () => {
     expect(value(await of().listFleet(FROM, fresh("nobody")))).toEqual([]);
     const node = fresh("node");
     await record(decisionRow({ node, decidedAtMs: FROM - 5 * HOUR_MS }));
@@ -90,7 +90,7 @@ export function fleet(of: () => Store): void {
 /** The fleet's notes beside the counts of its hours, and how long they stay. */
 export function fleetNotes(of: () => Store): void {
   const { record, only } = recording(of);
-  test("a summary stands for its decision as long as that is the newest of its kind", async () => {
+  test("a summary is shown while its decision is the newest of its kind", async () => {
     const node = fresh("node");
     const pass = (at: number, over: Partial<DecisionRow> = {}) =>
       decisionRow({
@@ -119,7 +119,7 @@ export function fleetNotes(of: () => Store): void {
     expect((await newest()).summary).toBe('{"b":"ü"}');
   });
 
-  test("refusals are counted by their reason, by the hour, a repeated decision once", async () => {
+  test("refusals are counted by reason and hour, a repeated recording once", async () => {
     const node = fresh("node");
     const refusal = (hours: number, reason: string | null, verdict = "refused") =>
       decisionRow({ node, kind: "admission", verdict, reason, decidedAtMs: FROM + hours * HOUR_MS });
@@ -143,7 +143,7 @@ export function fleetNotes(of: () => Store): void {
     for (const { refused, refusals } of all) expect(refusals.reduce((sum, { count }) => sum + count, 0)).toBe(refused);
   });
 
-  test("hours go with the retention's age, when all of them is too old", async () => {
+  test("hours are pruned when they are older than the retention", async () => {
     const node = fresh("node");
     const day = FROM - 400 * 24 * HOUR_MS;
     const refused = { node, verdict: "refused", reason: "OutOfcpu" };
@@ -170,7 +170,7 @@ export function fleetNotes(of: () => Store): void {
 /** The fleet's outcomes of kubelets. */
 export function fleetOutcomes(of: () => Store): void {
   const { record, only } = recording(of);
-  test("what kubelets refused and evicted is counted by the hour beside the decisions, each pod once for a reason", async () => {
+  test("kubelet refusals and evictions are counted by the hour, each pod once per reason", async () => {
     const node = fresh("node");
     const at = (hours: number) => FROM + hours * HOUR_MS;
     const refused = (over: Partial<OutcomeRow>) => outcomeRow({ node, reason: "OutOfcpu", atMs: at(0), ...over });
@@ -206,14 +206,14 @@ export function fleetOutcomes(of: () => Store): void {
     expect(await only(node, at(1))).toMatchObject(nothing);
   });
 
-  test("a node of which nothing but outcomes is known is one of the fleet, heard of when they were first recorded", async () => {
+  test("a node known only from outcomes is listed, last seen when they were recorded", async () => {
     const node = fresh("node");
     const first = outcomeRow({ node, atMs: T0, recordedAtMs: T0 + 70, kind: "eviction", reason: "Evicted" });
     value(await of().putOutcomes([outcomeRow({ node, atMs: T0 + 9, recordedAtMs: T0 + 60 }), first]));
     expect(await only(node)).toMatchObject({ lastSeenMs: T0 + 70, lastSnapshotId: null, kubeletEvicted: 1 });
   });
 
-  test("a node that was deleted is told so, and keeps all that is known of it", async () => {
+  test("a deleted node is marked as deleted, and its data stays", async () => {
     const node = fresh("node");
     await record(decisionRow({ node, decidedAtMs: FROM + 5 }));
     expect(await only(node)).toMatchObject({ lastSeenMs: FROM + 5, deletedMs: null });

@@ -4,7 +4,7 @@ import type { Store } from "../../db/store.ts";
 import { decisionRow, fresh, noise, resultRow, snapshotRow, T0, value } from "./store-rows.ts";
 
 export function resultsFactsTokens(of: () => Store): void {
-  test("results are kept in the actuator's order, once each, and only for a decision that exists", async () => {
+  test("results are kept in the daemon's order, once each, and only for an existing decision", async () => {
     const decision = decisionRow({ node: fresh("node") });
     await of().record({ decision });
     const rows = [
@@ -23,7 +23,7 @@ export function resultsFactsTokens(of: () => Store): void {
     expect(value(await of().addResults(decision.id, []))).toEqual({ known: true, added: 0 });
   });
 
-  test("facts are set one by one, forgotten with null, and never go back in time", async () => {
+  test("facts are set one by one, deleted with null, and never replaced by older ones", async () => {
     const node = fresh("node");
     const odd = { 'we"ird\\key\n': [1, { two: null }], __proto__x: "p", "": 0, no: false, big: 9007199254740991 };
     await of().writeFacts(node, { ...odd, gone: 1, left: undefined }, T0);
@@ -34,7 +34,7 @@ export function resultsFactsTokens(of: () => Store): void {
     value(await of().writeFacts(node, {}, T0));
   });
 
-  test("tokens are found by their hash until they are revoked", async () => {
+  test("a token is found by its hash until it is revoked", async () => {
     const before = value(await of().countTokens());
     const token = {
       id: fresh("token"),
@@ -66,7 +66,7 @@ export function resultsFactsTokens(of: () => Store): void {
 }
 
 export function largeBodies(of: () => Store): void {
-  test("two megabytes of repetitive JSON go in and come out, as decision and as snapshot", async () => {
+  test("megabytes of repetitive JSON are stored and read back, as decision and as snapshot", async () => {
     const node = fresh("node");
     const body = JSON.stringify(
       Array.from({ length: 20_000 }, (_, i) => ({
@@ -85,7 +85,7 @@ export function largeBodies(of: () => Store): void {
     );
   });
 
-  test("megabytes that do not compress come back, as decision, ask and snapshot, and beside texts that rows share", async () => {
+  test("megabytes of incompressible text are stored and read back, as decision, ask and snapshot", async () => {
     const node = fresh("node");
     const body = noise(2_200_000);
     const shared = JSON.stringify("shared ".repeat(1000));
@@ -99,7 +99,7 @@ export function largeBodies(of: () => Store): void {
     expect(value(await of().latestSnapshot(node))).toEqual(snapshot);
   });
 
-  test("facts of megabytes come back whole, are replaced by shorter ones, and never go back in time", async () => {
+  test("facts of megabytes are stored whole, replaced by shorter ones, and never by older ones", async () => {
     const node = fresh("node");
     // a piece would end within one of these letters
     const large = { list: ["😀".repeat(400_001), noise(1_200_000)] };
@@ -113,7 +113,7 @@ export function largeBodies(of: () => Store): void {
     expect(value(await of().readFacts(node, ["large", "other"]))).toEqual({ large: longer });
   });
 
-  test("nearly a megabyte that does not compress fits; what no rows can hold is refused as too large and leaves no trace", async () => {
+  test("a body too large to store is too_large and leaves no trace, and one just below fits", async () => {
     const node = fresh("node");
     const fits = decisionRow({ node, body: noise(1_700_000) });
     value(await of().record({ decision: fits }));

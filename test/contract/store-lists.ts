@@ -21,7 +21,7 @@ async function pages(store: Store, query: DecisionFilter & { limit: number }): P
 }
 
 export function lists(of: () => Store): void {
-  test("pages go from the newest to the oldest without a gap or a repetition, also among equal times", async () => {
+  test("pages run from newest to oldest without gaps or repetitions, also among equal times", async () => {
     const node = fresh("node");
     const rows = Array.from({ length: 23 }, (_, i) => decisionRow({ node, decidedAtMs: T0 + Math.floor(i / 6) }));
     for (const decision of rows) value(await of().record({ decision }));
@@ -33,7 +33,7 @@ export function lists(of: () => Store): void {
     expect((await idsOf(of(), { node })).reverse()).toEqual(expected);
   });
 
-  test("a row stored while someone pages neither repeats nor hides one", async () => {
+  test("a row recorded between two pages neither repeats nor hides another", async () => {
     const node = fresh("node");
     const rows = Array.from({ length: 4 }, (_, i) => decisionRow({ node, decidedAtMs: T0 + i }));
     for (const decision of rows) await of().record({ decision });
@@ -43,7 +43,7 @@ export function lists(of: () => Store): void {
     expect(second.items.map((item) => item.id)).toEqual([rows[1]?.id, rows[0]?.id]);
   });
 
-  test("decisions are found by how their ids begin", async () => {
+  test("decisions are found by an id prefix", async () => {
     const node = fresh("node");
     const rest = "0".repeat(22);
     const ids = ["abcdef0123", "abcdef0124", "abcdef012f", "abcdef0130"].map((digits) => `${digits}${rest}`);
@@ -59,7 +59,7 @@ export function lists(of: () => Store): void {
     expect(await found("abcdef014")).toEqual([]);
   });
 
-  test("every filter keeps what it names, alone and together", async () => {
+  test("each filter keeps what it names, alone and combined", async () => {
     const node = fresh("node");
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
     const twin = { ...pod, namespace: "b", uid: fresh("uid") };
@@ -87,7 +87,7 @@ export function lists(of: () => Store): void {
   });
 
   test.each(["", "x", "MTIz", "!!!!", "a".repeat(500), "MS4xLjE", "LTEuLTE"])(
-    "page token `%s` is refused by name",
+    "the invalid page token `%s` is bad_page_token",
     async (pageToken) => {
       expect(await of().listDecisions({ limit: 1, pageToken })).toMatchObject({
         ok: false,
@@ -102,7 +102,7 @@ export function lists(of: () => Store): void {
 }
 
 function kubelets(of: () => Store): void {
-  test("decisions are found by the kubelet version of their policy, in both of its forms, alone and with every filter", async () => {
+  test("decisions are filtered by kubelet version in both forms of policy versions, alone and combined", async () => {
     const [a, b] = [fresh("node"), fresh("node")];
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
     const policies = ["kubelet-1.36.3+6", "kubelet-1.36+7", "kubelet-1.37+3", "kubelet-1.3+1"];
@@ -143,7 +143,7 @@ function kubelets(of: () => Store): void {
 }
 
 function reasons(of: () => Store): void {
-  test("decisions are found by their reason over all nodes, alone and with every other filter", async () => {
+  test("decisions are filtered by reason over all nodes, alone and combined", async () => {
     const reason = fresh("OutOf");
     const [a, b] = [fresh("node"), fresh("node")];
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
@@ -182,7 +182,7 @@ function reasons(of: () => Store): void {
 }
 
 function streams(of: () => Store): void {
-  test("a stream over more rows and bytes than it reads at a time gives every decision whole and in order", async () => {
+  test("a stream over several reads yields every decision complete and in order", async () => {
     const node = fresh("node");
     const long = "y".repeat(300_000);
     const rows = Array.from({ length: 300 }, (_, i) =>
@@ -197,7 +197,7 @@ function streams(of: () => Store): void {
     expect(found).toEqual(rows);
   });
 
-  test("a stream goes on after any of its decisions, also among equal times and while others write", async () => {
+  test("a stream can be continued after any decision, also among equal times and during writes", async () => {
     const node = fresh("node");
     const rows = Array.from({ length: 9 }, (_, i) => decisionRow({ node, decidedAtMs: T0 + Math.floor(i / 3) }));
     for (const decision of rows) value(await of().record({ decision }));

@@ -28,7 +28,7 @@ const recorded = async (store: Store, node: string, count: number, atMs = T0): P
 
 export function decisionLog(subject: () => StoreSubject): void {
   const of = (): Store => subject().store;
-  test("the log begins with what is recorded after it was asked for, in the order of storing", async () => {
+  test("begins with decisions recorded after its first use, in the order of storing", async () => {
     const holder = fresh("holder");
     const node = fresh("node");
     await recorded(of(), fresh("node"), 2);
@@ -49,7 +49,7 @@ export function decisionLog(subject: () => StoreSubject): void {
     value(await of().releaseLog(holder));
   });
 
-  test("one holds it at a time, and moves it from where it is", async () => {
+  test("is held by one process at a time, which alone moves its position", async () => {
     const [one, other] = [fresh("holder"), fresh("holder")];
     await delivered(of(), one);
     expect(value(await of().holdLog(other, LEASE_MS, 0))).toBeNull();
@@ -70,7 +70,7 @@ export function decisionLog(subject: () => StoreSubject): void {
     value(await of().releaseLog(one));
   });
 
-  test("what is removed before it was delivered is counted until it was told, and what was delivered is not", async () => {
+  test("counts decisions removed before delivery until that was acknowledged, and not delivered ones", async () => {
     const holder = fresh("holder");
     const node = fresh("node");
     await delivered(of(), holder);
@@ -88,7 +88,7 @@ export function decisionLog(subject: () => StoreSubject): void {
     value(await of().releaseLog(holder));
   });
 
-  test("decisions that come after the newest ones were removed are in the log", async () => {
+  test("contains decisions recorded after the newest ones were removed", async () => {
     const holder = fresh("holder");
     const node = fresh("node");
     await recorded(of(), node, 3);

@@ -21,7 +21,7 @@ export const outcomeRow = (over: Partial<OutcomeRow> = {}): OutcomeRow => ({
 export function outcomes(of: () => Store): void {
   const listed = async (query: object) => value(await of().listOutcomes({ limit: 500, ...query })).items;
 
-  test("an outcome comes back as it was put, newest first, and a filter takes what it says", async () => {
+  test("an outcome is read back as it was stored, newest first, and filters apply", async () => {
     const node = fresh("node");
     const rows = [
       outcomeRow({ node, body: JSON.stringify({ text: "ä".repeat(9000) }) }),
@@ -36,7 +36,7 @@ export function outcomes(of: () => Store): void {
     expect(await listed({ node: fresh("node") })).toEqual([]);
   });
 
-  test("put again it changes, but for when it was first recorded", async () => {
+  test("an outcome stored again is replaced, except for the time when it was first recorded", async () => {
     const row = outcomeRow({ node: fresh("node"), snapshotId: "first" });
     value(await of().putOutcomes([row]));
     value(await of().putOutcomes([row]));
@@ -46,7 +46,7 @@ export function outcomes(of: () => Store): void {
     expect(await listed({ node: row.node })).toEqual([later]);
   });
 
-  test("pages join up, also among outcomes of one time", async () => {
+  test("pages of outcomes are complete, also among equal times", async () => {
     const node = fresh("node");
     const rows = Array.from({ length: 7 }, (_, i) => outcomeRow({ node, atMs: T0 + Math.floor(i / 3) }));
     value(await of().putOutcomes(rows));
@@ -64,7 +64,7 @@ export function outcomes(of: () => Store): void {
     });
   });
 
-  test("they are counted by kind and verdict for each piece of time", async () => {
+  test("outcomes are counted by kind, verdict and hour", async () => {
     const node = fresh("node");
     const hour = 3_600_000;
     const from = Math.ceil(T0 / hour) * hour;
@@ -89,7 +89,7 @@ export function outcomes(of: () => Store): void {
 export function outcomeFilters(of: () => Store): void {
   const listed = async (query: object) => value(await of().listOutcomes({ limit: 500, ...query })).items;
 
-  test("one is found by its reason, and by its pod or the pod's namespace, and is counted so", async () => {
+  test("an outcome is found and counted by its reason, its pod and the pod's namespace", async () => {
     const node = fresh("node");
     const [uid, name, reason, namespace] = [fresh("uid"), fresh("pod"), fresh("OutOf"), fresh("space")];
     const rows = [
@@ -128,7 +128,7 @@ export function outcomeFilters(of: () => Store): void {
 }
 
 export function snapshotsBefore(of: () => Store): void {
-  test("the last snapshot before a time is that which was observed last, whenever it was stored", async () => {
+  test("the last snapshot before a time is the one observed last, whenever it was stored", async () => {
     const node = fresh("node");
     const [first, second, untimed] = [
       snapshotRow({ node, observedAtMs: T0 + 1000, storedAtMs: T0 + 9000 }),
@@ -150,7 +150,7 @@ export function snapshotsBefore(of: () => Store): void {
 }
 
 export function outcomeRetention(of: () => Store): void {
-  test("they go by their age and beyond a number, each node's for itself, and their snapshots with them", async () => {
+  test("outcomes are pruned by age and by number per node, with their snapshots", async () => {
     // behind those of all other tests
     const at = T0 + 90 * 86_400_000;
     const node = fresh("node");

@@ -15,7 +15,7 @@ import {
 import { fresh, T0, value } from "./store-rows.ts";
 
 export function removalSummaries(of: () => Store): void {
-  test("a summary adds up images, and counts the rest", async () => {
+  test("sum up images, and count other removals", async () => {
     const node = fresh("node");
     const size = (sizeBytes: number) => ({ sizeBytes });
     const big = { ...size(1000), names: ["big:1"] };
@@ -91,7 +91,7 @@ export function removalSummaries(of: () => Store): void {
 }
 
 export function dearestRemovals(of: () => Store): void {
-  test("the dearest fifty images are told, sizes may be beyond 64 bits together, and nothing is zeros", async () => {
+  test("list the fifty most expensive images, add sizes beyond 64 bits, and are zero without removals", async () => {
     const node = fresh("node");
     const huge = 2 ** 53 - 1;
     const list = Array.from({ length: 1100 }, (_, i) => imageRemoval(`i-${i}`, { sizeBytes: huge }));
@@ -114,7 +114,7 @@ export function dearestRemovals(of: () => Store): void {
 }
 
 export function removalRetention(of: () => Store): void {
-  test("removals go by age and outlive decisions that go by number", async () => {
+  test("removals are pruned by age, and outlive decisions that are pruned by number", async () => {
     const node = fresh("node");
     const old = T0 - 2_000_000_000;
     await recordPass(of(), node, pass(old, [imageRemoval("old")]));
@@ -129,7 +129,7 @@ export function removalRetention(of: () => Store): void {
     expect(await idsOf(of(), { node })).toEqual([]);
   });
 
-  test("of each kind so many of the newest stay, through more rows than a batch", async () => {
+  test("removals beyond the number per kind are pruned, over several batches", async () => {
     const node = fresh("node");
     const list = Array.from({ length: 250 }, (_, i) => containerRemoval(`c-${i}`));
     await recordPass(of(), node, pass(T0 - 9, [imageRemoval("a"), imageRemoval("b")]));

@@ -15,7 +15,7 @@ import {
 import { fresh, T0, value } from "./store-rows.ts";
 
 export function removalLists(of: () => Store): void {
-  test("every filter keeps what it names, and a search reads ids, names, pods and containers as they are", async () => {
+  test("each filter keeps what it names, and a search reads ids, names, pods and containers literally", async () => {
     const node = fresh("node");
     await recordPass(of(), node, pass(T0, [imageRemoval("sha256:Ab%1", { names: ["docker.io/Library/my_app:1"] })]));
     await recordPass(
@@ -50,7 +50,7 @@ export function removalLists(of: () => Store): void {
     expect(await ids({ search: digest })).toEqual([`sha256:${digest}`]);
   });
 
-  test("pages walk a large pass once, newest first, and a bad token is refused by name", async () => {
+  test("pages contain a large pass once, newest first, and an invalid token is refused", async () => {
     const node = fresh("node");
     const list = Array.from({ length: 23 }, (_, i) => imageRemoval(`i-${i}`));
     await recordPass(of(), node, pass(T0, list.slice(0, 18)));
@@ -73,7 +73,7 @@ export function removalLists(of: () => Store): void {
 }
 
 export function manyRemovals(of: () => Store): void {
-  test("thousands of removals with long texts are one recording, whole", async () => {
+  test("thousands of removals with long texts are recorded at once", async () => {
     const node = fresh("node");
     const list = Array.from({ length: 4000 }, (_, i) =>
       imageRemoval(`sha256:${i}`, {

@@ -14,7 +14,7 @@ import {
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 
 export function removals(of: () => Store): void {
-  test("what was removed comes back as it was told, with the decision that told it", async () => {
+  test("a removal is read back as it was recorded, with its decision", async () => {
     const node = fresh("node");
     const image = imageRemoval("sha256:aa", {
       runtimeHandler: "kata",
@@ -47,7 +47,7 @@ export function removals(of: () => Store): void {
     ]);
   });
 
-  test("a pass told in rounds is one row a removal, an end is told until it is `removed`, and old answers change nothing", async () => {
+  test("a pass reported in rounds has one row per removal, updated until it is `removed`, and old answers change nothing", async () => {
     const node = fresh("node");
     const of1 = pass(T0, [imageRemoval("a"), imageRemoval("b", { end: "failed", message: "busy" })]);
     const first = decisionRow({ node, kind: "image-gc" });
@@ -74,7 +74,7 @@ export function removals(of: () => Store): void {
     expect((await idsOf(of(), { node })).sort()).toEqual(["a", "b", "c", "d"]);
   });
 
-  test("the same id is another row in another pass, of another sort, for another handler, on another node", async () => {
+  test("the same id has its own row per pass, target, runtime handler and node", async () => {
     const [node, other] = [fresh("node"), fresh("node")];
     const twins = [imageRemoval("x"), imageRemoval("x", { runtimeHandler: "kata" }), containerRemoval("x")];
     await recordPass(of(), node, pass(T0, twins));
@@ -86,7 +86,7 @@ export function removals(of: () => Store): void {
 }
 
 export function returns(of: () => Store): void {
-  test("an image that is back is told on its last removal before, once, and on no other", async () => {
+  test("a returned image is noted on its last removal before, once, and on no other row", async () => {
     const node = fresh("node");
     const [kata, failed] = [{ runtimeHandler: "kata" }, { end: "failed" as const }];
     await recordPass(of(), node, pass(timeOf(0), [imageRemoval("a"), imageRemoval("a", kata), containerRemoval("a")]));

@@ -6,7 +6,7 @@ import { idsOf } from "./store-lists.ts";
 import { decisionRow, fresh, resultRow, snapshotRow, T0, value } from "./store-rows.ts";
 
 export function retention(of: () => Store): void {
-  test("prune removes what is too old with its results and keys, and keeps each node's latest snapshot", async () => {
+  test("prune removes old decisions with their results and keys, and keeps each node's latest snapshot", async () => {
     const node = fresh("node");
     const at = T0 - 1_000_000_000;
     const snapshots = [0, 1, 2].map((i) => snapshotRow({ node, sequence: i, storedAtMs: at + i }));
@@ -41,7 +41,7 @@ export function retention(of: () => Store): void {
     expect(value(await of().latestSnapshot(node))).toEqual(snapshots[2]);
   });
 
-  test("prune keeps so many of each node's newest decisions, through more rows than a batch", async () => {
+  test("prune keeps the given number of each node's newest decisions, over several batches", async () => {
     const node = fresh("node");
     const few = fresh("node");
     const rows = Array.from({ length: 250 }, (_, i) => decisionRow({ node, decidedAtMs: T0 + Math.floor(i / 3) }));

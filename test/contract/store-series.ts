@@ -18,7 +18,7 @@ function alike(over: Partial<DecisionRow> = {}) {
 
 /** Decisions that are the same again. */
 export function series(of: () => Store): void {
-  test("a decision that is the same again is counted on the first, whose id answers it", async () => {
+  test("a decision that only repeats is counted on the first one, whose id is answered", async () => {
     const pod = { namespace: "a", name: "p", uid: "u" };
     for (const over of [
       {},
@@ -54,7 +54,7 @@ export function series(of: () => Store): void {
     }
   });
 
-  test("whatever differs but snapshot and time makes a row of its own, and so does what was made before another", async () => {
+  test("a decision that differs, or was made before another one, gets its own row", async () => {
     const { node, at } = alike({ reason: "a", pod: { namespace: "a", name: "p", uid: "u" }, verdict: "refused" });
     const others: Partial<DecisionRow>[] = [
       { kind: "admission" },
@@ -82,7 +82,7 @@ export function series(of: () => Store): void {
     expect(await idsOf(of(), { node })).toHaveLength(others.length * 2);
   });
 
-  test("the same request again counts once, as the last and as the first", async () => {
+  test("a request repeated for the first or the last decision counts once", async () => {
     const { at } = alike();
     const [first, second] = [at(T0), at(T0 + 1)];
     await of().record({ decision: first, facts: { by: 1 } });
@@ -99,7 +99,7 @@ export function series(of: () => Store): void {
     expect(value(await of().readFacts(first.node))).toEqual({ by: 2 });
   });
 
-  test("a request that comes late extends no newer row, and moves no last time back", async () => {
+  test("a late request does not extend a newer row, or move its last time back", async () => {
     const { node, at } = alike();
     const [first, last, between, before] = [at(T0 + 10), at(T0 + 20), at(T0 + 15), at(T0 + 5)];
     for (const decision of [first, last]) await of().record({ decision });
@@ -113,7 +113,7 @@ export function series(of: () => Store): void {
 }
 
 export function seriesUnderKeys(of: () => Store): void {
-  test("of a hundred at once one is a row, and each of the others is counted on it", async () => {
+  test("of a hundred concurrent ones one is stored, and the others are counted on it", async () => {
     const { at } = alike();
     const rows = Array.from({ length: 100 }, () => at(T0));
     const answers = await Promise.all(rows.map((decision) => of().record({ decision })));
@@ -122,7 +122,7 @@ export function seriesUnderKeys(of: () => Store): void {
     expect(value(await of().getDecision(id ?? ""))?.series?.times).toBe(100);
   });
 
-  test("under an idempotency key the row that counted it answers, and results go to it", async () => {
+  test("under an Idempotency-Key answer with the row that counts them, which gets their results", async () => {
     const { at } = alike();
     const [first, second] = [at(T0), at(T0 + 1)];
     await of().record({ decision: first });
@@ -137,7 +137,7 @@ export function seriesUnderKeys(of: () => Store): void {
     expect(value(await of().addResults(first.id, [resultRow()]))).toEqual({ known: true, added: 1 });
   });
 
-  test("each time counts in its hour, and the newest is as new as the last time", async () => {
+  test("are counted in their hours, and the row's newest time is the last one", async () => {
     const hour = Math.floor(T0 / HOUR) * HOUR;
     const { node, at } = alike({ kind: "admission", verdict: "refused", reason: "OutOfcpu" });
     const first = at(hour + 1);
@@ -166,7 +166,7 @@ export function seriesUnderKeys(of: () => Store): void {
 }
 
 export function seriesInLists(of: () => Store): void {
-  test("a row is in a list where its time from the first to the last meets the list's, in pages and in streams", async () => {
+  test("a row is listed when its time span meets the list's, in pages and streams", async () => {
     const { node, at } = alike();
     const kinds = ["cgroups", "allocatable", "admission"] as const;
     // from 10 to 40, from 20 to 50, at 30, and another that ended before
@@ -217,7 +217,7 @@ export function seriesInLists(of: () => Store): void {
     expect(await idsOf(of(), { node, sinceMs: T0 + 35, kubelet: "1.37" })).toEqual([]);
   });
 
-  test("more rows than a page of a stream are told once each, those that began before first", async () => {
+  test("rows beyond a stream's page are listed once each, in the order of their first times", async () => {
     const { node, at } = alike();
     const wanted: string[] = [];
     for (let i = 0; i < 300; i++) {
@@ -232,7 +232,7 @@ export function seriesInLists(of: () => Store): void {
 }
 
 export function seriesRetention(of: () => Store): void {
-  test("a row goes by its last time, and its first and its last snapshot with it, others between as useless ones", async () => {
+  test("a row is pruned by its last time with its first and last snapshot, and others in between earlier", async () => {
     const { node, at } = alike();
     const day = 24 * HOUR;
     const began = T0 - 100 * day;
@@ -260,7 +260,7 @@ export function seriesRetention(of: () => Store): void {
     expect(value(await of().record({ decision: at(began + 4 * day) })).fresh).toBe(true);
   });
 
-  test("a text stays as long as a row that is made again and again, and the clock may be ahead of its first time", async () => {
+  test("a shared text stays as long as a repeated row, even if its first time is far back", async () => {
     const { node, at } = alike({ body: LONG, repeats: [[0, LONG.length]] });
     const body = `[${LONG}]`;
     const repeats = [[1, body.length - 1] as const];
@@ -279,7 +279,7 @@ export function seriesRetention(of: () => Store): void {
     expect(value(await of().prune({ nowMs, maxAgeMs: HOUR }))).toMatchObject({ decisions: 1 });
   });
 
-  test("a pass that tells removals has a row of its own", async () => {
+  test("a pass with removals gets its own row", async () => {
     const { node, at } = alike({ kind: "image-gc" });
     for (const atMs of [T0, T0 + 1]) {
       const decision = at(atMs);
@@ -292,7 +292,7 @@ export function seriesRetention(of: () => Store): void {
 
 /** The rows that one request of a node changes. */
 export function turns(of: () => Store): void {
-  test("a turn records snapshots and decisions, and counts those that its sender knows to be the same again", async () => {
+  test("a turn records snapshots and decisions, and counts decisions that its sender reports as repeated", async () => {
     const { node, at } = alike();
     const [first, other] = [at(T0), at(T0, { kind: "allocatable" })];
     const nothing = { snapshots: [], decisions: [], again: [] };

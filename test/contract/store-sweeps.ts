@@ -14,7 +14,7 @@ const sweeper = (subject: Subject) => ({
 
 export function goneNodes(subject: Subject): void {
   const { of, prune } = sweeper(subject);
-  test("a node that was not heard of goes with all that is remembered of it, and is told", async () => {
+  test("a node not heard of for long is removed with everything about it, and named", async () => {
     const at = T0 - 1e10;
     const [gone, silent, heard] = [fresh("gone"), fresh("silent"), fresh("heard")];
     const snapshot = snapshotRow({ node: gone, storedAtMs: at });
@@ -52,7 +52,7 @@ export function goneNodes(subject: Subject): void {
 
 export function leapingClocks(subject: Subject): void {
   const { of, prune } = sweeper(subject);
-  test("a clock that leaps takes nothing by age until it is set back or confirmed, whatever is recorded meanwhile", async () => {
+  test("after a leap of the clock nothing is removed by age until it is set back or confirmed", async () => {
     const node = fresh("node");
     const now = T0 + 1e9;
     const rules = { maxAgeMs: 30 * DAY_MS, maxLeapMs: 15 * DAY_MS };
@@ -79,7 +79,7 @@ export function leapingClocks(subject: Subject): void {
     expect((await prune({ nowMs: ahead + DAY_MS, ...rules })).held).toBeNull();
   });
 
-  test("a history that no sweep knows yet keeps the time that it was compared with, until the word is said", async () => {
+  test("in a history without an earlier sweep the leap is held too, until it is confirmed", async () => {
     const node = fresh("node");
     const now = T0 + 1e11;
     const rules = { maxAgeMs: 30 * DAY_MS, maxLeapMs: 15 * DAY_MS };
@@ -109,7 +109,7 @@ export function leapingClocks(subject: Subject): void {
 
 export function sweepsInParts(subject: Subject): void {
   const { of, prune } = sweeper(subject);
-  test("what one call leaves the next one takes: of all nodes the oldest, and the snapshots that nobody needs", async () => {
+  test("continue where the last call stopped, oldest rows of all nodes first", async () => {
     const prefix = fresh("busy");
     const from = T0 + 1e10;
     await subject().backDoor.insertMany({ prefix, nodes: 40, each: 30, fromMs: from });

@@ -21,7 +21,7 @@ export function sharedTexts(subject: () => StoreSubject): void {
   const of = (): Store => subject().store;
   const lose = (): Promise<void> => subject().backDoor.loseSharedTexts();
 
-  test("rows that repeat long texts come back as they were, read alone, as the latest, and in a stream", async () => {
+  test("rows with shared texts are read back unchanged, singly, as the latest, and in a stream", async () => {
     const node = fresh("node");
     const [a, b] = [long(fresh("a")), long(fresh("b"))];
     const snapshots = [1, 2, 3].map((sequence) =>
@@ -44,7 +44,7 @@ export function sharedTexts(subject: () => StoreSubject): void {
     expect(value(await of().getDecision(head?.id ?? ""))?.body).toBe(a);
   });
 
-  test("in pieces, what rows share has one id and is read by itself, and its place in what is the row's own", async () => {
+  test("a body in pieces has its shared texts by id, and their positions in the rest", async () => {
     const node = fresh("node");
     const [a, b] = [long(fresh("a")), long(fresh("b"))];
     const rows = [1, 2].map((sequence) => snapshotRow({ node, sequence, ...cut(`[${sequence},`, a, ",7,", b, "]") }));
@@ -62,7 +62,7 @@ export function sharedTexts(subject: () => StoreSubject): void {
     expect(value(await of().getSnapshotPieces("no-such"))).toBeNull();
   });
 
-  test("short and many ranges, and one at each end, are put back in their places", async () => {
+  test("many, short and adjoining ranges are put back in their positions", async () => {
     const texts = Array.from({ length: 7 }, (_, i) => long(fresh(`t${i}`)));
     const pieces = texts.flatMap((text, i) => [i === 0 ? "" : `,${i}`, i === 3 ? "short" : text]);
     const row = snapshotRow({ node: fresh("node"), ...cut(...pieces) });
@@ -70,7 +70,7 @@ export function sharedTexts(subject: () => StoreSubject): void {
     expect(value(await of().getSnapshot(row.id))?.body).toBe(row.body);
   });
 
-  test("a text that is gone is stored again by the next row that repeats it, and a repeated row stays one", async () => {
+  test("a lost text is stored again by the next row that has it, and a repeated decision stays one row", async () => {
     const node = fresh("node");
     const repeated = cut("[", long(fresh("t")), "]");
     const next = (sequence: number) => snapshotRow({ node, sequence, ...repeated });
@@ -99,7 +99,7 @@ export function piecedBodies(subject: () => StoreSubject): void {
     bytes: new TextEncoder().encode(text.slice(from, to)).length,
   });
 
-  test("a body in pieces comes back as it was put together, from ranges of texts, new texts and its own", async () => {
+  test("a body of ranges of texts, new texts and own text is read back as it was composed", async () => {
     const node = fresh("node");
     const pods = `[${Array.from({ length: 110 }, (_, i) => `{"pod":"é ${i} ${fresh("p")}"}`).join(",")}]`;
     const base = snapshotRow({ node, body: "", pieces: ['{"pods":', { id: idOf(pods), text: pods }, "}"] });
@@ -132,7 +132,7 @@ export function piecedBodies(subject: () => StoreSubject): void {
     expect(value(await of().getDecision(decision.id))?.body).toBe(`[${pods}]`);
   });
 
-  test("where a text that pieces are ranges of is gone, nothing is written and it is named; with the text it is", async () => {
+  test("a body with a range of a missing text is not written, and the text is named", async () => {
     const node = fresh("node");
     const text = long(fresh("t"));
     const whole = (sequence: number) => snapshotRow({ node, sequence, body: "", pieces: [{ id: idOf(text), text }] });

@@ -3,7 +3,7 @@ import type { Store } from "../../db/store.ts";
 import { decisionRow, fresh, snapshotRow, T0, value } from "./store-rows.ts";
 
 export function recording(of: () => Store): void {
-  test("what is recorded comes back as it was", async () => {
+  test("everything recorded is read back unchanged", async () => {
     const node = fresh("node");
     const snapshot = snapshotRow({ node, body: '{"über":"\\u0000 \\ud800 日本"}' });
     const pod = { namespace: "kube-system", name: "dns", uid: "u-1" };
@@ -37,7 +37,7 @@ export function recording(of: () => Store): void {
     expect(value(await of().listNodes()).map((row) => row.name)).toContain(node);
   });
 
-  test("a decision recorded twice is one row, and its facts are not written again", async () => {
+  test("a decision recorded twice is one row, and does not write its facts again", async () => {
     const node = fresh("node");
     const decision = decisionRow({ node });
     await of().record({ decision, facts: { turn: 1 } });
@@ -55,7 +55,7 @@ export function recording(of: () => Store): void {
     expect(answers.filter((answer) => value(answer).fresh)).toHaveLength(1);
   });
 
-  test("what is not there is null or empty, not a failure", async () => {
+  test("unknown ids give null or empty results, not failures", async () => {
     expect(value(await of().getDecision("no-such"))).toBeNull();
     expect(value(await of().getSnapshot("no-such"))).toBeNull();
     expect(value(await of().snapshotBytes("no-such"))).toBeNull();
@@ -69,7 +69,7 @@ export function recording(of: () => Store): void {
 }
 
 export function idempotencyKeys(of: () => Store): void {
-  test("an idempotency key used again answers with the first decision", async () => {
+  test("an Idempotency-Key used again answers with the first decision", async () => {
     const node = fresh("node");
     const idempotency = { key: fresh("key"), scope: "anonymous", requestHash: "h1" };
     const first = decisionRow({ node });
@@ -85,7 +85,7 @@ export function idempotencyKeys(of: () => Store): void {
     });
   });
 
-  test("an idempotency key of another request is a conflict, and of another caller is free", async () => {
+  test("an Idempotency-Key is a conflict for another request, and free for another caller", async () => {
     const node = fresh("node");
     const key = fresh("key");
     const first = decisionRow({ node });
@@ -97,7 +97,7 @@ export function idempotencyKeys(of: () => Store): void {
     expect(value(await of().record(stranger)).fresh).toBe(true);
   });
 
-  test("of concurrent requests under one key one decision is stored, and all are told which", async () => {
+  test("of concurrent requests under one key one decision is stored and answered to all", async () => {
     const node = fresh("node");
     const idempotency = { key: fresh("key"), scope: "anonymous", requestHash: "h" };
     const answers = await Promise.all(
@@ -110,7 +110,7 @@ export function idempotencyKeys(of: () => Store): void {
 }
 
 export function nodesAndSnapshots(of: () => Store): void {
-  test("a late snapshot of the same boot does not become the latest; one of a new boot does", async () => {
+  test("a late snapshot of the same boot does not become the latest, but one of a new boot does", async () => {
     const node = fresh("node");
     const second = snapshotRow({ node, sequence: 2 });
     const late = snapshotRow({ node, sequence: 1, storedAtMs: T0 + 10 });
@@ -125,7 +125,7 @@ export function nodesAndSnapshots(of: () => Store): void {
     expect(value(await of().getNode(node))).toMatchObject({ bootId: "boot-b", lastSequence: 0, firstSeenMs: T0 });
   });
 
-  test("without a sequence the snapshot that came last is the latest, also when it came before", async () => {
+  test("without sequences the snapshot stored last is the latest, even if it was stored before", async () => {
     const node = fresh("node");
     const a = snapshotRow({ node, sequence: null, bootId: null, observedAtMs: null });
     const b = snapshotRow({ node, sequence: null, bootId: null, observedAtMs: null, storedAtMs: T0 + 1 });
@@ -136,7 +136,7 @@ export function nodesAndSnapshots(of: () => Store): void {
     expect(value(await of().latestSnapshot(node))).toEqual(a);
   });
 
-  test("a node has the labels and the version of its latest snapshot, and keeps them where one tells none", async () => {
+  test("a node has the labels and version of its latest snapshot, and keeps them when one has none", async () => {
     const node = fresh("node");
     const reported = { labels: '{"pool":"web"}', kubeletVersion: "v1.36.3" };
     const known = async () => {
@@ -162,7 +162,7 @@ export function nodesAndSnapshots(of: () => Store): void {
     expect(stored).not.toHaveProperty("labels");
   });
 
-  test("a decision without a snapshot moves the node's time and nothing else", async () => {
+  test("a decision without a snapshot changes only the node's last-seen time", async () => {
     const node = fresh("node");
     const snapshot = snapshotRow({ node });
     await of().putSnapshot(snapshot);

@@ -29,7 +29,7 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     }, 60_000);
     const of = (): Store => subject.store;
     describe("recording", () => recording(of));
-    describe("the same again", () => {
+    describe("repeated decisions", () => {
       series(of);
       seriesUnderKeys(of);
       seriesInLists(of);
@@ -60,13 +60,13 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     });
     describe("lists of removals", () => removalLists(of));
     describe("many removals", () => manyRemovals(of));
-    describe("what removals brought and cost", () => {
+    describe("removal summaries", () => {
       removalSummaries(of);
       dearestRemovals(of);
     });
     describe("retention", () => retention(of));
     describe("retention of removals", () => removalRetention(of));
-    describe("sweeps", () => {
+    describe("retention sweeps", () => {
       goneNodes(() => subject);
       leapingClocks(() => subject);
       sweepsInParts(() => subject);

@@ -59,7 +59,7 @@ async function decided(api: ApiSubject, node: string, count = 3): Promise<void> 
 export function upgrades(of: Of): void {
   upgradesOfFlags(of);
   upgradesWithoutEffect(of);
-  test("a configuration that the other kubelet does not start with, in its words, with the patch and as the first step", async () => {
+  test("list a configuration that the target refuses, in its words, with the patch as the first step", async () => {
     const kubeletConfiguration = { featureGates: { NodeDeclaredFeatures: false, SidecarContainers: true } };
     const { report, history } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletConfiguration });
     expect(history).toBeNull();
@@ -71,7 +71,7 @@ export function upgrades(of: Of): void {
     expect(report?.steps.map(({ patch }) => patch).slice(0, 2)).toEqual(report?.starts.map(({ fix }) => fix));
   });
 
-  test("a node of the history: gates, static pods and what is decided otherwise on its newest snapshot", async () => {
+  test("list gates, static pods and changed decisions for a recorded node", async () => {
     const node = fresh("upgrade");
     await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, throttled(node));
     const { report } = await upgrade(of(), { to: "1.37", node });
@@ -91,7 +91,7 @@ export function upgrades(of: Of): void {
     expect(named.report).toEqual({ ...old.report, from: { version: "1.34", exact: true, why } });
   });
 
-  test("its recorded decisions, page by page, with examples and their reasons; those of the version itself are the same", async () => {
+  test("replay recorded decisions page by page, with examples and reasons", async () => {
     const node = fresh("upgrade");
     await decided(of(), node);
     const first = await upgrade(of(), { to: "v1.37.2", node, since: "7d", limit: 2 });
@@ -120,7 +120,7 @@ export function upgrades(of: Of): void {
     expect(own.history?.byVersion).toMatchObject([{ recordedUnder: "1.36", replayedUnder: "1.36", same: 3 }]);
   });
 
-  test("a default that its kubelet told is no wish of the node: what was recorded throttles nothing with 1.37", async () => {
+  test("do not take a default that /configz prints as a setting of the node", async () => {
     const node = fresh("upgrade");
     const ask = async (kubeletConfiguration: object, sequence: number) => {
       const snapshot = throttled(node, { kubeletConfiguration, sequence });
@@ -142,7 +142,7 @@ export function upgrades(of: Of): void {
 
 /** A configuration that is written otherwise and does the same. */
 function upgradesWithoutEffect(of: Of): void {
-  test("memory.min and memory.low of 0, which the kernel has by itself, make no decision another one and hide no other", async () => {
+  test("ignore memory.min and memory.low of 0 as a difference, without hiding others", async () => {
     const node = fresh("upgrade");
     // 1.37 counts the plain init container, and takes the pod's limits away
     const limits = { cpu: "1", memory: "64Mi" };
@@ -176,7 +176,7 @@ function upgradesWithoutEffect(of: Of): void {
 
 /** Flags, gates, and the way back. */
 function upgradesOfFlags(of: Of): void {
-  test("flags that the other kubelet has lost, and gates that they set; why a gate cannot be kept", async () => {
+  test("list flags that the target lacks, gates that flags set, and why a gate cannot be kept", async () => {
     const kubeletArgs = ["--containerd=/run/x", "--feature-gates=MemoryQoS=false"];
     const { report } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletArgs });
     expect(report).toMatchObject({ outcome: "refuses-start", configured: false });
@@ -196,7 +196,7 @@ function upgradesOfFlags(of: Of): void {
     for (const { keep, notKept } of back.report?.gates ?? []) expect([keep === null, notKept === null]).toContain(true);
   });
 
-  test("drop-ins are merged over the configuration", async () => {
+  test("merge drop-ins over the configuration", async () => {
     const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
     const of1 = { to: "1.37", from: "1.36", kubeletConfiguration: { featureGates: { MemoryQoS: true } } };
     const flips = ({ report }: Answered) =>
@@ -208,7 +208,7 @@ function upgradesOfFlags(of: Of): void {
     expect(merged.report?.starts).toMatchObject([{ code: "unknown-feature-gate", isNew: true }]);
   });
 
-  test("a field that the kubelet of now leaves out, and a kubelet of now that is not known here", async () => {
+  test("list fields unknown to the present kubelet, and say when its version is not known", async () => {
     const kubeletConfiguration = { memoryReservationPolicy: "None" };
     const { report } = await upgrade(of(), { to: "1.37", from: "1.33", kubeletConfiguration });
     expect(report).toMatchObject({
@@ -232,7 +232,7 @@ function upgradesOfFlags(of: Of): void {
     expect(own.report).toMatchObject({ node, from: report?.from });
   });
 
-  test("a way back is answered: what the older kubelet does not know, and what it makes of the files", async () => {
+  test("of a downgrade list what the older kubelet does not know, and what it makes of the state files", async () => {
     const kubeletConfiguration = { tlsCurvePreferences: [29], eventRecordQPS: 0 };
     const back = await upgrade(of(), { to: "1.35", from: "1.37", kubeletConfiguration });
     expect(back.report).toMatchObject({
@@ -266,13 +266,13 @@ export function badUpgrades(of: Of): void {
     [{ to: "1.37", from: "1.36", kubeletArgs: {} }, "kubeletArgs", /expected a list/],
     [{ to: "1.37", kubeletDropIns: [{ file: "", document: {} }] }, "kubeletDropIns[0]", /expected \{"file"/],
     [{ to: "1.37", kubeletDropIns: [] }, "kubeletConfiguration", /merged over it/],
-  ])("%j is refused at %s", async (body, path, message) => {
+  ])("are refused for %j at %s", async (body, path, message) => {
     const { issues } = await problemOf(await post(of(), "/v1/upgrade", body), "invalid_input");
     expect(issues?.[0]?.path).toBe(path);
     expect(issues?.[0]?.message).toMatch(message);
   });
 
-  test("where nobody tells the version of now it is asked for", async () => {
+  test("need `from` when nothing tells the present version", async () => {
     const bare = exampleSnapshot(fresh("upgrade"));
     for (const body of [{ kubeletConfiguration: {} }, { snapshot: bare }]) {
       const { needs } = await problemOf(await post(of(), "/v1/upgrade", { to: "1.37", ...body }), "needs_input");
@@ -280,7 +280,7 @@ export function badUpgrades(of: Of): void {
     }
   });
 
-  test("a token of a node sees the history of its own node alone", async () => {
+  test("with a node's token cover that node's history only", async () => {
     const [own, other] = [fresh("upgrade"), fresh("upgrade")];
     for (const node of [own, other]) await decided(of(), node, 1);
     const headers = { authorization: `Bearer ${await tokenFor(of().store, ["read"], own)}` };

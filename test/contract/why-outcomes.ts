@@ -52,7 +52,7 @@ const ask = async (api: ApiSubject, body: Json): Promise<z.output<typeof whyAnsw
 const first = async (api: ApiSubject, node: string, pod: string) => (await ask(api, { node, pod })).story?.findings[0];
 
 export function whyOutcomes(of: Of): void {
-  test("what a kubelet was seen to do is its word, though a snapshot keeps none of it", async () => {
+  test("use a collector's outcomes as the kubelet's words", async () => {
     const node = fresh("seen");
     await put(of(), node, 0, [made("db", "3500m", running)]);
     await report(of(), node, [
@@ -95,7 +95,7 @@ export function whyOutcomes(of: Of): void {
     expect((await answer(await get(of(), path), whyAnswer)).story?.findings[0]?.code).toBe("refused");
   });
 
-  test("why a pod's claims were not prepared is the kubelet's word too", async () => {
+  test("have the kubelet's words why claims were not prepared", async () => {
     const node = fresh("seen");
     const spec = { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }] };
     const waiting = { name: "c", ready: false, state: { waiting: { reason: "ContainerCreating" } } };
@@ -110,7 +110,7 @@ export function whyOutcomes(of: Of): void {
     });
   });
 
-  test("a pod that no snapshot has is told by what happened to it; a comparison that differs, or is none, says so", async () => {
+  test("are possible for pods without a snapshot, and say when a comparison differs or is missing", async () => {
     const node = fresh("seen");
     await put(of(), node, 0, [made("web", "3", running), made("old", "100m", running)]);
     await report(of(), node, [
@@ -137,7 +137,7 @@ export function whyOutcomes(of: Of): void {
 
 /** Outcomes that nobody saw, and those that are over. */
 export function whyNot(of: Of): void {
-  test("what the kubelet ended a pod for is not made up where nobody saw it", async () => {
+  test("invent no cause for a pod that nobody saw ending", async () => {
     const node = fresh("unseen");
     await put(of(), node, 0, [made("db", "1", ended), made("lost", "1", { phase: "Failed" })]);
     expect(await first(of(), node, "db")).toMatchObject({
@@ -150,7 +150,7 @@ export function whyNot(of: Of): void {
     expect(list).toMatchObject({ pods: 2, calm: 0, unknown: 1, missing: [{ command: "nodewise why default/lost" }] });
   });
 
-  test("kills of a probe are counted, and those of long ago are over", async () => {
+  test("count probe kills, and ignore those of long ago", async () => {
     const node = fresh("probed");
     const killed = (seconds: number): Json =>
       did("probes", made("web", "1", running), seconds, {
@@ -171,7 +171,7 @@ export function whyNot(of: Of): void {
     expect((await first(of(), node, "web"))?.code).toBe("healthy");
   });
 
-  test("a pod that goes on was not evicted, whatever was decided", async () => {
+  test("do not call a running pod evicted, whatever was decided", async () => {
     const node = fresh("spared");
     const stats = { node: { nodeName: node, memory: { availableBytes: 1, workingSetBytes: 1, time: at(0) } } };
     const pods = [made("web", "1", running)].map((one) => ({

@@ -49,7 +49,7 @@ function pressed(node: string): Json {
 }
 
 export function whys(of: Of): void {
-  test("documents of any kind are told apart, and nothing is recorded", async () => {
+  test("accept documents of any kind, and record nothing", async () => {
     const body = { pod: real.pod, documents: real.documents };
     const { story, list } = await ask(of(), body);
     expect(list).toBeNull();
@@ -62,7 +62,7 @@ export function whys(of: Of): void {
     expect(all.list?.stories.map(({ code }) => code)).toEqual(["evicted", "evicted", "refused", "refused", "refused"]);
   });
 
-  test("a document may come with where it is from, as a text too", async () => {
+  test("accept a document with its origin, also as text", async () => {
     const limited = pod("web", {
       spec: { containers: [container("app", {}, { cpu: "1" }), container("log", {}, { cpu: "1" })] },
       status: { phase: "Running" },
@@ -72,7 +72,7 @@ export function whys(of: Of): void {
     expect(story?.findings).toMatchObject([{ code: "throttled", container: "log" }]);
   });
 
-  test("the history alone: an eviction with the ranking of then, by its snapshot", async () => {
+  test("from the history alone have an eviction with the ranking of that time", async () => {
     const node = fresh("pressed");
     const snapshot = pressed(node);
     const decided = await answer(await post(of(), "/v1/decisions/eviction", { snapshot }), decisionAnswer);
@@ -92,7 +92,7 @@ export function whys(of: Of): void {
     expect(list?.stories).toMatchObject([{ code: "evicted", pod: { name: "m-bu-over", node } }]);
   });
 
-  test("the history alone: a refusal and a preemption, as they were recorded", async () => {
+  test("from the history alone have a refusal and a preemption as they were recorded", async () => {
     const node = fresh("full");
     const db = requesting("db", { cpu: "3500m" }, { nodeName: node });
     const amounts = { cpu: "4", memory: "8Gi", pods: "110" };
@@ -121,7 +121,7 @@ export function whys(of: Of): void {
     ]);
   });
 
-  test("a node's token sees the history of its own node", async () => {
+  test("with a node's token use that node's history only", async () => {
     const [own, other] = [fresh("own"), fresh("other")];
     for (const node of [own, other]) {
       await post(of(), "/v1/decisions/allocatable", {
@@ -151,11 +151,11 @@ export function badWhys(of: Of): void {
       "documents",
     ],
     ["two pods of the name", { pod: "web", documents: [web, pod("web", { metadata: { uid: "other" } })] }, "pod"],
-  ])("%s", async (_, body, path) => {
+  ])("are refused for %s", async (_, body, path) => {
     const { issues } = await problemOf(await post(of(), "/v1/why", body), "invalid_input");
     expect(issues?.map((issue) => issue.path)).toEqual([path]);
   });
-  test("a pod that is not there, with the names that may be meant", async () => {
+  test("of an unknown pod are refused with similar names", async () => {
     const { near } = await problemOf(await post(of(), "/v1/why", { pod: "wep", documents: [web] }), "no_such_pod");
     expect(near).toEqual(["shop/web"]);
     const elsewhere = await post(of(), "/v1/why", { namespace: "shops", documents: [web] });

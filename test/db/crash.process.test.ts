@@ -41,7 +41,7 @@ async function removedIn(store: Store): Promise<Set<string>> {
   return ids;
 }
 
-test("every acknowledged row survives kill -9, and no row is half there", { timeout: 180_000 }, async () => {
+test("every acknowledged row survives kill -9, and no row is incomplete", { timeout: 180_000 }, async () => {
   const file = join(testFolder(), "history.db");
   const acknowledged: string[] = [];
   for (const [round, enough] of [1500, 333, 2718].entries()) {

@@ -7,7 +7,7 @@ import { failureOf } from "../../db/sqlite/dialect.ts";
 const attempt = attempting(failureOf);
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
-describe("what a driver throws", () => {
+describe("an error thrown by a database driver", () => {
   test.each([
     ["unavailable", coded("SQLITE_FULL", "database or disk is full")],
     ["unavailable", coded("SQLITE_BUSY", "database is locked")],
@@ -54,7 +54,7 @@ describe("what a driver throws", () => {
     }
   });
 
-  test("what a caller wrote into a statement's parameters is no fault of the history", () => {
+  test("is not classified by text in a statement's parameters", () => {
     const mistake = coded("SQLITE_ERROR", 'near "SELEC": syntax error');
     for (const written of ["Network connection lost.", "no such table: x", "SQLITE_BUSY"])
       expect(failureOf(new Error(`Failed query: selec 1\nparams: ${written}`, { cause: mistake }))).toBeNull();
@@ -65,17 +65,17 @@ describe("what a driver throws", () => {
     coded("SQLITE_ERROR", 'near "SELEC": syntax error'),
     new Error("D1_ERROR: NOT NULL constraint failed: t.y: SQLITE_CONSTRAINT"),
     new TypeError("undefined is not a function"),
-  ])("is thrown on when it is a mistake of the program: %s", async (error) => {
+  ])("is rethrown when it is a bug of the program: %s", async (error) => {
     expect(failureOf(error)).toBeNull();
     await expect(attempt(() => Promise.reject(error))).rejects.toBe(error);
   });
 
-  test("an answer goes through as it is", async () => {
+  test("does not change successful answers of attempt()", async () => {
     expect(await attempt(async () => ok(1))).toEqual(ok(1));
   });
 });
 
-test("a page token gives back its place, whatever the numbers", () => {
+test("a page token decodes to the position that it was made of, whatever the numbers", () => {
   for (const atMs of [0, -1, 1, 1_790_000_000_000, Number.MAX_SAFE_INTEGER]) {
     for (const seq of [0, 1, 62, 63, 4096, Number.MAX_SAFE_INTEGER]) {
       const token = encodePageToken({ atMs, seq });

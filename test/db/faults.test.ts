@@ -20,7 +20,7 @@ import { smallDisk, testFolder } from "./folder.ts";
 const unavailable = { ok: false, error: { code: "unavailable", message: expect.stringMatching(/^[a-z].*; [a-z]/) } };
 const corrupt = { ok: false, error: { code: "corrupt", message: expect.stringMatching(/^[a-z].*; [a-z]/) } };
 
-test("the folder and the files are for their owner only", async () => {
+test("the history's folder and files are readable by their owner only", async () => {
   const folder = join(testFolder(), "data");
   const file = join(folder, "history.db");
   const store = value(openNode({ file }));
@@ -30,7 +30,7 @@ test("the folder and the files are for their owner only", async () => {
   await store.close();
 });
 
-test("a file that is there is not opened by hand, and one that a link names is made for its owner only", async () => {
+test("an existing database is not opened by hand, and a symlinked new one is created with mode 0600", async () => {
   const folder = testFolder();
   symlinkSync(join(folder, "elsewhere.db"), join(folder, "link.db"));
   await value(openNode({ file: join(folder, "link.db") })).close();
@@ -50,7 +50,7 @@ test("a file that is there is not opened by hand, and one that a link names is m
   await first.close();
 });
 
-test("a file that is no database is refused as corrupt, and left as it is", () => {
+test("a file that is no database is refused as corrupt, and not changed", () => {
   const file = join(testFolder(), "history.db");
   const text = "this is a text, and a long one\n".repeat(500);
   writeFileSync(file, text);
@@ -58,7 +58,7 @@ test("a file that is no database is refused as corrupt, and left as it is", () =
   expect(readFileSync(file, "utf8")).toBe(text);
 });
 
-test("another program's database is refused, and left as it is", () => {
+test("another program's database is refused as not_migrated, and not changed", () => {
   const file = join(testFolder(), "other.db");
   const other = new Sqlite(file);
   other.exec("CREATE TABLE nodes (graph TEXT); INSERT INTO nodes VALUES ('theirs')");
@@ -67,7 +67,7 @@ test("another program's database is refused, and left as it is", () => {
   other.close();
 });
 
-test("a place that cannot hold a database is unavailable", () => {
+test("a path that cannot hold a database is unavailable", () => {
   const folder = testFolder();
   writeFileSync(join(folder, "plain"), "");
   expect(openNode({ file: join(folder, "plain", "history.db") })).toMatchObject(unavailable);
@@ -75,7 +75,7 @@ test("a place that cannot hold a database is unavailable", () => {
   expect(openNode({ file: join(folder, "directory") })).toMatchObject(unavailable);
 });
 
-test("pages that were overwritten give corrupt, from reads, lists, streams and writes, and never an exception", async () => {
+test("overwritten pages give corrupt from reads, lists, streams and writes, never an exception", async () => {
   const file = join(testFolder(), "history.db");
   const first = value(openNode({ file }));
   const rows = Array.from({ length: 400 }, (_, i) => decisionRow({ decidedAtMs: T0 + i, body: noise(2000) }));
@@ -100,7 +100,7 @@ test("pages that were overwritten give corrupt, from reads, lists, streams and w
   await store.close();
 });
 
-test("a database that another process has locked is unavailable for writing, readable, and works again later", async () => {
+test("a database locked by another process is unavailable for writes, readable, and works again later", async () => {
   const file = join(testFolder(), "history.db");
   const store = value(openNode({ file }));
   const decision = decisionRow();
@@ -131,9 +131,7 @@ async function recordUntilFull(store: Store): Promise<{ written: string[]; answe
   return { written, answer: null };
 }
 
-test("a full disk is unavailable, keeps what was acknowledged, and works again when there is room", async ({
-  skip,
-}) => {
+test("a full disk is unavailable, keeps acknowledged rows, and works again with free space", async ({ skip }) => {
   const disk = smallDisk();
   if (disk === null) return skip("mounting a small tmpfs needs root");
   const { folder, ballast } = disk;
@@ -152,7 +150,7 @@ test("a full disk is unavailable, keeps what was acknowledged, and works again w
   expect(await store.ready(T0)).toMatchObject({ ok: true });
 });
 
-test("ready is unavailable as soon as a write was, although a smaller one would still fit, and ready again with room for it", async ({
+test("ready is unavailable after a failed write even if a smaller one would fit, and recovers with free space", async ({
   skip,
 }) => {
   const disk = smallDisk();

@@ -16,7 +16,7 @@ function subject() {
 }
 const put = (x: number, y: string | null = "y") => ({ sql: "INSERT INTO t VALUES (?, ?) RETURNING x", params: [x, y] });
 
-test("writes of one turn share a transaction, writes of the next turn have their own", async () => {
+test("writes of one event loop turn share a transaction, and those of the next have another", async () => {
   const { atomic, rows, commits } = subject();
   await Promise.all(Array.from({ length: 64 }, (_, i) => atomic([put(i)])));
   expect(commits()).toBe(1);
@@ -28,14 +28,14 @@ test("writes of one turn share a transaction, writes of the next turn have their
   expect(rows()).toHaveLength(66);
 });
 
-test("more writers than one transaction takes are all written", async () => {
+test("writes beyond the size of a transaction are committed in further ones", async () => {
   const { atomic, rows, commits } = subject();
   await Promise.all(Array.from({ length: 1200 }, (_, i) => atomic([put(i)])));
   expect(rows()).toHaveLength(1200);
   expect(commits()).toBe(3);
 });
 
-test("a write that fails is undone as a whole and alone; its neighbours are written", async () => {
+test("a failing write is undone completely and alone, and its neighbours are committed", async () => {
   const { atomic, rows } = subject();
   const settled = await Promise.allSettled([atomic([put(1)]), atomic([put(2), put(3, null)]), atomic([put(4)])]);
   expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);

@@ -41,11 +41,11 @@ function hasTable(file: string, name: string): boolean {
 }
 const ownNames = readMigrations(own).map(({ name }) => name);
 
-test("the latest migration that the code names is the last file of the folder", () => {
+test("LATEST_MIGRATION is the last file of the migrations folder", () => {
   expect(ownNames.at(-1)).toBe(LATEST_MIGRATION);
 });
 
-test("a fresh database gets every migration, and opening it again none", async () => {
+test("a fresh database gets every migration, and reopening it none", async () => {
   const file = join(testFolder(), "a/b/history.db");
   const first = value(openNode({ file }));
   const decision = decisionRow();
@@ -57,7 +57,7 @@ test("a fresh database gets every migration, and opening it again none", async (
   expect(applied(file)).toEqual(ownNames);
 });
 
-test("an older database gets only what it lacks, and keeps its rows", async () => {
+test("an older database gets only the missing migrations, and keeps its rows", async () => {
   const folder = testFolder();
   const file = join(folder, "history.db");
   const before = value(openNode({ file }));
@@ -74,7 +74,7 @@ test("an older database gets only what it lacks, and keeps its rows", async () =
   expect(hasTable(file, "more_x")).toBe(true);
 });
 
-test("a database of a newer version is refused, and not touched", async () => {
+test("a database of a newer version is refused and not changed", async () => {
   const folder = testFolder();
   const file = join(folder, "history.db");
   await value(
@@ -91,7 +91,7 @@ test("a database of a newer version is refused, and not touched", async () => {
   expect(readFileSync(file).equals(bytes)).toBe(true);
 });
 
-test("a migration that fails leaves nothing of itself, and the next start continues there", async () => {
+test("a failing migration is rolled back, and the next start continues there", async () => {
   const folder = testFolder();
   const file = join(folder, "history.db");
   const broken = "CREATE TABLE more (x);\nINSERT INTO no_such_table VALUES (1);";
@@ -111,7 +111,7 @@ test("a migration that fails leaves nothing of itself, and the next start contin
   expect(applied(file)).toEqual([...ownNames, "0900_broken.sql", "0901_last.sql"]);
 });
 
-test("kill -9 in the middle of a migration leaves the files before it, and the next start continues there", {
+test("kill -9 during a migration keeps the earlier ones, and the next start continues there", {
   timeout: 180_000,
 }, async () => {
   const folder = testFolder();
@@ -136,7 +136,7 @@ test("kill -9 in the middle of a migration leaves the files before it, and the n
   expect(applied(file)).toEqual([...ownNames, "0900_endless.sql"]);
 });
 
-test("two opens of one fresh file at once both succeed and apply each migration once", async () => {
+test("two processes that open a fresh file at once both succeed, and apply each migration once", async () => {
   const file = join(testFolder(), "history.db");
   const program = `import { openNode } from ${JSON.stringify(new URL("../../db/sqlite/node/open.ts", import.meta.url).href)};
     const store = openNode({ file: process.argv[1] });
@@ -150,7 +150,7 @@ test("two opens of one fresh file at once both succeed and apply each migration 
   expect(applied(file)).toEqual(ownNames);
 });
 
-test("whoever finds nothing to apply waits for nobody who writes", async () => {
+test("opening an up-to-date database does not wait for a writer", async () => {
   const file = join(testFolder(), "history.db");
   await value(openNode({ file })).close();
   const holder = new Sqlite(file);
@@ -162,44 +162,41 @@ test("whoever finds nothing to apply waits for nobody who writes", async () => {
   await store.close();
 });
 
-test.each(["0003", "0004", "0008"])(
-  "a database from before %s has its decisions counted when it is brought up to date",
-  async (first) => {
-    const folder = testFolder();
-    const file = join(folder, "history.db");
-    const node = "old";
-    const older = new Sqlite(file);
-    for (const { sql } of readMigrations(own).filter(({ name }) => name < first)) older.exec(sql);
-    older.exec("CREATE TABLE d1_migrations(id INTEGER PRIMARY KEY, name TEXT UNIQUE, applied_at TIMESTAMP)");
-    for (const name of ownNames.filter((n) => n < first))
-      older.prepare("INSERT INTO d1_migrations (name) VALUES (?)").run(name);
-    const insert = older.prepare(
-      "INSERT INTO decisions (id, kind, node, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body) VALUES (?, ?, ?, 'p', ?, 'off', ?, 2, 'json', '{}')",
-    );
-    insert.run("a", "eviction", node, "evicts", T0);
-    insert.run("b", "eviction", node, "calm", T0 + 1);
-    insert.run("c", "admission", node, "refused", T0 - 3_600_000);
-    older.prepare("INSERT INTO nodes (name, first_seen_ms, last_seen_ms) VALUES (?, ?, ?)").run(node, T0, T0);
-    older.close();
-    const store = value(openNode({ file }));
-    const [row] = value(await store.listFleet(T0 - 3_600_000, node));
-    expect(row).toMatchObject({ decisions: 3, refused: 1, evicted: 1, refusals: [{ reason: "refused", count: 1 }] });
-    expect(value(await store.getDecision("c"))).toMatchObject({ verdict: "refused", reason: null });
-    expect(value(await store.tallyOf(node, T0 - 3_600_000))).toMatchObject({ decisions: 3, pressured: 1, removed: 0 });
-    expect(row?.latest.eviction?.decisionId).toBe("b");
-    expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([2]);
-    value(await store.record({ decision: decisionRow({ node, decidedAtMs: T0 + 2 }) }));
-    expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([3]);
-    value(
-      await store.record({ decision: decisionRow({ node, verdict: "refused", reason: "OutOfcpu", decidedAtMs: T0 }) }),
-    );
-    expect(value(await store.listDecisions({ reason: "OutOfcpu", limit: 9 })).items).toHaveLength(1);
-    expect(value(await store.listFleet(T0, node))[0]?.refusals).toEqual([{ reason: "OutOfcpu", count: 1 }]);
-    await store.close();
-  },
-);
+test.each(["0003", "0004", "0008"])("migrating a database from before %s counts its decisions", async (first) => {
+  const folder = testFolder();
+  const file = join(folder, "history.db");
+  const node = "old";
+  const older = new Sqlite(file);
+  for (const { sql } of readMigrations(own).filter(({ name }) => name < first)) older.exec(sql);
+  older.exec("CREATE TABLE d1_migrations(id INTEGER PRIMARY KEY, name TEXT UNIQUE, applied_at TIMESTAMP)");
+  for (const name of ownNames.filter((n) => n < first))
+    older.prepare("INSERT INTO d1_migrations (name) VALUES (?)").run(name);
+  const insert = older.prepare(
+    "INSERT INTO decisions (id, kind, node, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body) VALUES (?, ?, ?, 'p', ?, 'off', ?, 2, 'json', '{}')",
+  );
+  insert.run("a", "eviction", node, "evicts", T0);
+  insert.run("b", "eviction", node, "calm", T0 + 1);
+  insert.run("c", "admission", node, "refused", T0 - 3_600_000);
+  older.prepare("INSERT INTO nodes (name, first_seen_ms, last_seen_ms) VALUES (?, ?, ?)").run(node, T0, T0);
+  older.close();
+  const store = value(openNode({ file }));
+  const [row] = value(await store.listFleet(T0 - 3_600_000, node));
+  expect(row).toMatchObject({ decisions: 3, refused: 1, evicted: 1, refusals: [{ reason: "refused", count: 1 }] });
+  expect(value(await store.getDecision("c"))).toMatchObject({ verdict: "refused", reason: null });
+  expect(value(await store.tallyOf(node, T0 - 3_600_000))).toMatchObject({ decisions: 3, pressured: 1, removed: 0 });
+  expect(row?.latest.eviction?.decisionId).toBe("b");
+  expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([2]);
+  value(await store.record({ decision: decisionRow({ node, decidedAtMs: T0 + 2 }) }));
+  expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([3]);
+  value(
+    await store.record({ decision: decisionRow({ node, verdict: "refused", reason: "OutOfcpu", decidedAtMs: T0 }) }),
+  );
+  expect(value(await store.listDecisions({ reason: "OutOfcpu", limit: 9 })).items).toHaveLength(1);
+  expect(value(await store.listFleet(T0, node))[0]?.refusals).toEqual([{ reason: "OutOfcpu", count: 1 }]);
+  await store.close();
+});
 
-test("outcomes of before 0010 get the reason that their kind or a readable body tells, and are counted", async () => {
+test("migrating outcomes from before 0010 fills in their reasons, and counts them", async () => {
   const file = join(testFolder(), "history.db");
   const older = new Sqlite(file);
   older.exec("CREATE TABLE d1_migrations(id INTEGER PRIMARY KEY, name TEXT UNIQUE, applied_at TIMESTAMP)");
@@ -239,7 +236,7 @@ test("outcomes of before 0010 get the reason that their kind or a readable body 
   ]);
 });
 
-test("rows of a history from before series stay as they are, and what is the same again is counted on them", async () => {
+test("migrating a history from before 0012 keeps its rows, and repeated decisions are counted on them", async () => {
   const folder = testFolder();
   const file = join(folder, "history.db");
   const client = new Sqlite(file);

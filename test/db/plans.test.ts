@@ -29,7 +29,7 @@ function listening() {
   return { store, plansOf, began };
 }
 
-test("no query walks a whole table, and none sorts but the one for a pod", async () => {
+test("no query scans a whole table, and only the one for a pod sorts", async () => {
   const { store, plansOf } = listening();
   const node = "n";
   const key = { key: "k", scope: "s", requestHash: "h" };
@@ -110,7 +110,7 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
   }
 });
 
-test("decisions of a reason are found in its own index, whatever else is asked for", async () => {
+test("decisions filtered by reason are found in the reason's index, whatever the other filters", async () => {
   const { plansOf } = listening();
   const bounds = { sinceMs: T0, untilMs: T0 + 9 };
   const queries = {
@@ -129,7 +129,7 @@ test("decisions of a reason are found in its own index, whatever else is asked f
   }
 });
 
-test("outcomes of a reason, a pod or a namespace are found in their own index, the narrowest first", async () => {
+test("outcomes filtered by reason, pod or namespace are found in their indexes, the narrowest first", async () => {
   const { plansOf } = listening();
   const planOf = async (filter: object) =>
     (await plansOf((store) => store.listOutcomes({ ...filter, limit: 5 }))).join(" | ");
@@ -150,7 +150,7 @@ test("outcomes of a reason, a pod or a namespace are found in their own index, t
   expect(tally[0]).toBe("SEARCH outcomes USING COVERING INDEX outcomes_by_reason (reason=? AND at_ms>?)");
 });
 
-test("what was made again since a time is found by its last time, or by its node, whatever else is asked for", async () => {
+test("repeated decisions since a time are found by their last time or their node, whatever the other filters", async () => {
   const { plansOf, began } = listening();
   const lookUp = "SEARCH decisions USING INTEGER PRIMARY KEY (rowid=?)";
   const sort = "USE TEMP B-TREE FOR ORDER BY";
@@ -168,7 +168,7 @@ test("what was made again since a time is found by its last time, or by its node
   }
 });
 
-test("decisions of an unusual verdict are found in their own index, those of a usual one by their time", async () => {
+test("decisions of a rare verdict are found in the verdict's index, those of a common one by time", async () => {
   const { plansOf } = listening();
   const planOf = async (filter: object) =>
     (await plansOf((store) => store.listDecisions({ ...filter, limit: 5 }))).join();
@@ -180,7 +180,7 @@ test("decisions of an unusual verdict are found in their own index, those of a u
   );
 });
 
-test("decisions of a kubelet version are found in its index, unless something narrower is asked for", async () => {
+test("decisions of a kubelet version are found in its index, unless a narrower filter is given", async () => {
   const { plansOf } = listening();
   const planOf = async (filter: object) =>
     (await plansOf((store) => store.listDecisions({ kubelet: "1.36", ...filter, limit: 5 }))).join(" | ");
@@ -195,7 +195,7 @@ test("decisions of a kubelet version are found in its index, unless something na
   expect(await planOf({ pod: "u1" })).toMatch(/SEARCH decisions USING INTEGER PRIMARY KEY/);
 });
 
-test("a pod's decisions are found through its own indexes", async () => {
+test("decisions of a pod are found in the pod's indexes", async () => {
   const { plansOf } = listening();
   for (const pod of ["u1", "a/p1"]) {
     const plans = (await plansOf((store) => store.listDecisions({ pod, limit: 5 }))).join(" | ");
@@ -205,7 +205,7 @@ test("a pod's decisions are found through its own indexes", async () => {
   }
 });
 
-test("a stream reads bodies a megabyte at a time, before compression", async () => {
+test("a stream reads bodies in slices of a megabyte before compression", async () => {
   const { store, log } = listeningStore();
   const body = JSON.stringify("x".repeat(300_000));
   for (let i = 0; i < 7; i++) value(await store.record({ decision: decisionRow({ body, decidedAtMs: T0 + i }) }));
@@ -225,7 +225,7 @@ async function collected(store: Store, node: string): Promise<void> {
   }
 }
 
-test("removals are written by their key, and listed, counted and pruned along an index", async () => {
+test("removals are written by key, and listed, counted and pruned along an index", async () => {
   const { store, plansOf } = listening();
   const node = "n";
   await collected(store, node);
@@ -273,7 +273,7 @@ test("removals are written by their key, and listed, counted and pruned along an
   }
 });
 
-test("a summary reads one node's time, containers in the index alone", async () => {
+test("a removal summary reads one node's time range, containers from the index alone", async () => {
   const { store, plansOf } = listening();
   await collected(store, "n");
   const plans = (await plansOf((s) => s.summarizeRemovals("n", { sinceMs: T0 }))).join("\n");
@@ -284,7 +284,7 @@ test("a summary reads one node's time, containers in the index alone", async () 
   expect(plans).not.toMatch(/SCAN removals/);
 });
 
-test("hours are pruned, and a fleet counted by the hour, in the order of their key", async () => {
+test("hours are pruned and counted in the order of their key", async () => {
   const { store, plansOf } = listening();
   for (let i = 0; i < 300; i++)
     value(await store.record({ decision: decisionRow({ node: "n", decidedAtMs: T0 + i * 3_600_000 }) }));

@@ -17,14 +17,14 @@ import { FAST, noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-test("the newest migration is the one that `ready` looks for", () => {
+test("LATEST_MIGRATION is the last file of migrations/postgres", () => {
   const files = readdirSync(join(import.meta.dirname, "../../migrations/postgres")).filter((name) =>
     /\.sql$/.test(name),
   );
   expect(files.sort().at(-1)).toBe(LATEST_MIGRATION);
 });
 
-test("what SQLite says in its own way is said in Postgres's, and hints go", () => {
+test("inPostgres translates SQLite's SQL, and drops its index hints", () => {
   expect(
     inPostgres('SELECT a FROM b CROSS JOIN c ON c.d = (SELECT ?) WHERE +"b"."e" = ? AND instr(f, \'x\') > 0'),
   ).toBe('SELECT a FROM b JOIN c ON c.d = $1 WHERE "b"."e" = $2 AND strpos(f, \'x\') > 0');
@@ -33,7 +33,7 @@ test("what SQLite says in its own way is said in Postgres's, and hints go", () =
   );
 });
 
-describe("the URL of a database", () => {
+describe("the URL of a Postgres database", () => {
   test.each([
     ["nonsense", /no URL/],
     ["mysql://u@h/db", /scheme is `mysql`/],
@@ -47,7 +47,7 @@ describe("the URL of a database", () => {
     expect(postgresSetting(url)).toMatchObject({ ok: false, error: expect.stringMatching(message) });
   });
 
-  test("a password is kept apart, and no message has it", () => {
+  test("keeps its password apart, and no message contains it", () => {
     const given = "postgresql://me:s%40cret@db.example:6000/history?sslmode=disable";
     expect(hasPassword(given)).toBe(true);
     expect(hasPassword("postgres://me@h/db")).toBe(false);
@@ -70,7 +70,7 @@ describe("the URL of a database", () => {
     });
   });
 
-  test("a server on this machine is spoken to in plain, and another has to prove its name unless the URL says otherwise", () => {
+  test("uses TLS with verification except for a local server, unless it says otherwise", () => {
     const ssl = (url: string) => connectionOf({ url }).ssl;
     expect(ssl("postgres://u@127.0.0.1/db")).toBe(false);
     expect(ssl("postgres://u@h/db?host=/run/postgresql")).toBe(false);
@@ -89,21 +89,21 @@ test.each([
   ["unavailable", { code: "DEPTH_ZERO_SELF_SIGNED_CERT", message: "self-signed certificate" }],
   ["not_migrated", { code: "42P01", severity: "ERROR", message: 'relation "decisions" does not exist' }],
   ["corrupt", { code: "XX001", severity: "ERROR", message: "invalid page in block 0" }],
-])("is `%s`: %o", (code, { message, ...more }) => {
+])("a Postgres error is `%s`: %o", (code, { message, ...more }) => {
   const error = Object.assign(new Error(message), more);
   const failed = { code, message: expect.stringMatching(/^the history failed: [^\n]*; [^\n]+$/) };
   expect(failureOf(error)).toMatchObject(failed);
   expect(failureOf(new Error("Failed query: select 'secret'", { cause: error }))).toMatchObject(failed);
 });
 
-test("a mistake of this program is no failure of the history", () => {
+test("a bug of the program is not classified as a failure of the history", () => {
   expect(failureOf(Object.assign(new Error("syntax error"), { code: "42601", severity: "ERROR" }))).toBeNull();
   expect(failureOf(new TypeError("x is not a function"))).toBeNull();
 });
 
 if (noPostgres !== null) test.skip(`partitions, plans and writers in Postgres: ${noPostgres}`, () => {});
 else
-  describe("a server", () => {
+  describe("the Postgres store", () => {
     let server: PostgresServer;
     beforeAll(async () => {
       server = await PostgresServer.start([
@@ -121,7 +121,7 @@ else
     const opened = async (name: string, nowMs = T0): Promise<Store> =>
       value(await openPostgres({ url: server.url(name), password: PASSWORD }, { nowMs }));
 
-    test("each table has the columns of SQLite's", async () => {
+    test("has the same columns in each table as SQLite", async () => {
       await server.database("columns");
       await (await opened("columns")).close();
       const rows = await server.query(
@@ -139,7 +139,7 @@ else
         );
     });
 
-    test("no statement walks through a table, whether it reads, records or sweeps", async () => {
+    test("scans no table, whether it reads, records or sweeps", async () => {
       await server.database("plans");
       const store = await opened("plans");
       const node = "n";
@@ -200,7 +200,7 @@ else
       expect(walks).toEqual([]);
     });
 
-    test("a partition goes as a whole, but for what is made again since; what belongs to its rows goes with it", async () => {
+    test("drops old partitions with what belongs to them, except for decisions that were repeated since", async () => {
       await server.database("partitions");
       const store = await opened("partitions");
       const record = async (name: string, decidedAtMs: number, more: object = {}) => {
@@ -267,7 +267,7 @@ else
       await store.close();
     });
 
-    test("the log goes no further than a transaction that is still writing", async () => {
+    test("streams the log only up to the oldest transaction still writing", async () => {
       await server.database("settled");
       const store = await opened("settled");
       const ids = async (): Promise<readonly string[]> => {
@@ -295,7 +295,7 @@ else
       await store.close();
     });
 
-    test("a store that is closed commits what waits, and answers unavailable from then on", async () => {
+    test("commits waiting writes on close, and answers unavailable from then on", async () => {
       await server.database("closed");
       const store = await opened("closed");
       const waiting = store.record({ decision: decisionRow({ id: "last" }) });
@@ -310,7 +310,7 @@ else
       await again.close();
     });
 
-    test("of what two processes record of one node nothing is lost, doubled or miscounted", async () => {
+    test("loses, doubles and miscounts nothing that several processes record of one node", async () => {
       await server.database("writers");
       const stores = [await opened("writers"), await opened("writers"), await opened("writers")];
       const first = decisionRow({ id: "first", node: "n" });

@@ -4,7 +4,7 @@ import { listeningStore } from "./listening.ts";
 
 const large = JSON.stringify("x".repeat(100_000));
 
-test("a large snapshot that is stored already is neither compressed nor written again", async () => {
+test("a large snapshot that is already stored is neither compressed nor written again", async () => {
   const { store, log } = listeningStore();
   const snapshot = snapshotRow({ body: large });
   value(await store.record({ snapshot, decision: decisionRow() }));
@@ -13,7 +13,7 @@ test("a large snapshot that is stored already is neither compressed nor written 
   expect(log.filter((sql) => sql.startsWith('INSERT INTO "snapshots"'))).toEqual([]);
 });
 
-test("a large snapshot that prune removes between the look and the write is stored after all", async () => {
+test("a large snapshot that prune removes between the lookup and the write is stored nevertheless", async () => {
   const removals: (() => void)[] = [];
   const { store, client } = listeningStore((driver) => ({
     ...driver,

@@ -16,7 +16,7 @@ function counting() {
   return { store, client, log, texts, written };
 }
 
-test("a text is written once for all rows that repeat it, and noted as used from time to time", async () => {
+test("a shared text is written once for all rows, and its last use is updated from time to time", async () => {
   const { store, texts, written, log } = counting();
   for (let i = 0; i < 20; i++)
     value(await store.record({ decision: decisionRow({ decidedAtMs: T0 + i, ...shared("a") }) }));
@@ -29,14 +29,14 @@ test("a text is written once for all rows that repeat it, and noted as used from
   expect(written()).toBe(1);
 });
 
-test("two nodes with the same text, and a store that was opened again, have one", async () => {
+test("two nodes share a text, and so does a store that was reopened", async () => {
   const { store, texts } = counting();
   for (const node of ["a", "b"]) value(await store.record({ decision: decisionRow({ node, ...shared("same") }) }));
   for (const mark of ["x", "y", "x"]) value(await store.putSnapshot(snapshotRow({ ...shared(mark) })));
   expect(texts()).toBe(3);
 });
 
-test("prune removes the texts that no row refers to any more, and no other", async () => {
+test("prune removes exactly the texts that no row refers to any more", async () => {
   const { store, texts } = counting();
   const record = async (atMs: number, mark: string): Promise<string> => {
     const decision = decisionRow({ node: "n", decidedAtMs: atMs, ...shared(mark) });
@@ -59,7 +59,7 @@ test("prune removes the texts that no row refers to any more, and no other", asy
   expect(texts()).toBe(1);
 });
 
-test("slices of a body go with their row, and a slice that is missing is told as the row's damage", async () => {
+test("slices of a body are removed with their row, and a missing slice makes the row unreadable", async () => {
   const { store, client, texts } = counting();
   const snapshot = snapshotRow({ node: "other", storedAtMs: T0, body: noise(2_500_000) });
   const decision = decisionRow({ node: "n", decidedAtMs: T0, body: noise(2_500_000), ask: noise(2_500_000) });

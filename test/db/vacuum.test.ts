@@ -28,7 +28,7 @@ function oldFile(bytes: number): string {
   return file;
 }
 
-test("a file gives back what prune freed, in slices that hold nobody up, and keeps some for what comes", async () => {
+test("a database file shrinks after prune in short steps, and keeps some free pages", async () => {
   const file = join(testFolder(), "history.db");
   const store = value(openNode({ file }));
   expect(modeOf(file)).toBe(2);
@@ -50,7 +50,7 @@ test("a file gives back what prune freed, in slices that hold nobody up, and kee
   expect(statSync(file).size).toBeGreaterThan(MIB);
 });
 
-test("a small file of an earlier version is converted when it is opened, one that somebody writes to is left for later", async () => {
+test("a small old file is converted when opened, unless another process writes to it", async () => {
   const file = oldFile(8 * MIB);
   const other = new Sqlite(file);
   other.exec("BEGIN IMMEDIATE");
@@ -63,7 +63,7 @@ test("a small file of an earlier version is converted when it is opened, one tha
   expect(statSync(file).size).toBeLessThan(MIB);
 });
 
-test("a large file of an earlier version is told, and compacted when somebody asks for it", async () => {
+test("a large old file is reported by prune, and converted only on request", async () => {
   const file = oldFile(40 * MIB);
   const store = value(openNode({ file }));
   const decision = decisionRow();

@@ -9,8 +9,8 @@ const having = (capacity: Json, allocatable?: Json): Json => ({
 });
 const NO_EVICTION = { evictionHard: {} };
 
-describe("allocatable is capacity less the reserves and hard eviction", () => {
-  test("the node of the oldest description: 2 CPUs and 4Gi for the system, 8Gi for eviction", () => {
+describe("allocatable is capacity minus reserves and hard eviction", () => {
+  test("a node with 2 CPUs and 4Gi of systemReserved and 8Gi of evictionHard", () => {
     const config = { systemReserved: { cpu: "2", memory: "4Gi" }, evictionHard: { "memory.available": "8Gi" } };
     const { allocatable, kubepods, reserved } = decide(
       config,
@@ -21,7 +21,7 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
     expect(reserved["evictionHard"]).toEqual({ memory: "8Gi" });
     expect(reserved["systemReserved"]).toEqual({ cpu: "2", memory: "4Gi" });
   });
-  test("kube and system reserves add up, and keep the capacity's notation", () => {
+  test("kubeReserved and systemReserved add up, and the result keeps the capacity's notation", () => {
     const config = {
       ...NO_EVICTION,
       kubeReserved: { cpu: "100m", memory: "1G" },
@@ -29,7 +29,7 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
     };
     expect(decide(config).allocatable).toEqual({ cpu: "2400m", memory: "7089934592", pods: "110" });
   });
-  test("from kubelet 1.37 on, their cpu is rounded to thousandths", () => {
+  test("reserved cpu is rounded to thousandths from kubelet 1.37 on", () => {
     const reserved = (version: string, cpu: string): unknown => {
       const status = { capacity: { cpu: "4", memory: "8Gi" }, nodeInfo: { kubeletVersion: version } };
       return decide({ ...NO_EVICTION, kubeReserved: { cpu }, systemReserved: { cpu } }, { node: node(status) })
@@ -48,19 +48,19 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
       expect(reserved("v1.37.2", cpu as string), cpu).toEqual({ cpu: rounded });
     }
   });
-  test("nothing goes below zero, and too large a reserve is told", () => {
+  test("no amount goes below zero, and a reserve above the capacity is an error", () => {
     const { allocatable, kubepods, errors } = decide({ ...NO_EVICTION, kubeReserved: { memory: "9Gi", cpu: "5" } });
     expect(allocatable).toMatchObject({ memory: "0", cpu: "0" });
     expect(kubepods.values).toMatchObject({ memory: 0, cpuShares: 2 });
     expect(errors).toEqual([expect.stringMatching(/^invalid Node Allocatable configuration\. .*"cpu".*"memory"/)]);
     expect(allocatableOf(configured({ kubeReserved: { memory: "9Gi" } })).verdict).toBe("kubelet-refuses");
   });
-  test("a reserve of what the node has not takes nothing off", () => {
+  test("a reserve of a resource that the node lacks subtracts nothing", () => {
     expect(decide({ ...NO_EVICTION, kubeReserved: { "ephemeral-storage": "1Gi" } }).allocatable).not.toHaveProperty(
       "ephemeral-storage",
     );
   });
-  test("eviction of file systems comes off ephemeral storage, as float32 percent", () => {
+  test("nodefs.available is subtracted from ephemeral-storage, percentages computed in float32", () => {
     const of = (evictionHard: Json): unknown =>
       decide({ evictionHard }, having({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).allocatable[
         "ephemeral-storage"
@@ -87,20 +87,20 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
     ["3-1", "has a range that ends before it begins, 3-1"],
     ["0-999999999", "names CPUs above 65535, which no machine has"],
     ["0-65535,0-65535,0-65535", "is too long a CPU list: it names the same CPUs again and again"],
-  ])("reservedSystemCPUs `%s` is refused, and why", (reservedSystemCPUs, why) => {
+  ])("an invalid reservedSystemCPUs `%s` is refused with the cause", (reservedSystemCPUs, why) => {
     expect(refusalOf("allocatable", configured({ reservedSystemCPUs })).message).toBe(
       `kubeletConfiguration.reservedSystemCPUs: \`${reservedSystemCPUs}\` ${why}`,
     );
   });
 });
 
-describe("evictionHard in force", () => {
+describe("evictionHard as it takes effect", () => {
   const held = (config: Json): unknown =>
     decide(config, having({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).reserved["evictionHard"];
-  test("absent: the kubelet's defaults", () => {
+  test("has the kubelet's defaults when the field is absent", () => {
     expect(held({})).toEqual({ memory: "100Mi", "ephemeral-storage": "10737418400" });
   });
-  test("any key drops the other defaults, unless they are to be merged", () => {
+  test("drops the other defaults when any signal is set, unless mergeDefaultEvictionSettings is true", () => {
     expect(held({ evictionHard: { "memory.available": "1Gi" } })).toEqual({ memory: "1Gi" });
     expect(held({ evictionHard: {} })).toEqual({});
     expect(held({ evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true })).toEqual({
@@ -117,27 +117,27 @@ describe("evictionHard in force", () => {
     { "memory.available": "lots" },
     { "nodefs.available": "101%" },
     { "memory.available": "0" },
-  ])("%j is refused", (evictionHard) => {
+  ])("an invalid threshold %j is refused", (evictionHard) => {
     const refusal = refusalOf("allocatable", configured({ evictionHard }));
     expect(refusal.code).toBe("invalid_configuration");
     expect(refusal.message).toMatch(/^kubeletConfiguration\.evictionHard: /);
   });
   // parseThresholdStatement: "unrecognized eviction signal"
   test.each<Json>([{ "memory.availabl": "1Gi" }, { memory: "1Gi" }, { constructor: "1Gi" }])(
-    "%j is no signal, and refused",
+    "%j names no eviction signal and is refused",
     (evictionHard) => {
       expect(outcome("allocatable", configured({ evictionHard }))).not.toBe("answered");
     },
   );
   // parseResourceList: only cpu, memory, ephemeral-storage and pid
-  test.each(["hugepages-2Mi", "example.com/gpu", "pods"])("a reserve of %s is refused", (name) => {
+  test.each(["hugepages-2Mi", "example.com/gpu", "pods"])("reserving %s is refused", (name) => {
     const config = { kubeReserved: { [name]: "1" } };
     const input = configured(config, having({ cpu: "4", memory: "8Gi", [name]: "8" }));
     expect(outcome("allocatable", input) === "answered" && allocatableOf(input).verdict === "decided").toBe(false);
   });
 });
 
-describe("pods", () => {
+describe("pod capacity", () => {
   const podCapacity = (config: Json, capacity: Json = { cpu: "4", memory: "8Gi" }): unknown =>
     decide(config, having(capacity)).capacity["pods"];
   test.each<[Json, string]>([
@@ -149,41 +149,41 @@ describe("pods", () => {
     [{ podsPerCore: 0, maxPods: 300 }, "300"],
     // 0 is a default in every version, as a kubelet cannot tell it from nothing given
     [{ maxPods: 0 }, "110"],
-  ])("%j of 4 CPUs: %s", (config, want) => expect(podCapacity(config)).toBe(want));
-  test("the node's own number stands where the configuration says nothing", () => {
+  ])("with %j on 4 CPUs is %s", (config, want) => expect(podCapacity(config)).toBe(want));
+  test("is the node's own number when the configuration sets none", () => {
     expect(podCapacity({}, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("17");
     expect(podCapacity({ maxPods: 20 }, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("20");
   });
 });
 
-describe("devices", () => {
+describe("device capacity", () => {
   const GPU = "example.com/gpu";
   const device = (id: string, health?: string): Json => ({ resource: GPU, id, ...(health && { health }) });
   const with_ = (devices: Json[] | undefined, capacity: Json, allocatable?: Json) =>
     decide({}, { ...having({ cpu: "4", memory: "8Gi", ...capacity }, allocatable), ...(devices && { devices }) });
-  test("all are capacity, the healthy ones allocatable", () => {
+  test("counts all devices, and allocatable only the healthy ones", () => {
     const { capacity, allocatable } = with_([device("a"), device("b", "Healthy"), device("c", "Unhealthy")], {});
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["3", "2"]);
   });
-  test("a plugin that is gone leaves 0, not nothing", () => {
+  test("becomes 0 when the resource's plugin is gone", () => {
     const { capacity, allocatable } = with_([], { [GPU]: "4" });
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["0", "0"]);
   });
-  test("without a list the node's own numbers stand", () => {
+  test("keeps the node's own numbers when no device list is posted", () => {
     const { capacity, allocatable } = with_(undefined, { [GPU]: "4" }, { [GPU]: "3" });
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["4", "3"]);
     expect(with_(undefined, { [GPU]: "4" }).allocatable[GPU]).toBe("4");
   });
   // nodestatus.MachineInfo never takes a name out of status.capacity; only a plugin's own resource becomes 0
-  test("a posted list leaves what is no device's in place", () => {
+  test("leaves other extended resources as they are when a device list is posted", () => {
     expect(with_([], { "attachable-volumes-csi-x": "39" }).capacity).toMatchObject({
       "attachable-volumes-csi-x": "39",
     });
   });
 });
 
-describe("capacity from the machine, where the node's status tells none", () => {
-  test("CPUs, memory and the node's file system", () => {
+describe("capacity without a node status", () => {
+  test("comes from the machine's CPUs and memory and from the size of the node's file system", () => {
     const cpus = [0, 1, 2].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
     const machine = { cpus, memoryBytes: 8_589_934_592 };
     const stats = { node: { fs: { capacityBytes: 107_374_182_400 } } };
@@ -194,7 +194,7 @@ describe("capacity from the machine, where the node's status tells none", () => 
     expect(allocatableOf({ machine: numa }).decision.capacity["memory"]).toBe("2Gi");
     expect(allocatableOf({ machine: numa }).needs).toContain("node.status.capacity.ephemeral-storage");
   });
-  test("the node's status goes before the machine", () => {
+  test("is not read from the machine when the node's status has it", () => {
     const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], memoryBytes: 1 };
     expect(allocatableOf(snapshot({ machine })).decision.capacity).toMatchObject({ cpu: "4", memory: "8Gi" });
   });

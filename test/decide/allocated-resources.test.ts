@@ -24,8 +24,8 @@ const state = (resources: Json, more: Json = {}): Json => ({
   assignments: { allocated_pods_state: { entries: { u: { ContainerResources: { c: resources }, ...more } } } },
 });
 
-describe("a resize that is not granted yet", () => {
-  test("the status tells what is allocated: requests, and limits as they are in force", () => {
+describe("cgroup values while a resize is pending", () => {
+  test("follow allocatedResources and the limits in force of the pod's status", () => {
     const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }, { cpu: "2", memory: "3Gi" }))] });
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 200_000, memory: 3 * Gi });
     expect(valuesAt(input, `${POD}/id1`)).toMatchObject({
@@ -35,13 +35,13 @@ describe("a resize that is not granted yet", () => {
       oomScoreAdj: 875,
     });
   });
-  test("allocated_pods_state tells it all, and goes before the status", () => {
+  test("follow allocated_pods_state, which takes precedence over the status", () => {
     const allocated = state({ requests: { cpu: "500m", memory: "512Mi" }, limits: { cpu: "1", memory: "1Gi" } });
     const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }))], ...allocated });
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 512, cpuQuota: 100_000, memory: Gi });
     expect(valuesAt(input, `${POD}/id1`)).toMatchObject({ cpuShares: 512, cpuQuota: 100_000, memory: Gi });
   });
-  test("once granted, the spec stands", () => {
+  test("follow the spec once the resize is allocated", () => {
     const granted = snapshot({
       pods: [desired(statusOf({ cpu: "2", memory: "2048Mi" }, { cpu: "1", memory: "1Gi" }))],
     });
@@ -53,7 +53,7 @@ describe("a resize that is not granted yet", () => {
     expect(valuesAt(same, POD)).toMatchObject({ cpuShares: 2048, cpuQuota: 400_000 });
     expect(reasonsOf(cgroupsOf(same)).some((r) => r.code === "resize_pending")).toBe(false);
   });
-  test("a state that does not know the pod or the container says nothing of it", () => {
+  test("follow the spec when allocated_pods_state has no entry for the pod or the container", () => {
     const other = { assignments: { allocated_pods_state: { entries: { other: { ContainerResources: { c: {} } } } } } };
     expect(valuesAt(snapshot({ pods: [desired()], ...other }), POD).cpuShares).toBe(2048);
     const unnamed = {
@@ -61,12 +61,12 @@ describe("a resize that is not granted yet", () => {
     };
     expect(valuesAt(snapshot({ pods: [desired()], ...unnamed }), POD).cpuShares).toBe(2048);
   });
-  test("limits that are not allocated yet are not written", () => {
+  test("omit limits that are not allocated yet", () => {
     const allocated = state({ requests: { cpu: "2", memory: "2Gi" } });
     expect(valuesAt(snapshot({ pods: [desired()], ...allocated }), POD)).not.toHaveProperty("cpuQuota");
     expect(filesAt(snapshot({ pods: [desired()], ...allocated }), `${POD}/c`)).not.toHaveProperty("memory.max");
   });
-  test("pod-level resources are allocated too", () => {
+  test("use allocated pod-level resources too", () => {
     const podLevel = { resources: { requests: { cpu: "3", memory: "3Gi" }, limits: { cpu: "6", memory: "6Gi" } } };
     const allocated = {
       PodLevelResources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } },
@@ -75,7 +75,7 @@ describe("a resize that is not granted yet", () => {
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 200_000, memory: 2 * Gi });
   });
   const pending = { conditions: [{ type: "PodResizePending", status: "True", reason: "Deferred" }] };
-  test("limits alone wait: those in force count, but for what systemd rounds; without the condition they are the spec's", () => {
+  test("keep limits in force while limits alone are pending, and use the spec's without the condition", () => {
     const [asked] = WANTED;
     const reported = { ...statusOf(asked, { cpu: "2", memory: "3Gi" }), ...pending };
     expect(valuesAt(snapshot({ pods: [desired(reported)] }), POD)).toMatchObject({
@@ -87,7 +87,7 @@ describe("a resize that is not granted yet", () => {
     const rounded = { ...statusOf(asked, { cpu: "4020m", memory: "3Gi" }), ...pending };
     expect(valuesAt(snapshot({ pods: [{ ...uneven, status: rounded }] }), POD)).toMatchObject({ cpuQuota: 401_300 });
   });
-  test("a request or a limit that a resize adds is not there while it waits", () => {
+  test("omit a request or a limit that the pending resize adds", () => {
     const reported = {
       qosClass: "Burstable",
       containerStatuses: [{ ...running("c", "id1"), resources: {} }],
@@ -98,7 +98,7 @@ describe("a resize that is not granted yet", () => {
     expect(valuesAt(input, POD)).not.toHaveProperty("cpuQuota");
     expect(valuesAt(input, POD)).not.toHaveProperty("memory");
   });
-  describe("of a pod as a whole", () => {
+  describe("of pod-level resources", () => {
     const podLevel = { resources: { requests: { cpu: "3", memory: "3Gi" }, limits: { cpu: "6", memory: "6Gi" } } };
     // as a kubelet tells it: sums over the pod, its overhead in them
     const reported = {
@@ -107,7 +107,7 @@ describe("a resize that is not granted yet", () => {
       resources: { requests: { cpu: "1250m", memory: "1Gi" }, limits: { cpu: "2250m", memory: "2Gi" } },
     };
     const waiting = podOf([container("c")], { ...podLevel, overhead: { cpu: "250m" } }, { status: reported });
-    test("the status tells what is allocated to it, with its overhead", () => {
+    test("follow the allocated resources in the status, overhead included", () => {
       expect(valuesAt(snapshot({ pods: [waiting] }), POD)).toMatchObject({
         ...{ cpuShares: 1280, cpuQuota: 225_000, memory: 2 * Gi },
       });
@@ -115,12 +115,12 @@ describe("a resize that is not granted yet", () => {
         expect.objectContaining({ code: "resize_pending", at: POD, field: "resources" }),
       );
     });
-    test("limits that the status does not tell are those of the spec", () => {
+    test("use the spec's limits when the status reports none", () => {
       const { resources: _, ...rest } = reported;
       const pod = podOf([container("c")], podLevel, { status: { ...rest, allocatedResources: { cpu: "1" } } });
       expect(valuesAt(snapshot({ pods: [pod] }), POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 600_000 });
     });
-    test("a kubelet without the gate takes what the spec says, from its status and from its state file", () => {
+    test("follow the spec when the gate is off, whatever the status or the state file says", () => {
       const off = { featureGates: { InPlacePodLevelResourcesVerticalScaling: false } };
       expect(valuesAt(configured(off, { pods: [waiting] }), POD)).toMatchObject({ cpuShares: 3328, memory: 6 * Gi });
       const file = state({}, { PodLevelResources: { requests: { cpu: "1" } } });
@@ -128,7 +128,7 @@ describe("a resize that is not granted yet", () => {
       expect(valuesAt(configured(off, { pods: [pod], ...file }), POD)).toMatchObject({ cpuShares: 3072 });
     });
   });
-  test("sidecars are resized as containers are", () => {
+  test("of sidecars follow the resize like those of other containers", () => {
     const pod = podOf([container("c", { cpu: "1" })], {
       initContainers: [container("s", { cpu: "2" }, undefined, { restartPolicy: "Always" })],
     });
@@ -139,13 +139,13 @@ describe("a resize that is not granted yet", () => {
     };
     expect(valuesAt(snapshot({ pods: [pod], ...allocated }), POD).cpuShares).toBe(1536);
   });
-  test("the answer says that a resize is pending, and of what", () => {
+  test("come with the reason resize_pending, which names the container", () => {
     const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }))] });
     expect(reasonsOf(cgroupsOf(input))).toContainEqual(
       expect.objectContaining({ code: "resize_pending", at: POD, field: "resources", numbers: { container: "c" } }),
     );
   });
-  test("a reading of the kernel's `no limit` in the status is none", () => {
+  test("treat the kernel's `no limit` number in the status as no limit", () => {
     const unlimited = { cpu: "4", memory: "9223372036854771712" };
     const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }, unlimited))] });
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 400_000 });
@@ -153,9 +153,9 @@ describe("a resize that is not granted yet", () => {
   });
 });
 
-describe("a resize and the rest of the node", () => {
+describe("a pending resize and the rest of the node", () => {
   // the QoS manager's activePods are kl.GetActivePods: the pods as specified; getAllocatedPods is another list
-  test("the burstable tier counts what is asked for, not what is allocated", () => {
+  test("the burstable tier sums the requests of the specs, not the allocated ones", () => {
     const allocated = state({ requests: { cpu: "500m", memory: "512Mi" } });
     const input = configured({}, { pods: [desired(), burstable("b", "1", "1Mi")], ...allocated });
     expect(valuesAt(input, "/kubepods/burstable").cpuShares).toBe(3072);
@@ -179,7 +179,7 @@ describe("a resize and the rest of the node", () => {
     const pods = [podOf(two, {}, { status: { qosClass: "Guaranteed" } })];
     expect(() => outcome("cgroups", snapshot({ pods, ...parts }))).not.toThrow();
   });
-  test("absurd sums in the specs are bad input", () => {
+  test("sums in the specs that overflow are bad input", () => {
     expect(
       outcome(
         "cgroups",

@@ -11,13 +11,13 @@ describe("cgroupRoot", () => {
     ["/lab", "/lab/kubepods"],
     ["lab", "/lab/kubepods"],
     ["/lab/node-1", "/lab/node-1/kubepods"],
-  ])("`%s` puts everything below %s", (cgroupRoot, kubepods) => {
+  ])("cgroupRoot `%s` puts kubepods at %s", (cgroupRoot, kubepods) => {
     const paths = pathsOf(configured({ cgroupRoot }, { pods: [bestEffort("e")] }));
     expect(paths).toEqual(
       ["", "/burstable", "/besteffort", "/besteffort/pode", "/besteffort/pode/c"].map((p) => kubepods + p),
     );
   });
-  test("under systemd it becomes a part of every slice's name", () => {
+  test("becomes a part of every slice's name with the systemd driver", () => {
     const paths = pathsOf(
       configured({ cgroupRoot: "/lab" }, { cgroup: { version: 2, driver: "systemd" }, pods: [bestEffort("e-1")] }),
     );
@@ -34,20 +34,20 @@ describe("cgroupRoot", () => {
     { cgroupRoot: "/../../etc" },
     { cgroupRoot: "a/../../b" },
     { enforceNodeAllocatable: ["kube-reserved"], kubeReservedCgroup: "/a/../../../b", kubeReserved: { cpu: "1" } },
-  ])("%j leads nowhere above the root", (kubeletConfiguration) => {
+  ])("%j cannot escape the cgroup root", (kubeletConfiguration) => {
     const decoded = decodeSnapshot(snapshot({ kubeletConfiguration }));
     const paths = decoded.ok ? pathsOf(snapshot({ kubeletConfiguration })) : [];
     expect(paths.filter((p) => p.split("/").includes(".."))).toEqual([]);
   });
 });
 
-describe("cgroupsPerQOS off", () => {
+describe("cgroupsPerQOS: false", () => {
   const OFF = { cgroupsPerQOS: false, enforceNodeAllocatable: [] };
-  test("there are neither tiers nor pods", () => {
+  test("creates no cgroups for QoS tiers and pods", () => {
     expect(pathsOf(configured(OFF, { pods: [bestEffort("e")] }))).toEqual([]);
   });
   // enforceNodeAllocatableCgroups updates cm.cgroupRoot whenever it has a name, and without tiers that is cgroupRoot itself
-  test("a cgroupRoot of its own holds the node's capacity", () => {
+  test("puts the node's capacity on a configured cgroupRoot", () => {
     expect(valuesAt(configured({ ...OFF, cgroupRoot: "/lab" }), "/lab")).toMatchObject({
       cpuShares: 4096,
       memory: 8 * Gi,
@@ -62,7 +62,7 @@ describe("reserved cgroups in the tree", () => {
     kubeReserved: { cpu: "1", memory: "1Gi" },
   };
   const config = { ...KEYS, ...RESERVED, systemReservedCgroup: "/system", kubeReservedCgroup: "/kube/let" };
-  test("lie where they are configured, behind kubepods", () => {
+  test("lie at their configured paths, listed after kubepods", () => {
     expect(pathsOf(configured(config)).slice(0, 3)).toEqual(["/kubepods", "/system", "/kube/let"]);
     const systemd = { cgroup: { version: 2, driver: "systemd" } };
     const slices = { ...config, systemReservedCgroup: "/system.slice", kubeReservedCgroup: "runtime-kube.slice" };
@@ -71,7 +71,7 @@ describe("reserved cgroups in the tree", () => {
       "/runtime.slice/runtime-kube.slice",
     ]);
   });
-  test("hold shares, memory and process ids of their reserve", () => {
+  test("have the CPU shares, memory limit and pids limit of their reserve", () => {
     expect(filesAt(configured(config), "/system")).toEqual({
       "cpu.weight": "20",
       "memory.max": "536870912",
@@ -82,31 +82,31 @@ describe("reserved cgroups in the tree", () => {
       "memory.limit_in_bytes": "1073741824",
     });
   });
-  test("in their compressible form hold shares alone", () => {
+  test("have CPU shares only when enforced as compressible", () => {
     const keys = ["pods", "system-reserved-compressible", "kube-reserved-compressible"];
     const soft = configured({ ...config, enforceNodeAllocatable: keys });
     expect(filesAt(soft, "/system")).toEqual({ "cpu.weight": "20" });
     expect(valuesAt(soft, "/kube/let")).toEqual({ cpuShares: 1024, cpuWeight: 39 });
   });
-  test("without a reserve of memory have no memory limit", () => {
+  test("have no memory limit when no memory is reserved", () => {
     const cpuOnly = configured({ ...config, kubeReserved: { cpu: "1" } });
     expect(filesAt(cpuOnly, "/kube/let")).toEqual({ "cpu.weight": "39" });
   });
-  test("are absent when they are not enforced", () => {
+  test("are absent when enforceNodeAllocatable does not list them", () => {
     expect(pathsOf(configured({ ...config, enforceNodeAllocatable: ["pods"] })).slice(0, 2)).toEqual([
       "/kubepods",
       "/kubepods/burstable",
     ]);
   });
   // path.Base of Go drops a trailing slash; an empty name would be the root cgroup
-  test("a slice with a trailing slash is that slice, not the root", () => {
+  test("keep their slice when its configured name ends in a slash", () => {
     const slices = configured(
       { ...config, systemReservedCgroup: "/system.slice/" },
       { cgroup: { version: 2, driver: "systemd" } },
     );
     expect(pathsOf(slices)[1]).toBe("/system.slice");
   });
-  test("each of their values has its reason, however their name is written", () => {
+  test("give each value a reason, whichever way their name is written", () => {
     const slices = configured(
       { ...config, systemReservedCgroup: "system.slice" },
       { cgroup: { version: 2, driver: "systemd" } },
@@ -115,13 +115,13 @@ describe("reserved cgroups in the tree", () => {
     for (const field of ["cpuShares", "memory", "pidsLimit"])
       expect([...explained]).toContain(`/system.slice ${field}`);
   });
-  test("one cgroup for both is one cgroup in the answer", () => {
+  test("are listed once when both reserves name the same cgroup", () => {
     const paths = pathsOf(configured({ ...config, kubeReservedCgroup: "/system" }));
     expect(paths.filter((p) => p === "/system").length).toBe(1);
   });
   // limits of a reserve on the root cgroup, or on kubepods itself, are no answer that may be carried out
   test.each(["/", "-.slice", "/kubepods"])(
-    "a reserved cgroup `%s` is refused, or leaves every path once",
+    "a reserved cgroup named `%s` is refused or leads to no duplicate path",
     (kubeReservedCgroup) => {
       for (const driver of ["cgroupfs", "systemd"]) {
         const input = configured({ ...config, kubeReservedCgroup }, { cgroup: { version: 2, driver } });
@@ -134,12 +134,12 @@ describe("reserved cgroups in the tree", () => {
   );
 });
 
-describe("what the tree cannot do without", () => {
-  test("the cgroup version", () => {
+describe("a cgroups decision is refused", () => {
+  test("without the cgroup version", () => {
     const { cgroup: _none, ...rest } = snapshot();
     expect(refusalOf("cgroups", rest)).toMatchObject({ code: "needs_input", needs: ["cgroup.version"] });
   });
-  test("the pods, which an empty list names too", () => {
+  test("without a list of pods, while an empty list is enough", () => {
     const { pods: _none, ...rest } = snapshot();
     const refusal = refusalOf("cgroups", rest);
     expect(refusal).toMatchObject({ code: "needs_input", needs: ["pods"] });
@@ -149,7 +149,7 @@ describe("what the tree cannot do without", () => {
     expect(cgroupsOf({ ...rest, pods: { kind: "PodList", items: null } }).decision.cgroups.length).toBeGreaterThan(0);
     expect(outcome("allocatable", rest)).toBe("answered");
   });
-  test("the machine's size", () => {
+  test("without the machine's CPU and memory capacity", () => {
     const refusal = refusalOf("cgroups", { cgroup: { version: 2 }, pods: [] });
     expect(refusal).toMatchObject({
       code: "needs_input",
@@ -158,12 +158,12 @@ describe("what the tree cannot do without", () => {
     expect(refusalOf("allocatable", {}).needs).toEqual(refusal.needs);
     expect(refusal.message).toContain("post node.status.capacity.cpu and node.status.capacity.memory");
   });
-  test("a configuration whose fields can be read; the refusal begins with the field's path", () => {
+  test("for an invalid configuration field, with the field's path first in the message", () => {
     const message = (config: Json): string => refusalOf("cgroups", configured(config)).message;
     expect(message({ cpuCFSQuotaPeriod: "2s" })).toMatch(/^kubeletConfiguration\.cpuCFSQuotaPeriod: invalid config/);
     expect(message({ reservedSystemCPUs: "a" })).toMatch(/^kubeletConfiguration\.reservedSystemCPUs: `a` is not/);
   });
-  test("a list of reserved CPUs that is one", () => {
+  test("for a reservedSystemCPUs that is no CPU list", () => {
     expect(refusalOf("cgroups", configured({ reservedSystemCPUs: "0-" })).code).toBe("invalid_configuration");
   });
 });

@@ -8,7 +8,7 @@ const pod = podOf([container("c", { cpu: "500m" }, { cpu: "1500m", memory: "1Gi"
 const POD = "/kubepods/burstable/podu";
 const V1 = { cgroup: { version: 1 } };
 
-describe("the quota's period", () => {
+describe("cpuCFSQuotaPeriod", () => {
   test.each([
     ["100ms", 100_000, 150_000],
     ["5ms", 5000, 7500],
@@ -25,19 +25,22 @@ describe("the quota's period", () => {
       expect([v1["cpu.cfs_period_us"], v1["cpu.cfs_quota_us"]]).toEqual([String(period), String(quota)]);
     }
   });
-  test("a quota never goes below a millisecond, however small limit and period are", () => {
+  test("the CPU quota is at least 1 ms, however small the limit and the period are", () => {
     const tiny = podOf([container("c", undefined, { cpu: "1m" })]);
     expect(filesAt(configured({ cpuCFSQuotaPeriod: "1ms" }, { pods: [tiny] }), POD)["cpu.max"]).toBe("1000 1000");
   });
   // ValidateKubeletConfiguration: between 1ms and 1sec
-  test.each(["0s", "-100ms", "999us", "1001ms", "2h", "2562047h"])("%s is refused", (cpuCFSQuotaPeriod) => {
-    const input = configured({ cpuCFSQuotaPeriod }, { pods: [pod] });
-    expect(() => cgroupsOf(input)).toThrow(/cpuCFSQuotaPeriod/);
-  });
+  test.each(["0s", "-100ms", "999us", "1001ms", "2h", "2562047h"])(
+    "cpuCFSQuotaPeriod %s is refused",
+    (cpuCFSQuotaPeriod) => {
+      const input = configured({ cpuCFSQuotaPeriod }, { pods: [pod] });
+      expect(() => cgroupsOf(input)).toThrow(/cpuCFSQuotaPeriod/);
+    },
+  );
 });
 
-describe("cpuCFSQuota off", () => {
-  test("-1 on the pod, nothing on the container, shares as ever", () => {
+describe("cpuCFSQuota: false", () => {
+  test("sets -1 on the pod and nothing on the container, and leaves the CPU shares", () => {
     const input = configured({ cpuCFSQuota: false }, { pods: [pod] });
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 512, cpuQuota: -1, cpuPeriod: 100_000 });
     expect(filesAt(input, POD)["cpu.max"]).toBe("max 100000");

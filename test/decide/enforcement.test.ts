@@ -27,13 +27,13 @@ function starts(keys: readonly string[], named: { system: boolean; kube: boolean
   return true;
 }
 
-describe("every combination of enforceNodeAllocatable", () => {
+describe("all combinations of enforceNodeAllocatable", () => {
   test.each([
     { system: true, kube: true },
     { system: true, kube: false },
     { system: false, kube: true },
     { system: false, kube: false },
-  ])("with reserved cgroups named as %j", (named) => {
+  ])("start or refuse the kubelet as documented, with reserved cgroups named as %j", (named) => {
     const met = { started: 0, refused: 0 };
     for (const keys of subsets) {
       const config = {
@@ -54,7 +54,7 @@ describe("every combination of enforceNodeAllocatable", () => {
     expect(met.started).toBeGreaterThan(2);
     expect(met.refused).toBeGreaterThan(40);
   });
-  test("what is enforced names the reserved cgroups: hard with memory, compressible with shares alone", () => {
+  test("list the enforced reserved cgroups: hard ones with memory, compressible ones with shares only", () => {
     const of = (keys: string[]) => decide({ ...CGROUPS, enforceNodeAllocatable: keys }).decision.enforcement;
     expect(of(["pods"])).toEqual([]);
     expect(of(["pods", "system-reserved", "kube-reserved"])).toEqual([
@@ -66,7 +66,7 @@ describe("every combination of enforceNodeAllocatable", () => {
       { key: "kube-reserved-compressible", cgroup: "/kube", values: { cpuShares: 1024 } },
     ]);
   });
-  test("saying nothing enforces pods; an empty list enforces nothing", () => {
+  test("enforce pods when absent, and nothing when empty", () => {
     expect(decide({}).decision.kubepods.enforced).toBe(true);
     expect(decide({ enforceNodeAllocatable: null }).decision.kubepods.enforced).toBe(true);
     expect(decide({ enforceNodeAllocatable: [] }).decision.kubepods).toMatchObject({
@@ -75,7 +75,7 @@ describe("every combination of enforceNodeAllocatable", () => {
     });
     expect(decide({ enforceNodeAllocatable: [] }).verdict).toBe("decided");
   });
-  test("allocatable is the same whatever is enforced", () => {
+  test("leave allocatable the same", () => {
     const [first, ...others] = subsets.map(
       (keys) => decide({ ...CGROUPS, enforceNodeAllocatable: keys }).decision.allocatable,
     );
@@ -83,32 +83,32 @@ describe("every combination of enforceNodeAllocatable", () => {
   });
 });
 
-describe("what the kubelet refuses", () => {
+describe("the kubelet refuses to start", () => {
   const errors = (config: Json) => decide(config).decision.errors;
-  test("an option that is none", () => {
+  test("with an unknown option in enforceNodeAllocatable", () => {
     expect(errors({ enforceNodeAllocatable: ["pods", "everything"] })).toEqual([
       expect.stringContaining('option "everything" specified for enforceNodeAllocatable'),
     ]);
     expect(errors({ enforceNodeAllocatable: [""] }).length).toBe(1);
   });
-  test("tiers off, and yet pods enforced", () => {
+  test("with cgroupsPerQOS off and pods enforced", () => {
     expect(errors({ cgroupsPerQOS: false, enforceNodeAllocatable: ["pods"] }).length).toBe(1);
     expect(decide({ cgroupsPerQOS: false, enforceNodeAllocatable: ["pods"] }).decision.kubepods.enforced).toBe(false);
   });
-  test("a list of reserved CPUs beside a reserved cgroup", () => {
+  test("with reservedSystemCPUs beside an enforced reserved cgroup", () => {
     expect(errors({ ...CGROUPS, reservedSystemCPUs: "0" })).toEqual([
       expect.stringContaining("can't use reservedSystemCPUs (--reserved-cpus) with"),
     ]);
     expect(errors({ reservedSystemCPUs: "0" })).toEqual([]);
   });
   // validation.go: "none" skips the check of cgroupsPerQOS; the default of enforceNodeAllocatable stays "pods"
-  test("tiers off with `none` is how a kubelet is told to", () => {
+  test("but not with cgroupsPerQOS off and enforceNodeAllocatable `none`", () => {
     expect(errors({ cgroupsPerQOS: false, enforceNodeAllocatable: ["none"] })).toEqual([]);
   });
-  test("tiers off alone is refused, as `pods` is the default", () => {
+  test("with cgroupsPerQOS off and the default enforceNodeAllocatable", () => {
     expect(errors({ cgroupsPerQOS: false }).length).toBe(1);
   });
-  test("the same key twice", () => {
+  test("with the same key twice in enforceNodeAllocatable", () => {
     expect(errors({ enforceNodeAllocatable: ["pods", "pods"] })).toEqual([
       'invalid configuration: duplicated enforcements "pods" in enforceNodeAllocatable (--enforce-node-allocatable)',
     ]);
@@ -137,12 +137,12 @@ describe("what the kubelet refuses", () => {
     [{ memoryReservationPolicy: "TieredReservation" }, {}],
     [{ failCgroupV1: true }, { cgroup: { version: 1 } }],
     [{ memorySwap: { swapBehavior: "LimitedSwap" }, failCgroupV1: false }, { cgroup: { version: 1 } }],
-  ])("%j with %j", (config, parts) => {
+  ])("with configuration %j on %j", (config, parts) => {
     expect(allocatableOf(configured(config, parts)).verdict).toBe("kubelet-refuses");
   });
 
   // the check of cgroupsPerQOS is made for every key but `none`
-  test("tiers off, and yet a reserved cgroup enforced", () => {
+  test("with cgroupsPerQOS off and a reserved cgroup enforced", () => {
     const config = { ...CGROUPS, cgroupsPerQOS: false, enforceNodeAllocatable: ["kube-reserved"] };
     expect(errors(config)).toEqual([
       `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "kube-reserved" contained in ${FLAG}`,
@@ -153,7 +153,7 @@ describe("what the kubelet refuses", () => {
     [{ singleProcessOOMKill: false, failCgroupV1: false }, { cgroup: { version: 1 } }],
     [{ cpuCFSQuotaPeriod: "2s" }, {}],
     [{ reservedSystemCPUs: "0,7" }, { machine: { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] } }],
-  ])("%j with %j is no kubelet that runs", (config, parts) => {
+  ])("with configuration %j on %j, or the input is refused", (config, parts) => {
     const input = configured(config, parts);
     expect(outcome("allocatable", input) === "answered" && allocatableOf(input).verdict === "decided").toBe(false);
   });

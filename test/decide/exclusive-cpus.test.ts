@@ -19,8 +19,8 @@ const input = (config: Json, of: Json, entries: Json, parts: Json = {}): Json =>
   configured({ cpuManagerPolicy: "static", ...config }, { pods: [of], ...state(entries), ...parts });
 const EXCLUSIVE = { g: { c: "1-2" } };
 
-describe("exclusive CPUs", () => {
-  test("take the quota off the container and off the whole pod", () => {
+describe("the CPU quota with exclusive CPUs", () => {
+  test("is removed from the container and from its pod", () => {
     expect(valuesAt(input({}, app, EXCLUSIVE), "/kubepods/podg/c")).toMatchObject({
       cpuQuota: -1,
       cpuPeriod: 100_000,
@@ -37,13 +37,13 @@ describe("exclusive CPUs", () => {
     });
     expect(filesAt(input({}, app, EXCLUSIVE, V1), "/kubepods/podg")["cpu.cfs_quota_us"]).toBe("-1");
   });
-  test("the pod's other containers keep theirs, and run on the shared pool", () => {
+  test("stays on the pod's other containers, which run on the shared pool", () => {
     const answer = input({}, two, { u: { own: "1-2" } });
     expect(valuesAt(answer, "/kubepods/podu").cpuQuota).toBe(-1);
     expect(valuesAt(answer, "/kubepods/podu/own")).toMatchObject({ cpuQuota: -1, cpusetCpus: "1-2" });
     expect(valuesAt(answer, "/kubepods/podu/shared")).toMatchObject({ cpuQuota: 50_000, cpusetCpus: "0,3-7" });
   });
-  test("keep the quota when the gate is off", () => {
+  test("stays when the gate DisableCPUQuotaWithExclusiveCPUs is off", () => {
     const answer = input({ featureGates: { DisableCPUQuotaWithExclusiveCPUs: false } }, app, EXCLUSIVE);
     expect(valuesAt(answer, "/kubepods/podg").cpuQuota).toBe(200_000);
     expect(valuesAt(answer, "/kubepods/podg/c")).toMatchObject({ cpuQuota: 200_000, cpusetCpus: "1-2" });
@@ -53,19 +53,19 @@ describe("exclusive CPUs", () => {
   });
 });
 
-describe("the managers' state files", () => {
-  test("cpuCFSQuota off leaves the container alone even so", () => {
+describe("cpusets from the resource managers' state files", () => {
+  test("come without a CPU quota on the container when cpuCFSQuota is off", () => {
     const answer = input({ cpuCFSQuota: false }, app, EXCLUSIVE);
     expect(valuesAt(answer, "/kubepods/podg/c")).not.toHaveProperty("cpuQuota");
     expect(valuesAt(answer, "/kubepods/podg").cpuQuota).toBe(-1);
   });
-  test("another pod's CPUs change nothing here", () => {
+  test("are not affected by another pod's exclusive CPUs", () => {
     expect(valuesAt(input({}, app, { other: { c: "1-2" } }), "/kubepods/podg/c")).toMatchObject({
       cpuQuota: 200_000,
       cpusetCpus: "0,3-7",
     });
   });
-  test("names that every object has are names like any other", () => {
+  test("are read for pods and containers named like members of Object.prototype", () => {
     const odd = podOf(
       [container("constructor", undefined, { cpu: "2", memory: "1Gi" })],
       {},
@@ -81,7 +81,7 @@ describe("the managers' state files", () => {
       cpusetCpus: "5",
     });
   });
-  test("a static manager without its state file is asked for it", () => {
+  test("need the state file of a static CPU manager and memory manager", () => {
     const answer = cgroupsOf(
       configured({ cpuManagerPolicy: "static", memoryManagerPolicy: "Static" }, { pods: [app] }),
     );
@@ -89,12 +89,12 @@ describe("the managers' state files", () => {
       expect.arrayContaining(["assignments.cpu_manager_state", "assignments.memory_manager_state"]),
     );
   });
-  test("under policy none a state file left behind says nothing", () => {
+  test("ignore a CPU state file under policy none", () => {
     expect(valuesAt(input({ cpuManagerPolicy: "none" }, app, EXCLUSIVE), "/kubepods/podg/c")).not.toHaveProperty(
       "cpusetCpus",
     );
   });
-  test("memory nodes come from the memory manager's state", () => {
+  test("take cpuset.mems from the memory manager's state", () => {
     const block = (numaAffinity: number[]): Json => ({ numaAffinity, type: "memory", size: Gi });
     const memory = {
       assignments: {
@@ -117,15 +117,15 @@ describe("the managers' state files", () => {
     >;
     expect(values[field]).toBe(want);
   });
-  test("an empty shared pool is not written either", () => {
+  test("are not written when the shared pool is empty", () => {
     const empty = { assignments: { cpu_manager_state: { policyName: "static", defaultCpuSet: "", entries: {} } } };
     expect(filesAt(input({}, app, {}, empty), "/kubepods/podg/c")).not.toHaveProperty("cpuset.cpus");
   });
 });
 
-describe("all CPUs under policy none", () => {
+describe("the machine's CPUs under CPU manager policy none", () => {
   const machine = { cpus: [3, 1, 0, 2].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
-  test("are named on kubepods and on the reserved cgroups, nowhere below", () => {
+  test("are written to kubepods and the reserved cgroups, and to nothing below", () => {
     const config = {
       enforceNodeAllocatable: ["pods", "kube-reserved"],
       kubeReserved: { cpu: "1" },
@@ -137,7 +137,7 @@ describe("all CPUs under policy none", () => {
     for (const path of ["/kubepods/burstable", POD, `${POD}/c`])
       expect(filesAt(answer, path)).not.toHaveProperty("cpuset.cpus");
   });
-  test("are left alone under the static policy", () => {
+  test("are not written under policy static", () => {
     expect(filesAt(configured({ cpuManagerPolicy: "static" }, { machine }), "/kubepods")).not.toHaveProperty(
       "cpuset.cpus",
     );

@@ -16,8 +16,8 @@ const UNLIMITED = "4611686018427387904";
 const hugetlb = (of: Json, path: string): Json =>
   Object.fromEntries(Object.entries(filesAt(of, path)).filter(([file]) => file.startsWith("hugetlb.")));
 
-describe("huge pages", () => {
-  test("a pod holds what its containers request; a size that nobody names is 0", () => {
+describe("huge page limits", () => {
+  test("of a pod are the sum over its containers, and 0 for sizes that none requests", () => {
     expect(hugetlb(input(), POD)).toEqual({
       "hugetlb.2MB.max": String(64 * Mi),
       "hugetlb.2MB.rsvd.max": String(64 * Mi),
@@ -25,7 +25,7 @@ describe("huge pages", () => {
       "hugetlb.1GB.rsvd.max": "0",
     });
   });
-  test("a tier is not limited: 2^62 in the files, to the last digit, and -1 in the values, which any JSON reader keeps", () => {
+  test("of a QoS tier are unlimited: exactly 2^62 in the files and -1 in the values", () => {
     for (const tier of ["/kubepods/burstable", "/kubepods/besteffort"]) {
       expect(valuesAt(input(), tier).hugePageLimit).toEqual({ "2097152": -1, "1073741824": -1 });
       expect(hugetlb(input(), tier)).toEqual({
@@ -36,11 +36,11 @@ describe("huge pages", () => {
       });
     }
   });
-  test("a container holds its own limit, 0 of every other size", () => {
+  test("of a container are its own, and 0 for every other size", () => {
     expect(hugetlb(input(), `${POD}/a`)).toMatchObject({ "hugetlb.2MB.max": String(64 * Mi), "hugetlb.1GB.max": "0" });
     expect(hugetlb(input(), `${POD}/b`)).toMatchObject({ "hugetlb.2MB.max": "0", "hugetlb.1GB.max": "0" });
   });
-  test("v1 names its files otherwise", () => {
+  test("have other file names on cgroup v1", () => {
     expect(hugetlb(input({ cgroup: { version: 1 } }), `${POD}/a`)).toEqual({
       "hugetlb.2MB.limit_in_bytes": String(64 * Mi),
       "hugetlb.2MB.rsvd.limit_in_bytes": String(64 * Mi),
@@ -48,7 +48,7 @@ describe("huge pages", () => {
       "hugetlb.1GB.rsvd.limit_in_bytes": "0",
     });
   });
-  test("a pod-level limit is that of every container without one", () => {
+  test("of the pod level apply to every container without its own", () => {
     const podLevel = { resources: { requests: { "hugepages-2Mi": "128Mi" }, limits: { "hugepages-2Mi": "128Mi" } } };
     const of = snapshot(
       {
@@ -64,12 +64,12 @@ describe("huge pages", () => {
     expect(valuesAt(of, `${POD}/a`).hugePageLimit).toMatchObject({ "2097152": 32 * Mi });
     expect(valuesAt(of, `${POD}/b`).hugePageLimit).toMatchObject({ "2097152": 128 * Mi, "1073741824": 0 });
   });
-  test("a node without huge pages has no such files", () => {
+  test("are absent on a node without huge pages", () => {
     const bare = snapshot({ pods: [bestEffort("e")] });
     for (const { files } of cgroupsOf(bare).decision.cgroups)
       expect(files.filter((f) => f.path.startsWith("hugetlb."))).toEqual([]);
   });
-  test("the machine's pages become capacity where the node's status tells none", () => {
+  test("use the capacity computed from the machine when the node's status has none", () => {
     const machine = {
       numaNodes: [
         { id: 0, hugepages: { "2Mi": 10 } },
@@ -81,7 +81,7 @@ describe("huge pages", () => {
       "hugepages-1Gi": "1Gi",
     });
   });
-  test("they are taken off the node's allocatable memory, and that off below zero is zero", () => {
+  test("of the node reduce its allocatable memory, at least to zero", () => {
     const none = { kubeletConfiguration: { evictionHard: {} } };
     expect(allocatableOf(input(none)).decision.allocatable).toMatchObject({
       memory: "5Gi",
@@ -102,37 +102,37 @@ describe("huge pages", () => {
     expect(pageSizeUnit(size)).toBe(unit);
   });
   test.each(["memory", "hugepages-", "hugepages-x", "hugepages-0", "hugepages--2Mi", "requests.hugepages-2Mi"])(
-    "%s is no page size",
+    "%s is not parsed as a page size",
     (name) => {
       expect(pageSizeOf(name)).toBeUndefined();
     },
   );
 });
 
-describe("huge pages and the node's own cgroup", () => {
+describe("huge pages and the kubepods cgroup", () => {
   const kubepods = (config: Json = {}) =>
     valuesAt(configured(config, { ...input(), kubeletConfiguration: config }), "/kubepods");
   // getNodeAllocatableAbsoluteImpl takes off the reserves only; nodestatus.MachineInfo alone takes off huge pages
-  test("its memory limit is capacity less the reserves, huge pages included", () => {
+  test("its memory limit is capacity minus reserves, with huge pages included", () => {
     expect(kubepods({ kubeReserved: { memory: "1Gi" } }).memory).toBe(7 * Gi);
   });
-  test("qosReserved starts from the same number", () => {
+  test("qosReserved is computed from that memory limit", () => {
     const config = { featureGates: { QOSReserved: true }, qosReserved: { memory: "0%" } };
     expect(valuesAt(input({ kubeletConfiguration: config }), "/kubepods/burstable").memory).toBe(8 * Gi);
   });
   // UpdateCgroups gives every tier's config, kubepods as the Guaranteed one included, unlimited pages each minute
-  test("its pages are not limited, as those of the other tiers", () => {
+  test("its huge pages are unlimited, like those of the QoS tiers", () => {
     expect(hugetlb(input(), "/kubepods")["hugetlb.2MB.max"]).toBe(UNLIMITED);
   });
   // maybeSetHugetlb returns at once where the controller is missing
-  test("a machine without the controller gets no such file anywhere", () => {
+  test("no cgroup has hugetlb files when the machine lacks the hugetlb controller", () => {
     const bare = input({ machine: { hugetlb: false } });
     const written = cgroupsOf(bare).decision.cgroups.flatMap((p) =>
       p.files.filter((f) => f.path.startsWith("hugetlb.")),
     );
     expect(written).toEqual([]);
   });
-  test("without a word about the controller the sizes of the capacity count, and the answer says what it lacks", () => {
+  test("hugetlb files follow the capacity, and needs asks for machine.hugetlb, when it is not posted", () => {
     expect(hugetlb(input(), POD)).not.toEqual({});
     expect(cgroupsOf(input()).needs).toContain("machine.hugetlb");
     for (const hugetlb of [true, false])
@@ -144,16 +144,16 @@ describe("huge pages and the node's own cgroup", () => {
   test.each([
     { cpus, memoryBytes: Gi, numaNodes: [{ id: 0, hugepages: { "1Gi": Number.MAX_SAFE_INTEGER } }] },
     { cpus, numaNodes: [0, 1].map((id) => ({ id, memoryBytes: Number.MAX_SAFE_INTEGER })) },
-  ])("an absurd machine ends in an answer or a refusal: %#", (machine) => {
+  ])("absurd machine sizes end in an answer or a refusal: %#", (machine) => {
     expect(() => outcome("cgroups", { cgroup: { version: 2 }, machine })).not.toThrow();
   });
 });
 
-describe("a page size that the node does not have", () => {
+describe("huge page limits for a page size that the node lacks", () => {
   const asking = podOf([container("a", undefined, { "hugepages-2Mi": "64Mi", "hugepages-1Gi": "1Gi", memory: "1Gi" })]);
   const none = (path: string, of: Json): void => expect(Object.keys(hugetlb(of, path)), path).toEqual([]);
 
-  test("is written nowhere, whether the capacity or the machine lists the others", () => {
+  test("are not written, whether the capacity or the machine lists the other sizes", () => {
     const machine = { hugetlb: true, numaNodes: [{ id: 0, hugepages: { "2Mi": 10 } }] };
     for (const of of [
       snapshot({ pods: [asking] }, { "hugepages-2Mi": "20Mi" }),
@@ -174,12 +174,12 @@ describe("a page size that the node does not have", () => {
       });
     }
   });
-  test("and where it has none at all, no limit is left", () => {
+  test("are not written on a node without any huge pages", () => {
     const of = snapshot({ pods: [asking] });
     for (const path of [POD, `${POD}/a`]) none(path, of);
     expect(cgroupsOf(of).needs).not.toContain("node.status.capacity");
   });
-  test("is not known to be missing where no capacity was given: the answer says so", () => {
+  test("are not written without a capacity, which is then in needs", () => {
     const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], memoryBytes: 8 * Gi };
     const of = { cgroup: { version: 2 }, machine, pods: [asking] };
     for (const path of [POD, `${POD}/a`]) none(path, of);

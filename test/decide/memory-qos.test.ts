@@ -16,24 +16,24 @@ const valuesOf = (config: Json, pod: Json, parts: Json = {}) =>
   valuesAt(configured(config, { pods: [pod], ...parts }), "/kubepods/burstable/podu/c");
 
 describe("memory.high of a container under Memory QoS", () => {
-  test("lies nine tenths of the way from the request to the limit, on a page", () => {
+  test("lies nine tenths of the way from request to limit, rounded down to a page", () => {
     expect(valuesOf(NONE, limited).memoryHigh).toBe(199_229_440);
     expect(valuesOf(NONE, limited).memoryHigh).toBe(high(100 * Mi, 200 * Mi));
     const odd = podOf([container("c", { memory: "1000001" }, { memory: "3000003" })]);
     expect(valuesOf(NONE, odd).memoryHigh).toBe(high(1_000_001, 3_000_003));
   });
-  test("without a limit it looks to the allocatable memory, in which hard eviction stays", () => {
+  test("without a limit is computed from allocatable memory with hard eviction left in", () => {
     const reserved = { ...NONE, kubeReserved: { memory: "1Gi" }, evictionHard: { "memory.available": "2Gi" } };
     const bare = podOf([container("c", { memory: "100Mi" })]);
     expect(valuesOf(reserved, bare).memoryHigh).toBe(high(100 * Mi, 7 * Gi));
   });
-  test("the factor and the page are the node's", () => {
+  test("uses the node's memoryThrottlingFactor and page size", () => {
     expect(valuesOf({ ...NONE, memoryThrottlingFactor: 0.5 }, limited).memoryHigh).toBe(150 * Mi);
     expect(valuesOf(NONE, limited, { machine: { pageSizeBytes: 65_536 } }).memoryHigh).toBe(
       high(100 * Mi, 200 * Mi, 65_536),
     );
   });
-  test("is absent where request and limit are alike, or where it would not exceed the request", () => {
+  test("is absent when the limit equals the request or the result would not exceed it", () => {
     expect(valuesOf(NONE, podOf([container("c", { cpu: "1" }, { memory: "1Gi" })])).memoryHigh).toBeUndefined();
     expect(
       valuesOf(NONE, podOf([container("c", { memory: "100Mi" }, { memory: "104857700" })])).memoryHigh,
@@ -50,25 +50,25 @@ describe("memory.high of a container under Memory QoS", () => {
 
 describe("memory.min and memory.low under TieredReservation", () => {
   const at = (path: string) => valuesAt(configured(TIERED, { pods }), path);
-  test("Guaranteed memory is not reclaimed, Burstable memory is protected", () => {
+  test("are memory.min for Guaranteed and memory.low for Burstable pods", () => {
     expect(at("/kubepods/podg").memoryMin).toBe(Gi);
     expect(at("/kubepods/podg/c").memoryMin).toBe(Gi);
     expect(at("/kubepods/burstable/podb").memoryLow).toBe(512 * Mi);
     expect(at("/kubepods/burstable/podb/c").memoryLow).toBe(512 * Mi);
   });
-  test("the tiers cover their pods: kubepods both, burstable its own", () => {
+  test("of the QoS tiers cover their pods: kubepods all, burstable its own", () => {
     expect(at("/kubepods").memoryMin).toBe(1536 * Mi);
     expect(at("/kubepods/burstable").memoryLow).toBe(512 * Mi);
     expect(at("/kubepods/besteffort")).not.toHaveProperty("memoryMin");
   });
-  test("the pod's reservation is its request: overhead and init containers count", () => {
+  test("of a pod are its request, with overhead and init containers", () => {
     const pod = podOf([container("c", { memory: "100Mi" })], {
       overhead: { memory: "20Mi" },
       initContainers: [container("i", { memory: "200Mi" })],
     });
     expect(valuesAt(configured(TIERED, { pods: [pod] }), "/kubepods/burstable/podu").memoryLow).toBe(220 * Mi);
   });
-  test("the overhead of a BestEffort pod is protected as well, and the tiers do not count it", () => {
+  test("protect a BestEffort pod's overhead, which the tiers do not count", () => {
     const pod = podOf([container("c")], { overhead: { memory: "20Mi" } });
     const input = configured(TIERED, { pods: [pod] });
     expect(valuesAt(input, "/kubepods/besteffort/podu").memoryLow).toBe(20 * Mi);
@@ -78,53 +78,53 @@ describe("memory.min and memory.low under TieredReservation", () => {
     expect(valuesAt(input, "/kubepods")).toMatchObject({ memoryMin: 0 });
     expect(valuesAt(input, "/kubepods/burstable")).toMatchObject({ memoryLow: 0 });
   });
-  test("files carry them", () => {
+  test("are written to the cgroup files", () => {
     expect(filesAt(configured(TIERED, { pods }), "/kubepods/podg")["memory.min"]).toBe(String(Gi));
     expect(filesAt(configured(TIERED, { pods }), "/kubepods/burstable")["memory.low"]).toBe(String(512 * Mi));
   });
 });
 
-describe("memory.min and memory.low under the policy None", () => {
-  test("what an earlier policy left on the tiers is put back to 0", () => {
+describe("memory.min and memory.low under memoryReservationPolicy None", () => {
+  test("of the QoS tiers are reset to 0", () => {
     const input = configured(NONE, { pods });
     expect(valuesAt(input, "/kubepods").memoryMin).toBe(0);
     expect(valuesAt(input, "/kubepods/burstable").memoryLow).toBe(0);
     expect(filesAt(input, "/kubepods")["memory.min"]).toBe("0");
   });
-  test("a container gets 0 for both", () => {
+  test("of a container are both 0", () => {
     expect(valuesOf(NONE, limited)).toMatchObject({ memoryMin: 0, memoryLow: 0 });
   });
 });
 
-describe("what the kubelet writes of them, and nothing else", () => {
+describe("the memory QoS files that the kubelet writes", () => {
   // qos_container_manager_linux.go setMemoryQoS: memory.min on kubepods alone, memory.low on burstable alone
-  test.each([NONE, TIERED])("one file a tier: %j", (config) => {
+  test.each([NONE, TIERED])("are memory.min on kubepods and memory.low on burstable: %j", (config) => {
     const input = configured(config, { pods });
     expect(valuesAt(input, "/kubepods")).not.toHaveProperty("memoryLow");
     expect(valuesAt(input, "/kubepods/burstable")).not.toHaveProperty("memoryMin");
   });
   // helpers_linux.go ResourceConfigForPod: only under TieredReservation, only a request above 0, one key by the class
-  test("nothing on a pod under None", () => {
+  test("are absent on a pod under None", () => {
     const pod = valuesAt(configured(NONE, { pods }), "/kubepods/podg");
     expect(pod).not.toHaveProperty("memoryMin");
     expect(pod).not.toHaveProperty("memoryLow");
   });
-  test("one file a pod under TieredReservation", () => {
+  test("are one per pod under TieredReservation", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg")).not.toHaveProperty("memoryLow");
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/burstable/podb")).not.toHaveProperty("memoryMin");
   });
   // kuberuntime_container_linux.go generateLinuxContainerResources: one key with a request, else both as 0, whatever the class
-  test("one file a container under TieredReservation", () => {
+  test("are one per container under TieredReservation", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg/c")).not.toHaveProperty("memoryLow");
   });
-  test("both as 0 on a BestEffort container", () => {
+  test("are both 0 on a BestEffort container", () => {
     expect(valuesAt(configured(NONE, { pods }), "/kubepods/besteffort/pode/c")).toMatchObject({
       memoryMin: 0,
       memoryLow: 0,
     });
   });
   // node_container_manager_linux.go enforceExistingCgroup: with the gate, memory.min of a reserved cgroup is its memory limit
-  test("memory.min on a reserved cgroup that is enforced", () => {
+  test("include memory.min on an enforced reserved cgroup", () => {
     const config = {
       ...NONE,
       enforceNodeAllocatable: ["pods", "kube-reserved"],
@@ -135,7 +135,7 @@ describe("what the kubelet writes of them, and nothing else", () => {
   });
 });
 
-describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", () => {
+describe("memory from a resource claim (1.37, DRANodeAllocatableResources)", () => {
   const [MEMORY, WHOLE] = [512 * Mi, 4 * Gi];
   const claiming = (containers: readonly Json[], more: Json = {}): Json => ({
     ...podOf(containers, more),
@@ -152,7 +152,7 @@ describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", 
   });
   const newest = { node: node({ capacity: { cpu: "4", memory: "8Gi" }, nodeInfo: { kubeletVersion: "v1.37.2" } }) };
   const at = (path: string, pod: Json, on = true) => valuesAt(configured(config(on), { pods: [pod], ...newest }), path);
-  test("raises a container's limit and with it memory.high, and not what is protected", () => {
+  test("raises a container's limit and memory.high, but not its protected memory", () => {
     const pod = claiming([container("c", { memory: "512Mi" }, { memory: "1Gi" })]);
     const path = "/kubepods/burstable/podu/c";
     const [limit, claimed] = [Gi, Gi];
@@ -163,7 +163,7 @@ describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", 
     });
     expect(at(path, pod, false)).toMatchObject({ memory: limit, memoryHigh: high(MEMORY, limit) });
   });
-  test("is protected for the pod, whose own memory.high leaves it out", () => {
+  test("is protected for the pod with pod-level resources, without raising its memory.high", () => {
     const resources = { requests: { memory: "512Mi" }, limits: { memory: "4Gi" } };
     const pod = claiming([container("c", {})], { resources });
     expect(at("/kubepods/burstable/podu", pod)).toMatchObject({
@@ -182,7 +182,7 @@ describe("memory that a claim gives a pod (1.37, DRANodeAllocatableResources)", 
       memoryHigh: high(MEMORY, Gi),
     });
   });
-  test("is told as the part of each number that it is in, from container to tier", () => {
+  test("is a reason at every number that includes it, from container to QoS tier", () => {
     const given = (containers: readonly Json[], more: Json = {}): Json => ({
       ...podOf(containers, more),
       status: {

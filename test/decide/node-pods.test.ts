@@ -10,8 +10,8 @@ const BASE = pathsOf(snapshot());
 const added = (pods: Json[], parts: Json = {}): string[] =>
   pathsOf(snapshot({ pods, ...parts })).filter((p) => !BASE.includes(p));
 
-describe("which pods hold something", () => {
-  test.each(["Succeeded", "Failed"])("a pod in phase %s holds nothing", (phase) => {
+describe("the cgroups of pods", () => {
+  test.each(["Succeeded", "Failed"])("are absent for a pod in phase %s", (phase) => {
     const pods = [
       withStatus(guaranteed("g", "1", "1Gi"), { phase }),
       withStatus(burstable("b", "1", "1Gi"), { phase }),
@@ -19,19 +19,19 @@ describe("which pods hold something", () => {
     expect(added(pods)).toEqual([]);
     expect(valuesAt(snapshot({ pods }), "/kubepods/burstable").cpuShares).toBe(2);
   });
-  test("a failed pod whose container is still being stopped does, until that has stopped", () => {
+  test("remain for a failed pod until its last container has stopped", () => {
     const status = (state: Json) => ({ phase: "Failed", containerStatuses: [{ name: "c", state }] });
     const pod = burstable("b", "1", "1Gi");
     expect(added([withStatus(pod, status({ running: {} }))]).length).toBe(2);
     expect(added([withStatus(pod, status({ terminated: { exitCode: 137 } }))])).toEqual([]);
   });
-  test.each(["Pending", "Running", "Unknown", ""])("a pod in phase `%s` does", (phase) => {
+  test.each(["Pending", "Running", "Unknown", ""])("are there for a pod in phase `%s`", (phase) => {
     expect(added([withStatus(burstable("b", "1", "1Gi"), { phase })])).toEqual([
       "/kubepods/burstable/podb",
       "/kubepods/burstable/podb/c",
     ]);
   });
-  test("a pod that is being deleted does, until it is gone", () => {
+  test("are there for a pod that is being deleted", () => {
     const pod = podOf(
       [container("c")],
       {},
@@ -39,7 +39,7 @@ describe("which pods hold something", () => {
     );
     expect(added([pod]).length).toBe(2);
   });
-  test("pods of other nodes are not here, pods of no node are", () => {
+  test("are absent for pods bound to other nodes, and there for pods bound to none", () => {
     const here = withSpec(burstable("a", "1", "1Gi"), { nodeName: "n" });
     const there = withSpec(burstable("b", "8", "1Gi"), { nodeName: "m" });
     const nowhere = withSpec(burstable("c", "1", "1Gi"), { nodeName: "" });
@@ -51,7 +51,7 @@ describe("which pods hold something", () => {
     ).toEqual(["poda", "podc", "podd"]);
     expect(valuesAt(snapshot({ pods }), "/kubepods/burstable").cpuShares).toBe(3072);
   });
-  test("without a node's name every pod is here", () => {
+  test("are there for every pod when the node's name is unknown", () => {
     const input = {
       cgroup: { version: 2 },
       machine: { memoryBytes: 1, cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] },
@@ -59,14 +59,14 @@ describe("which pods hold something", () => {
     const pods = [withSpec(bestEffort("a"), { nodeName: "x" }), withSpec(bestEffort("b"), { nodeName: "y" })];
     expect(pathsOf({ ...input, pods }).filter((p) => p.endsWith("/c")).length).toBe(2);
   });
-  test("a mirror pod lies under the uid of its static pod", () => {
+  test("are named by the static pod's uid for a mirror pod", () => {
     const annotations = { "kubernetes.io/config.mirror": "31e35ea8608c6df6", "kubernetes.io/config.source": "file" };
     expect(added([podOf([container("c")], {}, { metadata: { name: "m", uid: "api-uid", annotations } })])).toEqual([
       "/kubepods/besteffort/pod31e35ea8608c6df6",
       "/kubepods/besteffort/pod31e35ea8608c6df6/c",
     ]);
   });
-  test("a pod without a uid is asked for, by its place, unless it holds nothing here", () => {
+  test("need a pod's uid, unless the pod has ended", () => {
     const nameless = (status?: Json): Json => ({
       metadata: { name: "x" },
       spec: { containers: [container("c")] },
@@ -78,7 +78,7 @@ describe("which pods hold something", () => {
   });
 });
 
-describe("which containers of a pod are there", () => {
+describe("the container cgroups of a pod", () => {
   const state = (name: string, of: Json): Json => ({ name, state: of });
   const over = { terminated: { exitCode: 0 } };
   const leaves = (pod: Json): string[] =>
@@ -92,24 +92,24 @@ describe("which containers of a pod are there", () => {
       { initContainers: [container("i"), sidecar("s"), container("j")] },
       status === undefined ? {} : { status },
     );
-  test("before anything runs: all, in the order in which they start", () => {
+  test("are those of all containers in start order before any runs", () => {
     expect(leaves(podOfFive())).toEqual(["i", "s", "j", "a", "b"]);
   });
-  test("an init container that ended is gone, a sidecar that runs stays", () => {
+  test("omit an init container that ended, and keep a running sidecar", () => {
     const status = { initContainerStatuses: [state("i", over), running("s", "id-s"), running("j", "id-j")] };
     expect(leaves(podOfFive(status))).toEqual(["id-s", "id-j", "a", "b"]);
   });
-  test("once a container runs, init containers are past even without a status", () => {
+  test("omit init containers once a regular container runs, even without their status", () => {
     const status = {
       containerStatuses: [running("a", "id-a"), state("b", { waiting: { reason: "CrashLoopBackOff" } })],
     };
     expect(leaves(podOfFive(status))).toEqual(["s", "id-a", "b"]);
   });
-  test("the id of an earlier run is not that of a container that waits", () => {
+  test("do not use the container id of an earlier run for a waiting container", () => {
     const waits = { name: "a", containerID: "containerd://old", state: { waiting: { reason: "CrashLoopBackOff" } } };
     expect(leaves(podOfFive({ containerStatuses: [waits, running("b", "id-b")] }))).toEqual(["s", "a", "id-b"]);
   });
-  test("a container that ended is gone", () => {
+  test("omit a container that ended", () => {
     expect(leaves(podOfFive({ containerStatuses: [running("a", "id-a"), state("b", over)] }))).toEqual(["s", "id-a"]);
   });
   test.each([
@@ -119,11 +119,11 @@ describe("which containers of a pod are there", () => {
     "containerd://a/b",
     "containerd://-a",
     `containerd://${"a".repeat(129)}`,
-  ])("an id like `%s` is not used as a directory", (containerID) => {
+  ])("do not use the id `%s` as a directory name", (containerID) => {
     const status = { containerStatuses: [{ ...running("a", "x"), containerID }] };
     expect(leaves(podOfFive(status))).toContain("a");
   });
-  test("one id told of two containers is no reason for one path twice", () => {
+  test("have unique paths even if two containers report one id", () => {
     const status = { containerStatuses: [running("a", "same"), running("b", "same")] };
     const input = snapshot({ pods: [podOfFive(status)] });
     const paths = outcome("cgroups", input) === "answered" ? pathsOf(input) : [];
@@ -134,7 +134,7 @@ describe("which containers of a pod are there", () => {
 describe("podPidsLimit", () => {
   const pids = (podPidsLimit: number): unknown =>
     filesAt(configured({ podPidsLimit }, { pods: [bestEffort("e")] }), "/kubepods/besteffort/pode")["pids.max"];
-  test("is written on pods when it is above 0, on nothing else", () => {
+  test("is written to pods.max of pods when above 0, and to nothing else", () => {
     expect(pids(1024)).toBe("1024");
     expect(pids(0)).toBeUndefined();
     expect(pids(-1)).toBeUndefined();
@@ -142,7 +142,7 @@ describe("podPidsLimit", () => {
     for (const path of ["/kubepods", "/kubepods/besteffort", "/kubepods/besteffort/pode/c"])
       expect(filesAt(input, path)).not.toHaveProperty("pids.max");
   });
-  test("kubepods has what the node has less its reserves", () => {
+  test("kubepods has pids.max of the node's maxpid minus the pid reserves", () => {
     const stats = { node: { rlimit: { maxpid: 32_768 } } };
     const config = { kubeReserved: { pid: "500" }, systemReserved: { pid: "500" } };
     expect(filesAt(configured(config, { stats }), "/kubepods")["pids.max"]).toBe("31768");

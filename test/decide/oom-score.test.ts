@@ -20,16 +20,16 @@ describe("oom_score_adj", () => {
     ["4Gi", 3],
     ["64Gi", 938],
     ["1Pi", 999],
-  ])("a request of 4Gi on a node of %s: %i", (node, want) => {
+  ])("for a request of 4Gi on a node of %s is %i", (node, want) => {
     expect(scores(podOf([ask("4Gi")]), node)).toEqual({ c: want });
   });
-  test("Guaranteed -997, BestEffort 1000, no memory request 999, more than the node 3", () => {
+  test("is -997 for Guaranteed, 1000 for BestEffort, 999 without a request, 3 for one above the node", () => {
     expect(scores(podOf([container("c", undefined, { cpu: "1", memory: "1Gi" })]), "8Gi")).toEqual({ c: -997 });
     expect(scores(podOf([container("c")]), "8Gi")).toEqual({ c: 1000 });
     expect(scores(podOf([container("c", { cpu: "1" })]), "8Gi")).toEqual({ c: 999 });
     expect(scores(podOf([ask("80Gi")]), "8Gi")).toEqual({ c: 3 });
   });
-  test("a node-critical pod is like a Guaranteed one; critical without the class is not", () => {
+  test("is -997 for a pod of class system-node-critical, which other critical pods do not get", () => {
     const critical = { priority: 2_000_001_000, priorityClassName: "system-node-critical" };
     expect(scores(podOf([container("c")], critical), "8Gi")).toEqual({ c: -997 });
     expect(
@@ -43,7 +43,7 @@ describe("oom_score_adj", () => {
       c: -997,
     });
   });
-  test("a sidecar takes at most the smallest score of the regular containers", () => {
+  test("of a sidecar is at most the smallest one of the regular containers", () => {
     const pod = podOf([ask("4Gi"), container("d", { memory: "2Gi" })], {
       initContainers: [sidecar("s", { memory: "1Gi" }), container("i", { memory: "1Gi" })],
     });
@@ -51,24 +51,24 @@ describe("oom_score_adj", () => {
     const large = podOf([ask("1Gi")], { initContainers: [sidecar("s", { memory: "4Gi" })] });
     expect(scores(large, "8Gi")).toEqual({ s: 500, c: 875 });
   });
-  test("a regular container that restarts always is no sidecar", () => {
+  test("of a regular container with restartPolicy Always is computed like any other", () => {
     const pod = podOf([ask("4Gi"), container("d", { memory: "1Gi" }, undefined, { restartPolicy: "Always" })]);
     expect(scores(pod, "8Gi")).toEqual({ c: 500, d: 875 });
   });
-  test("what of a pod-level request nobody asked for is shared out", () => {
+  test("spreads the part of a pod-level request that no container requests", () => {
     const podLevel = { resources: { requests: { memory: "4Gi" } } };
     expect(scores(podOf([ask("1Gi"), container("d")], podLevel), "8Gi")).toEqual({ c: 688, d: 813 });
     const withInit = podOf([ask("1Gi"), container("d")], { ...podLevel, initContainers: [sidecar("s")] });
     expect(scores(withInit, "8Gi")).toEqual({ s: 875, c: 750, d: 875 });
   });
-  test("it is the share of bytes beyond what a double holds exactly", () => {
+  test("is exact for byte amounts beyond double precision", () => {
     // 1000 * request passes 2^53: 1000 - 1000*9007199254740/1125899906842624 truncated
     const request = 9_007_199_254_741;
     const want = 1000 - Number((1000n * BigInt(request)) / 2n ** 50n);
     expect(scores(podOf([ask(String(request))]), "1Pi")).toEqual({ c: want });
   });
   // the kubelet divides by the machine's memory, which is never 0
-  test.each(["1Gi", "20Ti"])("a request of %s on a node of 0 bytes has a score, or is refused", (memory) => {
+  test.each(["1Gi", "20Ti"])("for a request of %s on a node of 0 bytes is an integer, or refused", (memory) => {
     const pods = [podOf([ask(memory)])];
     const answered = outcome("cgroups", snapshot({ pods }, { memory: "0" })) === "answered";
     expect(answered ? scores(podOf([ask(memory)]), "0")["c"] : 0).toSatisfy(Number.isInteger);

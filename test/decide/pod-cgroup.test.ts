@@ -16,7 +16,7 @@ const OVERHEAD = { overhead: { cpu: "250m", memory: "120Mi" } };
 const POD_LEVEL = { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } } };
 const unset = undefined;
 
-describe("the pod's cgroup, as the kubelet answered", () => {
+describe("CPU shares, CPU quota and memory limit of a pod's cgroup", () => {
   test.each<[string, Json, unknown[]]>([
     ["one container", podOf([BASE]), [102, 20_000, 209_715_200]],
     ["with a bare init container", podOf([BASE], { initContainers: [BARE] }), [102, unset, unset]],
@@ -43,22 +43,22 @@ describe("the pod's cgroup, as the kubelet answered", () => {
       [1280, 225_000, 2_273_312_768],
     ],
   ])("%s", (_name, pod, want) => expect(podValues(pod, "/burstable")).toEqual(want));
-  test("BestEffort: two shares, nothing else, overhead or not", () => {
+  test("of a BestEffort pod are 2 shares and no limits, with or without overhead", () => {
     expect(podValues(podOf([container("c")]), "/besteffort")).toEqual([2, unset, unset]);
     expect(podValues(podOf([container("c")], OVERHEAD), "/besteffort")).toEqual([2, unset, unset]);
   });
-  test("Guaranteed with CPU quota off: -1, not unset", () => {
+  test("of a Guaranteed pod with cpuCFSQuota off have quota -1", () => {
     const pod = podOf([container("c", undefined, { cpu: "1", memory: "1Gi" })]);
     expect(podValues(pod, "", { cpuCFSQuota: false })).toEqual([1024, -1, 1_073_741_824]);
     expect(podValues(pod, "")).toEqual([1024, 100_000, 1_073_741_824]);
   });
-  test("Burstable without all limits has no quota to switch off", () => {
+  test("of a Burstable pod without limits on all containers have no quota to switch off", () => {
     const half = podOf([container("a", undefined, { cpu: "1" }), container("b")]);
     expect(podValues(half, "/burstable", { cpuCFSQuota: false })).toEqual([1024, unset, unset]);
     expect(podValues(podOf([BASE]), "/burstable", { cpuCFSQuota: false })).toEqual([102, -1, 200 * Mi]);
   });
   // beta since 1.34 and not locked: without the gate the kubelet looks at containers alone
-  test("pod-level resources count for nothing when their gate is off", () => {
+  test("ignore pod-level resources when their gate is off", () => {
     const off = { featureGates: { PodLevelResources: false } };
     expect(podValues(podOf([container("c")], POD_LEVEL), "/besteffort", off)).toEqual([2, unset, unset]);
   });
@@ -66,33 +66,33 @@ describe("the pod's cgroup, as the kubelet answered", () => {
 
 describe("requests of a pod", () => {
   const shares = (spec: Json, containers: Json[]): unknown => podValues(podOf(containers, spec), "/burstable")[0];
-  test("the larger of the containers together and each init container with the sidecars before it", () => {
+  test("are the larger of all containers and each init container with the sidecars before it", () => {
     const app = container("a", { cpu: "300m" });
     expect(shares({ initContainers: [container("i", { cpu: "1" })] }, [app])).toBe(1024);
     expect(shares({ initContainers: [sidecar("s", { cpu: "500m" }), container("i", { cpu: "1" })] }, [app])).toBe(1536);
     expect(shares({ initContainers: [container("i", { cpu: "1" }), sidecar("s", { cpu: "500m" })] }, [app])).toBe(1024);
     expect(shares({ initContainers: [sidecar("s", { cpu: "900m" })] }, [app])).toBe(1228);
   });
-  test("a limit without a request is the request", () => {
+  test("take a limit without a request as the request", () => {
     expect(podValues(podOf([container("a", undefined, { cpu: "500m" })]), "/burstable")).toEqual([512, 50_000, unset]);
   });
-  test("overhead joins a limit only where there is one", () => {
+  test("get overhead in a limit only when there is one", () => {
     expect(podValues(podOf([container("a", { cpu: "100m" })], OVERHEAD), "/burstable")).toEqual([358, unset, unset]);
   });
-  test("a pod that was settled as Guaranteed gets all values, 0 where it has no limit, and overhead adds nothing to 0", () => {
+  test("with status Guaranteed have all values, 0 without a limit, to which overhead adds nothing", () => {
     const settled = { status: { qosClass: "Guaranteed" } };
     expect(podValues(podOf([container("a", { cpu: "1" })], {}, settled), "")).toEqual([1024, 0, 0]);
     const zero = podOf([container("a", { cpu: "1" }, { cpu: "0", memory: "0" })], OVERHEAD, settled);
     expect(podValues(zero, "")).toEqual([1280, 0, 0]);
   });
-  test("milli-bytes round up to whole bytes", () => {
+  test("round milli-bytes up to whole bytes", () => {
     const pod = podOf([container("a", undefined, { memory: "1048576500m" })]);
     expect(podValues(pod, "/burstable")[2]).toBe(1_048_577);
   });
 });
 
-describe("limits of a container beside pod-level ones", () => {
-  test("are its own where it has them, else the pod's", () => {
+describe("container limits beside pod-level limits", () => {
+  test("are the container's own where it has them, else the pod's", () => {
     const spec = { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } } };
     const pod = podOf(
       [
@@ -113,7 +113,7 @@ describe("limits of a container beside pod-level ones", () => {
   });
 });
 
-describe("the QoS class", () => {
+describe("the QoS tier of a pod's cgroup", () => {
   const tierOf = (pod: Json): string => {
     for (const tier of ["", "/burstable", "/besteffort"] as const) {
       try {
@@ -178,7 +178,7 @@ describe("the QoS class", () => {
   ])("%s: %#", (_name, pod, tier) => expect(tierOf(pod)).toBe(tier));
 });
 
-describe("the formulas of the oldest description that the kubelet still keeps", () => {
+describe("CPU shares", () => {
   const pods = [guaranteed("g", "4", "1Gi"), burstable("b", "11095m", "1Gi"), bestEffort("e")];
   const node = snapshot({ pods }, { cpu: "32", memory: "256Gi" });
   test.each([
@@ -186,21 +186,21 @@ describe("the formulas of the oldest description that the kubelet still keeps", 
     ["/kubepods/burstable", 11_361],
     ["/kubepods/besteffort", 2],
     ["/kubepods", 32_768],
-  ])("%s has %i shares", (path, shares) => expect(valuesAt(node, path).cpuShares).toBe(shares));
+  ])("of %s are %i", (path, shares) => expect(valuesAt(node, path).cpuShares).toBe(shares));
   test.each([
     ["200m", 204],
     ["500m", 512],
     ["100m", 102],
     ["2", 2048],
     ["1", 1024],
-  ])("a request of %s is %i shares", (cpu, shares) => {
+  ])("for a request of %s are %i", (cpu, shares) => {
     expect(podValues({ ...burstable("u", cpu, "1Mi") }, "/burstable")[0]).toBe(shares);
   });
-  test("30 allocatable CPUs are 30720 shares of kubepods", () => {
+  test("of kubepods with 30 allocatable CPUs are 30720", () => {
     const reserved = configured({ systemReserved: { cpu: "2", memory: "4Gi" } });
     expect(valuesAt({ ...reserved, node: (node as Json)["node"] }, "/kubepods").cpuShares).toBe(30_720);
   });
-  test("no Burstable pod: two shares for the tier", () => {
+  test("of the burstable tier without pods are 2", () => {
     expect(valuesAt(snapshot({ pods: [guaranteed("g", "1", "1Gi")] }), "/kubepods/burstable").cpuShares).toBe(2);
   });
 });

@@ -12,7 +12,7 @@ const tiers = (config: Json, parts: Json = {}): (number | undefined)[] =>
   );
 
 describe("qosReserved", () => {
-  test("takes the guaranteed share off the burstable tier, and the burstable share off the rest", () => {
+  test("subtracts Guaranteed requests from the burstable limit, and Burstable ones from the besteffort limit", () => {
     // integer division at each step
     const burst = 8 * Gi - Math.floor((1001 * Mi * 33) / 100);
     expect(tiers({ ...GATE, qosReserved: { memory: "33%" } })).toEqual([
@@ -22,7 +22,7 @@ describe("qosReserved", () => {
     expect(tiers({ ...GATE, qosReserved: { memory: "100%" } })).toEqual([8 * Gi - 1001 * Mi, 8 * Gi - 1334 * Mi]);
     expect(tiers({ ...GATE, qosReserved: { memory: "0%" } })).toEqual([8 * Gi, 8 * Gi]);
   });
-  test("starts from the allocatable memory without the hard-eviction part, enforced or not", () => {
+  test("starts from allocatable memory without hard eviction, whether that is enforced or not", () => {
     const reserved = {
       ...GATE,
       qosReserved: { memory: "0%" },
@@ -32,14 +32,14 @@ describe("qosReserved", () => {
     expect(tiers(reserved)).toEqual([7 * Gi, 7 * Gi]);
     expect(tiers({ ...reserved, enforceNodeAllocatable: ["none"] })).toEqual([7 * Gi, 7 * Gi]);
   });
-  test("is written as the tiers' limits", () => {
+  test("is written as the memory limits of the QoS tiers", () => {
     const input = configured({ ...GATE, qosReserved: { memory: "100%" } }, { pods });
     expect(filesAt(input, "/kubepods/burstable")["memory.max"]).toBe(String(8 * Gi - 1001 * Mi));
     expect(filesAt({ ...input, cgroup: { version: 1 } }, "/kubepods/besteffort")["memory.limit_in_bytes"]).toBe(
       String(8 * Gi - 1334 * Mi),
     );
   });
-  test("does nothing without its gate, without a percentage, or on a node that holds nothing back for pods", () => {
+  test("has no effect without its gate, without a percentage, or with no memory left for pods", () => {
     expect(tiers({ qosReserved: { memory: "50%" } })).toEqual([undefined, undefined]);
     expect(tiers(GATE)).toEqual([undefined, undefined]);
     expect(tiers({ ...GATE, qosReserved: {} })).toEqual([undefined, undefined]);
@@ -48,7 +48,7 @@ describe("qosReserved", () => {
       undefined,
     ]);
   });
-  test("every percentage of the alpha gate keeps besteffort within burstable within kubepods", () => {
+  test("keeps besteffort within burstable within kubepods for every percentage", () => {
     for (let percent = 0; percent <= 100; percent++) {
       const [burst, rest] = tiers({ featureGates: { AllAlpha: true }, qosReserved: { memory: `${percent}%` } });
       expect(burst).toBe(8 * Gi - Number((BigInt(1001 * Mi) * BigInt(percent)) / 100n));
@@ -62,15 +62,15 @@ describe("qosReserved", () => {
     { memory: "50.5%" },
     { memory: "%" },
     { cpu: "50%" },
-  ])("%j is refused, gate or not, as at the kubelet's start", (qosReserved) => {
+  ])("of %j refuses the kubelet's start, whatever the gate", (qosReserved) => {
     const refusal = refusalOf("cgroups", configured({ qosReserved }));
     expect(refusal.code).toBe("invalid_configuration");
     expect(refusal.message).toContain("qosReserved");
   });
 });
 
-describe("the tiers' shares", () => {
-  test("are the sum of the burstable requests: overhead, sidecars and init containers with them", () => {
+describe("the CPU shares of the burstable tier", () => {
+  test("are the sum of all Burstable requests with overhead, sidecars and init containers", () => {
     const more = namedPod("m", [container("c", { cpu: "300m" })], {
       initContainers: [sidecar("s", { cpu: "100m" }), container("i", { cpu: "700m" })],
       overhead: { cpu: "50m" },
@@ -85,12 +85,12 @@ describe("the tiers' shares", () => {
     const small = Array.from({ length: 7 }, (_, i) => burstable(`b${i}`, "1m", "1Mi"));
     expect(valuesAt(configured({}, { pods: small }), "/kubepods/burstable").cpuShares).toBe(7);
   });
-  test("stop at the kernel's largest", () => {
+  test("are at most the kernel's maximum", () => {
     expect(valuesAt(configured({}, { pods: [burstable("b", "1000", "1Mi")] }), "/kubepods/burstable").cpuShares).toBe(
       262_144,
     );
   });
-  test("say what they were made of", () => {
+  test("have a reason with the requests that they were computed from", () => {
     expect(reasonsOf(cgroupsOf(configured({}, { pods })))).toContainEqual({
       code: "shares_from_burstable_requests",
       at: "/kubepods/burstable",

@@ -12,7 +12,7 @@ const snapshot = effectiveSnapshot(decoded.value);
 const asked = { snapshot, facts: {}, ask: undefined, explain: "reasons" } as const;
 
 describe("the captured node of a real kubelet 1.36.3", () => {
-  test("allocatable and capacity are the node's own status", () => {
+  test("allocatable and capacity equal the node's own status", () => {
     const answer = DECIDERS.allocatable(asked);
     if (!answer.ok) throw new Error(answer.error.message);
     const { status } = captured("node.json");
@@ -22,7 +22,7 @@ describe("the captured node of a real kubelet 1.36.3", () => {
     expect(answer.value.needs).toEqual([]);
   });
 
-  test("a machine as lscpu tells it lacks the memory of NUMA nodes, which is said where the memory manager counts it", () => {
+  test("a machine from lscpu lacks the memory of NUMA nodes, which the memory decision needs", () => {
     const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], numaNodes: [{ id: 0 }] };
     const without = decodeSnapshot({ ...realSnapshot(), machine });
     if (!without.ok) throw new Error(JSON.stringify(without.error));
@@ -38,13 +38,17 @@ describe("the captured node of a real kubelet 1.36.3", () => {
   // the machine has no hugetlb hierarchy, so the kubelet wrote none of its files
   const comparable = (plan: CgroupPlan) => plan.files.filter((f) => !f.path.startsWith("hugetlb."));
 
-  test.each(plans.map((p) => [p.path, p] as const))("%s holds what the kubelet wrote", (path, plan) => {
-    const want = real[path];
-    expect(want, "the cgroup exists on the real node").toBeDefined();
-    for (const file of comparable(plan)) expect(`${file.path} ${file.value}`).toBe(`${file.path} ${want?.[file.path]}`);
-    expect(comparable(plan).length).toBeGreaterThan(0);
-  });
-  test("every cgroup of the node but the sandboxes' is decided", () => {
+  test.each(plans.map((p) => [p.path, p] as const))(
+    "%s is decided with the values that the kubelet wrote",
+    (path, plan) => {
+      const want = real[path];
+      expect(want, "the cgroup exists on the real node").toBeDefined();
+      for (const file of comparable(plan))
+        expect(`${file.path} ${file.value}`).toBe(`${file.path} ${want?.[file.path]}`);
+      expect(comparable(plan).length).toBeGreaterThan(0);
+    },
+  );
+  test("every cgroup of the node is decided, except those of the sandboxes", () => {
     const decidedPaths = new Set(plans.map((p) => p.path));
     const left = Object.keys(real).filter((path) => !decidedPaths.has(path));
     const sandboxes = left.filter(
@@ -54,7 +58,7 @@ describe("the captured node of a real kubelet 1.36.3", () => {
     expect(left).toEqual(sandboxes);
     expect(left.length).toBe(11);
   });
-  test("parents come before their children", () => {
+  test("parent cgroups are listed before their children", () => {
     const seen = new Set<string>();
     for (const { path } of plans) {
       const parent = path.slice(0, path.lastIndexOf("/"));
@@ -62,14 +66,14 @@ describe("the captured node of a real kubelet 1.36.3", () => {
       seen.add(path);
     }
   });
-  test("every value has a reason that names its cgroup and field", () => {
+  test("every cgroup value has a reason with its path and field", () => {
     const reasons = new Set(reasonsOf(cgroups.value).map((r) => `${r.at} ${r.field}`));
     for (const plan of plans) {
       for (const field of Object.keys(plan.values))
         expect(reasons.has(`${plan.path} ${field}`), `${plan.path} ${field}`).toBe(true);
     }
   });
-  test("what the kubelet sent to the runtime for each container is what is decided", () => {
+  test("every container has the oom_score_adj that the kubelet sent to the runtime", () => {
     const adj = Object.fromEntries(
       plans.filter((p) => p.level === "container").map((p) => [`${p.pod?.name}/${p.container}`, p.values.oomScoreAdj]),
     );

@@ -31,8 +31,8 @@ const one = (snapshot: Json, ask: Json): PodResize => decide(snapshot, ask).resi
 const WEB = { pod: "shop/web" };
 const web = pod("web", { cpu: "1", memory: "512Mi" }, { cpu: "2", memory: "1Gi" });
 
-describe("what is thought of", () => {
-  test("a limit keeps its ratio to its request, by what is asked for and by an autoscaler's recommendation", () => {
+describe("a resize decision", () => {
+  test("keeps the ratio of limit to request, for an asked size and for a VPA recommendation", () => {
     const changes = [
       { container: "app", list: "requests", resource: "cpu", from: "1", to: "1500m" },
       { container: "app", list: "limits", resource: "cpu", from: "2", to: "3" },
@@ -41,7 +41,7 @@ describe("what is thought of", () => {
     const recommendation = { containerRecommendations: [{ containerName: "app", target: { cpu: "1500m" } }] };
     expect(one(on([web]), { ...WEB, recommendation })).toMatchObject({ status: "InProgress", changes });
   });
-  describe("a recommendation, as the autoscaler of pods writes it", () => {
+  describe("of a VerticalPodAutoscaler recommendation", () => {
     const target = { cpu: "3", memory: "256Mi" };
     const recommendation = { containerRecommendations: [{ containerName: "app", target }] };
     const written = (resourcePolicy: Json | undefined, of = web): readonly string[] =>
@@ -55,22 +55,22 @@ describe("what is thought of", () => {
       ...["requests.cpu: 1 -> 3", "requests.memory: 512Mi -> 256Mi"],
       ...["limits.cpu: 2 -> 6", "limits.memory: 1Gi -> 512Mi"],
     ];
-    test("limits in proportion, which is the default", () => {
+    test("changes limits in proportion by default", () => {
       expect(written(undefined)).toEqual(inProportion);
       expect(written(policy("*", { controlledValues: "RequestsAndLimits" }))).toEqual(inProportion);
       expect(written(policy("other", { controlledValues: "RequestsOnly" }))).toEqual(inProportion);
     });
-    test("requests only: limits stay, and no request passes its own", () => {
+    test("with RequestsOnly keeps limits, and requests stay within them", () => {
       const only = ["requests.cpu: 1 -> 2", "requests.memory: 512Mi -> 256Mi"];
       expect(written(policy("app", { controlledValues: "RequestsOnly" }))).toEqual(only);
       expect(written(policy("*", { controlledValues: "RequestsOnly" }))).toEqual(only);
       const both = [{ containerName: "*", controlledValues: "RequestsOnly" }, { containerName: "app" }];
       expect(written({ containerPolicies: both })).toEqual(inProportion);
     });
-    test("a container that is switched off stays as it is", () => {
+    test("leaves a container with mode Off unchanged", () => {
       expect(written(policy("app", { mode: "Off" }))).toEqual([]);
     });
-    test("without a ratio to keep a limit only makes room", () => {
+    test("without a ratio raises a limit only to make room for the request", () => {
       const lists = (requests: Json, limits: Json) => pod("web", requests, limits);
       expect(written(undefined, lists({ cpu: "0", memory: "1" }, { cpu: "2" }))).toContain("limits.cpu: 2 -> 3");
       expect(written(undefined, lists({ cpu: "0", memory: "1" }, { cpu: "4" }))).not.toContainEqual(
@@ -84,14 +84,14 @@ describe("what is thought of", () => {
       expect(none.changes).toEqual([{ container: "app", list: "requests", resource: "cpu", from: "1", to: "0" }]);
       expect(none.largest).toContainEqual({ resource: "cpu", quantity: 4000 });
     });
-    test("the policy is of a recommendation", () => {
+    test("refuses a resourcePolicy without a recommendation", () => {
       const asked = decodeAsk("resize", { ...WEB, to: { cpu: "1" }, resourcePolicy: policy("*", {}) });
       expect(asked).toMatchObject({
         error: [{ path: "ask.resourcePolicy", message: "it goes with `recommendation`" }],
       });
     });
   });
-  test("a patch has resources and the resizePolicy that there is, and other fields are told", () => {
+  test("accepts resources and an unchanged resizePolicy in a patch, and rejects other fields", () => {
     const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
     const message = "only cpu and memory resources are mutable";
     const patch = (more: Json): Json => ({ ...WEB, spec: { containers: [{ name: "app", ...more }] } });
@@ -130,7 +130,7 @@ describe("what is thought of", () => {
       ],
     });
   });
-  test("a state with which no kubelet starts is told, in its words", () => {
+  test("reports a state file with which the kubelet does not start, in its words", () => {
     const cpu_manager_state = { policyName: "static", defaultCpuSet: "0,2", entries: {} };
     const machine = { cpus: [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
     const kubeletConfiguration = { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } };
@@ -141,13 +141,13 @@ describe("what is thought of", () => {
       expect.stringMatching(/^current set of available CPUs "0-3" doesn't match with CPUs in state "0,2"/),
     ]);
   });
-  test("a patch of the subresource changes what it names", () => {
+  test("changes what a patch of the resize subresource names", () => {
     const spec = { containers: [{ name: "app", resources: { limits: { memory: "2Gi" } } }] };
     expect(one(on([web]), { ...WEB, spec }).changes).toEqual([
       { container: "app", list: "limits", resource: "memory", from: "1Gi", to: "2Gi" },
     ]);
   });
-  test("one that waits: the room that there is, and who would have to leave, of the lowest priority first", () => {
+  test("when deferred, shows the room there is and which pods would have to leave, lowest priority first", () => {
     const others = [
       pod("low", { cpu: "1" }, {}, { priority: -1 }),
       pod("large", { cpu: "1500m" }),
@@ -174,7 +174,7 @@ describe("what is thought of", () => {
     const hopeless = one(on([web, pod("other", { cpu: "3" })], "v1.35.4"), { ...WEB, to: { cpu: "5" } });
     expect(hopeless).toMatchObject({ status: "Infeasible", leave: null });
   });
-  describe("beside a pod that is to have less", () => {
+  describe("beside a pod that is being shrunk", () => {
     const has = (requests: Json): Json => ({
       status: {
         phase: "Running",
@@ -189,20 +189,20 @@ describe("what is thought of", () => {
       shrinks: of.shrinks.map(({ name }) => name),
       leave: of.leave?.map(({ name }) => name) ?? null,
     });
-    test("it waits for that to be written, and nobody has to leave", () => {
+    test("waits for that to be written, and no pod has to leave", () => {
       expect(more("3")).toMatchObject({ status: "Deferred", resources: [{}, { used: 2000, insufficient: 1000 }] });
       expect(names(more("3"))).toEqual({ terminating: [], shrinks: ["down"], leave: [] });
     });
-    test("what is short beyond that is made room for by the end of others, by what they will have", () => {
+    test("for what is still missing lists other pods to leave, by their resources after the shrink", () => {
       expect(names(more("3500m"))).toEqual({ terminating: [], shrinks: ["down"], leave: ["down"] });
       const low = pod("low", { cpu: "400m" }, {}, { priority: -1 });
       expect(names(more("3", [down, up, low]))).toEqual({ terminating: [], shrinks: ["down"], leave: ["low"] });
     });
-    test("without one nothing shrinks", () => {
+    test("shrinks nothing when no pod is to shrink", () => {
       const leave = ["other"];
       expect(names(more("3500m", [pod("other", { cpu: "1" }), up]))).toEqual({ terminating: [], shrinks: [], leave });
     });
-    test("one that is being deleted makes room when it is gone, and nobody else has to leave", () => {
+    test("waits for a pod that is being deleted instead of making others leave", () => {
       const deletionTimestamp = "2026-11-20T00:00:00Z";
       const ending = { ...down, metadata: { name: "ending", namespace: "shop", uid: "ending", deletionTimestamp } };
       const low = pod("low", { cpu: "400m" }, {}, { priority: -1 });
@@ -211,7 +211,7 @@ describe("what is thought of", () => {
       expect(names(more("4", [ending, up]))).toEqual({ terminating: ["ending"], shrinks: [], leave: [] });
     });
   });
-  test("a pod frees what it counts with: its overhead, and requests of its containers beside its own", () => {
+  test("counts what a leaving pod would free: container requests beside pod-level ones, and overhead", () => {
     const whole = {
       ...pod("whole", { memory: "5Gi" }),
       spec: { ...(podOf([container("app", { memory: "5Gi" })]).spec as Json), resources: { requests: { cpu: "1" } } },
@@ -224,7 +224,7 @@ describe("what is thought of", () => {
     expect(leave({ memory: "6Gi" })).toEqual(["whole"]);
     expect(leave({ cpu: "2500m" })).toEqual(["light"]);
   });
-  test("room goes to those that are tried first", () => {
+  test("gives room to the pods that the kubelet tries first", () => {
     const waits = (name: string, to: string, priority: number): Json => ({
       ...pod(name, { cpu: to }, {}, { priority }),
       status: {
@@ -243,7 +243,7 @@ describe("what is thought of", () => {
       ["second", ["low"]],
     ]);
   });
-  test("the verdict is that of the pods that are asked about", () => {
+  test("has the verdict of the asked pods only", () => {
     const waits = pod("waits", { cpu: "9" });
     const has = {
       phase: "Running",
@@ -263,7 +263,7 @@ describe("what is thought of", () => {
     expect(verdictOf(null)).toEqual(["refused", 1]);
     expect(verdictOf({ ...WEB, to: { cpu: "1100m" } })).toEqual(["decided", 1]);
   });
-  test("an autoscaler that recommends nothing yet, and what is left out without its gate, are told", () => {
+  test("reports an autoscaler without a recommendation yet, and fields dropped without their gate", () => {
     for (const recommendation of [null, {}, { containerRecommendations: [] }])
       expect(one(on([web]), { ...WEB, recommendation })).toMatchObject({
         status: "Unchanged",
@@ -278,7 +278,7 @@ describe("what is thought of", () => {
       error: [{ path: "ask.to.CPU", message: expect.stringContaining("did you mean cpu?") }],
     });
   });
-  test("what a pod does not request has a size too, where a resize may give it a request", () => {
+  test("has a largest size for unrequested resources too, where a resize may add the request", () => {
     const sizes = ({ largest, notRequested }: PodResize) => ({ largest, notRequested });
     const memory = { resource: "memory", quantity: 8 * 1024 ** 3 };
     const light = { ...web, spec: podOf([{ name: "app", resources: { requests: { cpu: "1" } } }]).spec };
@@ -297,7 +297,7 @@ describe("what is thought of", () => {
       ],
     });
   });
-  test("a pod with claims in a container is not resized before 1.37, in none of its containers", () => {
+  test("rejects every container of a pod with claims before 1.37", () => {
     const claiming = { name: "side", resources: { claims: [{ name: "gpu" }] } };
     const spec = {
       ...(podOf([container("app", { cpu: "1" }), claiming]).spec as Json),
@@ -313,7 +313,7 @@ describe("what is thought of", () => {
       });
     expect(asked("v1.37.2")).toMatchObject({ status: "InProgress", notRequested: [] });
   });
-  test("no size is told of what no resize changes, nor while something else than room keeps it waiting", () => {
+  test("has no largest size for resources that no resize can change, or when not room blocks it", () => {
     const sizes = ({ largest, notRequested }: PodResize) => ({
       largest,
       notRequested: notRequested.map((n) => n.resource),
@@ -333,7 +333,7 @@ describe("what is thought of", () => {
     expect(waits).toMatchObject({ status: "Deferred", message: "The node had condition: [DiskPressure]. " });
     expect(sizes(waits)).toEqual({ largest: [], notRequested: [] });
   });
-  test("a sidecar is resized once its startup probe has succeeded, and the rest of the pod then", () => {
+  test("writes a sidecar once its startup probe succeeded, and the other containers then", () => {
     const requests = { cpu: "1" };
     const startupProbe = { exec: { command: ["true"] } };
     const side = { ...container("side", requests), restartPolicy: "Always", startupProbe };
@@ -352,7 +352,7 @@ describe("what is thought of", () => {
     expect(written(false, "app")).toEqual([]);
     expect(written(true, "app")).toEqual([null, "app"]);
   });
-  test("a resize that waits, and whose pod does not tell what it has till then, is not known", () => {
+  test("needs the status of a pod whose pending resize does not tell its present resources", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
     const needs = (status: Json): readonly string[] => {
       const reported = {
@@ -367,7 +367,7 @@ describe("what is thought of", () => {
     expect(needs({})).toContain("assignments.allocated_pods_state");
     expect(needs({ allocatedResources: { cpu: "500m" } })).not.toContain("assignments.allocated_pods_state");
   });
-  test("a pod that waits for more as a whole has what its status says, and takes no room from others", () => {
+  test("counts a pod with a pending pod-level resize by its status, without taking room from others", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
     const cpu = { cpu: "1" };
     const reported = { phase: "Running", conditions, allocatedResources: cpu, resources: { requests: cpu } };
@@ -377,7 +377,7 @@ describe("what is thought of", () => {
     expect(one(node, {})).toMatchObject({ pod: { name: "wide" }, status: "Deferred", changes });
     expect(one(node, { ...WEB, to: { cpu: "3" } })).toMatchObject({ status: "InProgress" });
   });
-  test("one patch over several pods: each that is taken counts for the next", () => {
+  test("applies one patch to several pods, each accepted one counting for the next", () => {
     const all = ["a", "b", "c"].map((name) => pod(name, { cpu: "1" }));
     const { resizes, inProgress, deferred } = decide(on(all), {
       pods: ["shop/c", "shop/a"],
@@ -389,7 +389,7 @@ describe("what is thought of", () => {
     ]);
     expect({ inProgress, deferred }).toEqual({ inProgress: 1, deferred: 1 });
   });
-  test("a pod without the container is left as it is, and the others are answered; a recommendation may have more containers", () => {
+  test("leaves a pod without the container unchanged, and accepts recommendations for more containers", () => {
     const pods = [web, { ...pod("db", { cpu: "1" }), spec: podOf([container("sql", { cpu: "1" })]).spec }];
     const both = { pods: ["shop/web", "shop/db"], container: "app", to: { cpu: "1500m" } };
     expect(decide(on(pods), both).resizes).toMatchObject([
@@ -411,21 +411,21 @@ describe("what is thought of", () => {
   test.each([
     [{ limits: { memory: null } }, "limits.memory"],
     [{ requests: null }, "requests"],
-  ])("a null in a patch is refused by its place, as it would remove an amount: %j", (resources, place) => {
+  ])("refuses null in a patch, as it would remove an amount: %j", (resources, place) => {
     const spec = { containers: [{ name: "app", resources }] };
     expect(decodeAsk("resize", { ...WEB, spec })).toMatchObject({
       ok: false,
       error: [{ path: `ask.spec.containers[0].resources.${place}`, message: expect.stringContaining("remove") }],
     });
   });
-  test("what the API server does not take never comes to the kubelet", () => {
+  test("rejects what the API server would reject", () => {
     const guaranteed = pod("web", { cpu: "1", memory: "1Gi" }, { cpu: "1", memory: "1Gi" });
     const spec = { containers: [{ name: "app", resources: { limits: { cpu: "2" } } }] };
     expect(one(on([guaranteed]), { ...WEB, spec })).toMatchObject({
       ...{ status: "Rejected", check: "qos_class", message: "Pod QOS Class may not change as a result of resizing" },
     });
   });
-  describe("what the API server asks of a pod's node and its state", () => {
+  describe("with the API server's checks of node and pod state", () => {
     const to = { cpu: "1500m" };
     const withStatus = (more: Json): Json => ({ ...web, status: { ...(web["status"] as Json), ...more } });
     const onNode = (metadata: Json, status: Json = {}, kubelet = "v1.36.3"): Json => {
@@ -435,7 +435,7 @@ describe("what is thought of", () => {
         node: { metadata: { ...node.metadata, ...metadata }, status: { ...node.status, ...status } },
       };
     };
-    test("a status that people write without resources says nothing of a kubelet whose gate is on", () => {
+    test("takes a status without resources as resizable while the gate is on, and rejects it when off", () => {
       expect(one(on([web], "v1.34.4"), { ...WEB, to })).toMatchObject({ status: "InProgress" });
       const off = { kubeletConfiguration: { featureGates: { InPlacePodVerticalScaling: false } } };
       expect(one(on([web], "v1.34.4", off), { ...WEB, to })).toMatchObject({
@@ -446,14 +446,14 @@ describe("what is thought of", () => {
         ...{ status: "Infeasible", check: "gate", message: "InPlacePodVerticalScaling is disabled" },
       });
     });
-    test("claims that give CPU of the node keep 1.36 from it, and no other", () => {
+    test("rejects a pod with claims for node resources in 1.36 only", () => {
       const claiming = withStatus({ nodeAllocatableResourceClaimStatuses: [{ resourceClaimName: "cpus" }] });
       expect(one(on([claiming]), { ...WEB, to })).toMatchObject({
         ...{ check: "claims", message: "pods with node allocatable resource claims cannot be resized" },
       });
       expect(one(on([claiming], "v1.37.2"), { ...WEB, to }).status).toBe("InProgress");
     });
-    test("pods and nodes of Windows", () => {
+    test("rejects pods and nodes of Windows", () => {
       const pods = [pod("web", { cpu: "1" }, {}, { os: { name: "windows" } })];
       expect(one(on(pods), { ...WEB, to })).toMatchObject({
         check: "platform",
@@ -463,7 +463,7 @@ describe("what is thought of", () => {
         ...{ check: "platform", message: 'pod resize is only supported on linux nodes, node "n" is "windows"' },
       });
     });
-    test("features that the node tells of; of a node that tells nothing, by its gates", () => {
+    test("checks the node's declared features, or its gates when it declares none", () => {
       const resources = { requests: { cpu: "2" } };
       const whole = { resources: { requests: { cpu: "1" } } };
       const snapshot = (declaredFeatures?: readonly string[]): Json => ({
@@ -480,7 +480,7 @@ describe("what is thought of", () => {
       });
     });
   });
-  describe("a volume in memory", () => {
+  describe("of a memory-backed emptyDir volume", () => {
     const gate = { featureGates: { InPlacePodVerticalScalingMemoryBackedVolumes: true } };
     const volumes = [
       { name: "cache", emptyDir: { medium: "Memory", sizeLimit: "64Mi" } },
@@ -493,7 +493,7 @@ describe("what is thought of", () => {
     });
     const ask = (spec: Json, more: Json = { kubeletConfiguration: gate }, kubelet = "v1.37.2") =>
       one(on([mounting], kubelet, more), { ...WEB, spec });
-    test("grows after memory and shrinks before it", () => {
+    test("grows the volume after the memory, and shrinks it before", () => {
       const steps = (spec: Json) =>
         ask(spec).actuation?.writes.map(({ container, volume }) => volume ?? container ?? "pod");
       const [bytes, less] = [128, 32].map((n) => n * 1024 ** 2);
@@ -503,11 +503,11 @@ describe("what is thought of", () => {
         { container: null, list: "sizeLimit", resource: "cache", from: "64Mi", to: "128Mi" },
       ]);
     });
-    test("without the gate the API server leaves it as it is", () => {
+    test("leaves the volume unchanged without the gate", () => {
       expect(ask(sized("128Mi"), {})).toMatchObject({ status: "Unchanged", changes: [] });
       expect(ask(sized("128Mi"), { kubeletConfiguration: gate }, "v1.36.3").status).toBe("Unchanged");
     });
-    test("what is allocated to it counts, and never with cgroup v1", () => {
+    test("starts from the allocated sizeLimit, and is infeasible on cgroup v1", () => {
       const entry = { ContainerResources: {}, EmptyDirVolumeLimits: { cache: "32Mi" } };
       const assignments = { allocated_pods_state: { entries: { web: entry } } };
       const snapshot = on([mounting], "v1.37.2", { kubeletConfiguration: gate, assignments });
@@ -523,12 +523,12 @@ describe("what is thought of", () => {
       [{ volumes: [{ name: "new", emptyDir: {} }] }, "volumes may not be added or removed on resize"],
       [{ volumes: [{ name: "new" }] }, "must specify a volume type"],
       [{ volumes: [{ name: "disk", emptyDir: { medium: "Memory" } }] }, "only sizeLimit of memory-backed emptyDir"],
-    ])("%j is refused", (spec, message) => {
+    ])("rejects the change %j", (spec, message) => {
       expect(ask(spec)).toMatchObject({ status: "Rejected", check: "volumes" });
       expect(ask(spec).message).toContain(message);
     });
   });
-  test("what the node can never carry: older kubelets say so, newer ones leave it to the API server", () => {
+  test("beyond the node's capacity is infeasible in older kubelets, and rejected by the API server in newer", () => {
     const to = { cpu: "5" };
     expect(one(on([web], "v1.35.4"), { ...WEB, to })).toMatchObject({
       status: "Infeasible",
@@ -545,7 +545,7 @@ describe("what is thought of", () => {
       "needs_input: ask.container: shop/web: the pod has no container `no`, only app",
     ],
     [{ pod: "shop/no", to: { cpu: "2" } }, "no_such_pod: the node has no pod `shop/no` that runs"],
-  ])("%j: %s", (ask, message) => {
+  ])("for %j fails with %s", (ask, message) => {
     expect(() => decide(on([web]), ask)).toThrow(message);
   });
   test.each([
@@ -554,13 +554,13 @@ describe("what is thought of", () => {
     [{ ...WEB, to: { cpu: "2" }, spec: {} }, "ask.spec"],
     [{ ...WEB, container: "app" }, "ask.container"],
     [{ pod: "web", to: { cpu: "2" } }, "ask.pod"],
-  ])("%j is told at %s", (ask, path) => {
+  ])("for the ask %j is refused at %s", (ask, path) => {
     const decoded = decodeAsk("resize", ask);
     expect(decoded.ok ? [] : decoded.error.map((issue) => issue.path)).toEqual([path]);
   });
 });
 
-describe("what waits in the specs", () => {
+describe("resizes that are pending in the pod specs", () => {
   const waiting = (name: string, cpu: string, since: string | null, priority = 0, reason = "Deferred"): Json => {
     const made = pod(name, { cpu }, {}, { priority });
     const condition = { type: "PodResizePending", status: "True", reason, lastTransitionTime: since };
@@ -575,7 +575,7 @@ describe("what waits in the specs", () => {
       },
     },
   });
-  test("in the kubelet's order; what it called infeasible it tries when it restarts", () => {
+  test("are decided in the kubelet's order; infeasible ones are tried again at its restart", () => {
     const pods = [
       waiting("new", "600m", null),
       waiting("old", "600m", "2026-01-01T00:00:00Z"),
@@ -598,8 +598,8 @@ describe("what waits in the specs", () => {
   });
 });
 
-describe("what brings it into force", () => {
-  test("where and what is written, in the kubelet's order", () => {
+describe("the actuation of a resize", () => {
+  test("lists the cgroup files to write in the kubelet's order", () => {
     const { actuation } = one(on([web]), { ...WEB, to: { cpu: "1500m" } });
     const at = "/kubepods/burstable/podweb";
     expect(actuation?.writes.map(({ path, files }) => [path, ...files.map((f) => `${f.path}=${f.value}`)])).toEqual([
@@ -608,13 +608,13 @@ describe("what brings it into force", () => {
       [`${at}/id-web`, "cpu.weight=138", "cpu.max=300000 100000", "memory.swap.max=0", "memory.max=1073741824"],
     ]);
   });
-  test("a container that has to start again is told with the resources that make it", () => {
+  test("lists a container to restart with the resources that require it", () => {
     const resizePolicy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
     const restarted = pod("web", { memory: "1Gi" }, { memory: "2Gi" }, {}, { resizePolicy });
     const { actuation } = one(on([restarted]), { ...WEB, to: { memory: "2Gi" } });
     expect(actuation).toMatchObject({ restarts: [{ container: "app", resources: ["memory"] }], error: null });
   });
-  test("the runtime is told limits of huge pages, of the pod as a whole alone; runc writes none of them in an update", () => {
+  test("sends huge page limits of the pod level only to the runtime, and writes none of them", () => {
     const capacity = { ...SIZE, "hugepages-2Mi": "1Gi", "hugepages-1Gi": "0" };
     const pages = { "hugepages-2Mi": "64Mi" };
     const requests = { cpu: "1", memory: "512Mi", ...pages };
@@ -633,7 +633,7 @@ describe("what brings it into force", () => {
     };
     expect(hugePagesOf({ resources: whole })).toEqual({ "2097152": 128 * 1024 ** 2, "1073741824": 0 });
   });
-  test("with PodLevelResourceManagers CPUs that containers of a pod share keep their quota", () => {
+  test("keeps the CPU quota of containers on the pod's shared CPUs with PodLevelResourceManagers", () => {
     const amounts = (cpu: string): Json => ({ requests: { cpu, memory: "1Gi" }, limits: { cpu, memory: "1Gi" } });
     const containers = [
       { ...container("app"), resources: amounts("1") },
@@ -668,7 +668,7 @@ describe("what brings it into force", () => {
       ["side", -1],
     ]);
   });
-  test("memory that is in use is not taken away, in the kubelet's words", () => {
+  test("refuses to lower a memory limit below the usage, in the kubelet's words", () => {
     const stats = {
       pods: [
         {
@@ -691,7 +691,7 @@ describe("what brings it into force", () => {
     const reported = decide(on([web, next, full], "v1.36.3", { stats }), both);
     expect(reported.resizes.map(({ status }) => status)).toEqual(["Error", "InProgress"]);
   });
-  describe("one that is allocated and not written", () => {
+  describe("of a resize that is allocated but not written", () => {
     const words =
       'cannot decrease memory limits: attempting to set container "app" memory limit (536870912) below current usage (900000000)';
     const stuck = (message: string, reason = "Error", limit = "1Gi"): Json => ({
@@ -720,13 +720,13 @@ describe("what brings it into force", () => {
       },
     });
     const changes = [{ container: "app", list: "limits", resource: "memory", from: "1Gi", to: "512Mi" }];
-    test("is stuck, in the words of its status, with what is not written", () => {
+    test("has status Error with the message of the condition and what is not written", () => {
       expect(decide(on([stuck(words)]), {}).resizes).toMatchObject([
         { status: "Error", message: words, changes, wouldRefuse: [], actuation: { writes: [], error: words } },
       ]);
       expect(one(on([stuck(words)]), WEB)).toMatchObject({ status: "Error", message: words });
     });
-    test("where it is known how much memory is in use, that tells: also that it may be written now", () => {
+    test("is decided by the known memory usage, which may also allow it now", () => {
       const freed = one(on([stuck(words)], "v1.36.3", used(1_000_000)), {});
       expect(freed).toMatchObject({ status: "InProgress", message: "", changes });
       expect(freed.actuation?.writes.map(({ container }) => container)).toEqual(["app", null]);
@@ -735,16 +735,16 @@ describe("what brings it into force", () => {
       const other = one(on([stuck("failed to update the container")], "v1.36.3", used(1_000_000)), {});
       expect(other).toMatchObject({ status: "Error", message: "failed to update the container" });
     });
-    test("without an error it is being written", () => {
+    test("has status InProgress without an error in the condition", () => {
       expect(one(on([stuck("", "")]), {})).toMatchObject({ status: "InProgress", changes });
     });
-    test("holds what is allocated, and a further change starts from what is in force", () => {
+    test("counts the allocated resources, and a further change starts from those in force", () => {
       const more = one(on([stuck(words)], "v1.36.3", used(1_000_000)), { ...WEB, to: { memory: "384Mi" } });
       expect(more.changes).toContainEqual({ ...changes[0], from: "512Mi", to: "768Mi" });
       // from 1Gi, so it comes down
       expect(more.actuation?.writes.map(({ container }) => container)).toEqual(["app", null]);
     });
-    test("the message of no other condition is kept", () => {
+    test("keeps no message of other conditions in the snapshot", () => {
       const reported = stuck(words);
       const conditions = [
         { type: "PodResizeInProgress", status: "True", reason: "Error", message: words },

@@ -36,7 +36,7 @@ const asCri = (resources: object = {}): object =>
   Object.fromEntries(Object.entries(resources).map(([name, value]) => [NAMES[name as keyof typeof NAMES], value]));
 
 describe.each(RECORDED.map(({ release }) => release))(
-  "what the runtime is told of a sandbox by kubelet %s",
+  "the resources that kubelet %s sends to the runtime for a sandbox",
   (kubelet) => {
     const answers = read(`kubelet-${kubelet}`) as Answers;
     test.each(cases.filter(({ name }) => name in answers))("$name", (one) => {
@@ -46,13 +46,13 @@ describe.each(RECORDED.map(({ release }) => release))(
   },
 );
 
-test("claims count from 1.37 on", () => {
+test("resource claims count in a sandbox's CPU shares from 1.37 on", () => {
   const one = cases.find(({ name }) => name === "claims") as Case;
   const [older, newest] = ["1.36", "1.37"].map((kubelet) => reported(one, kubelet).resources);
   expect([older, newest]).toMatchObject([{ cpuShares: 256 }, { cpuShares: 768 }]);
 });
 
-test("a pod with CPUs of its own has no quota, and its overhead has one", () => {
+test("a sandbox of a pod with exclusive CPUs has no CPU quota, but its overhead has one", () => {
   const one = cases.find(({ name }) => name === "overhead") as Case;
   expect(reported(one, "1.37", true)).toMatchObject({ resources: { cpuQuota: -1 }, overhead: { cpuQuota: 12_000 } });
   const off = cases.find(({ name }) => name === "no quotas") as Case;

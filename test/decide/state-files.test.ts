@@ -66,10 +66,10 @@ function memoryFault({ policy: name, text }: Start, form: StateForm): string | u
   return started.ok ? undefined : restoreFault(started.error.message);
 }
 
-describe.each(RECORDED.map(({ release }) => release))("files that kubelet %s met", (release) => {
+describe.each(RECORDED.map(({ release }) => release))("state files as kubelet %s reads them", (release) => {
   const profile = profileOf(release);
   const met = starts.filter(({ answers }) => Object.hasOwn(answers, release));
-  test("of the CPU manager: it says the same, or writes the same", () => {
+  test("give the same error or the same rewritten file for the CPU manager", () => {
     const cases = met.filter(({ manager, text }) => manager === "cpu" && text !== null);
     expect(cases.length).toBeGreaterThan(100);
     let written = 0;
@@ -85,7 +85,7 @@ describe.each(RECORDED.map(({ release }) => release))("files that kubelet %s met
     }
     expect(written).toBeGreaterThan(10);
   });
-  test("of the memory manager: it says the same, or finds the same containers", () => {
+  test("give the same error or the same containers for the memory manager", () => {
     const cases = met.filter(({ manager, text }) => manager === "memory" && text !== null);
     expect(cases.length).toBeGreaterThan(80);
     for (const start of cases) {
@@ -102,9 +102,9 @@ describe.each(RECORDED.map(({ release }) => release))("files that kubelet %s met
   });
 });
 
-describe("the text behind the older form", () => {
+describe("the data text in state files of kubelet 1.37", () => {
   const form = formOf(profileOf("1.37"));
-  test("of both files is what kubelet 1.37.2 writes when it starts without one", () => {
+  test("is written like by kubelet 1.37.2 when it starts without a state file", () => {
     for (const { manager, policy: name, text, answers } of starts) {
       if (text !== null || manager !== "cpu") continue;
       const state = { defaultCpus: new Set<number>(), assignments: new Map(), podCpus: new Map() };
@@ -115,7 +115,7 @@ describe("the text behind the older form", () => {
       '{"policyName":"None","machineState":{},"checksum":4236770233,"data":"{\\"policyName\\":\\"None\\",\\"machineState\\":{}}","dataChecksum":3093843326}',
     );
   });
-  test("counts where it differs from the fields around it, if the kubelet reads it", () => {
+  test("takes precedence over the fields around it in versions that read it", () => {
     const inner = { policyName: "static", defaultCpuSet: "0", entries: { u: { c: "1" } } };
     const file = JSON.stringify({ policyName: "none", defaultCpuSet: "", data: JSON.stringify(inner) });
     expect(readCpuManagerState(file, true)).toEqual({ ok: true, value: inner });
@@ -127,8 +127,8 @@ describe("the text behind the older form", () => {
 });
 
 const PAIRS = PROFILES.flatMap((from) => PROFILES.map((to) => [from.version, to.version, from, to] as const));
-describe.each(PAIRS)("a node whose kubelet goes from %s to %s", (_, __, from, to) => {
-  test("keeps the CPUs of its containers", () => {
+describe.each(PAIRS)("a kubelet update from %s to %s", (_, __, from, to) => {
+  test("keeps the CPU assignments of containers", () => {
     const manager = freshManager(policy);
     expect(admit(manager, cpuPod("a", { "i-init": 2, c: 1 }))).toBeUndefined();
     const state = manager.state();
@@ -139,7 +139,7 @@ describe.each(PAIRS)("a node whose kubelet goes from %s to %s", (_, __, from, to
       expect(read).toMatchObject({ value: { entries: { a: { "i-init": "1,5", c: "1" } } } });
     }
   });
-  test("keeps the memory of its containers", () => {
+  test("keeps the memory assignments of containers", () => {
     const setting = { ...MACHINE, policy: "Static" };
     const started = startMemory({ ...setting, ...formOf(from), file: undefined });
     if (!started.ok) throw new Error(started.error.message);
@@ -153,7 +153,7 @@ describe.each(PAIRS)("a node whose kubelet goes from %s to %s", (_, __, from, to
   });
 });
 
-test("a rollback loses the CPUs of pods as a whole, and the kubelet does not start", () => {
+test("a kubelet rolled back to 1.36 loses pod-level CPUs of its state file and does not start", () => {
   const whole = { defaultCpus: new Set([0, 1, 2, 4, 5, 6]), assignments: new Map(), podCpus: new Map() };
   const gate = "PodLevelResourceManagers";
   const newest = formOf(profileOf("1.37"), gate);
@@ -167,7 +167,7 @@ test("a rollback loses the CPUs of pods as a whole, and the kubelet does not sta
   expect(startState({ ...newest, podLevel: false, policy, file })).toEqual({ ok: false, error: lost });
 });
 
-describe("of files that have no checksum, or a wrong one", () => {
+describe("a state file with a missing or wrong checksum", () => {
   const entries = { "u-a": { c: "1-2" } };
   const warningsOf = (kubeletVersion: string, cpu: object, memory?: object) => {
     const snapshot = decoded({
@@ -182,7 +182,7 @@ describe("of files that have no checksum, or a wrong one", () => {
     return [...warnings, ...startErrors.map((error) => error.replace(/, please.*/, ""))];
   };
   const old = { policyName: "static", defaultCpuSet: "0,3", entries };
-  test("each version tells what it takes", () => {
+  test("is accepted or refused by each version with a warning or an error", () => {
     const none = "cpu_manager_state: it has no checksum, and the kubelet takes it as it is";
     for (const { version } of PROFILES) expect(warningsOf(version, old)).toEqual([none]);
     const memory = { policyName: "None", machineState: {} };
@@ -192,7 +192,7 @@ describe("of files that have no checksum, or a wrong one", () => {
       "could not restore state from checkpoint: checkpoint is corrupted",
     ]);
   });
-  test("1.37 looks at the checksum of the data alone", () => {
+  test("is checked by 1.37 with the checksum of its data only", () => {
     const data = JSON.stringify(old);
     const file = { ...old, checksum: 7, data, dataChecksum: 8 };
     expect(warningsOf("1.37.2", file)).toEqual([

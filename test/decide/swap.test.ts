@@ -12,7 +12,7 @@ const swapOf = (config: Json, of: Json = pod, parts: Json = SWAP, tier = "/burst
   valuesAt(configured(config, { pods: [of], ...parts }), `/kubepods${tier}/podu/c`).memorySwap;
 
 describe("swap on cgroup v2", () => {
-  test("LimitedSwap shares out the swap by the memory request", () => {
+  test("LimitedSwap gives containers swap in proportion to their memory request", () => {
     expect(swapOf(LIMITED)).toBe(512 * Mi);
     expect(swapOf(LIMITED, podOf([container("c", { memory: "100Mi" })]))).toBe(50 * Mi);
     // (1000000007 / 8589934592) * 4294967296, cut off
@@ -36,13 +36,13 @@ describe("swap on cgroup v2", () => {
       ),
       "/burstable",
     ],
-  ])("%s gets none", (_name, of, tier) => expect(swapOf(LIMITED, of, SWAP, tier)).toBe(0));
-  test("NoSwap, and saying nothing, give nobody any", () => {
+  ])("%s gets no swap", (_name, of, tier) => expect(swapOf(LIMITED, of, SWAP, tier)).toBe(0));
+  test("NoSwap and an absent swapBehavior give no swap", () => {
     expect(swapOf({ memorySwap: { swapBehavior: "NoSwap" } })).toBe(0);
     expect(swapOf({ memorySwap: {} })).toBe(0);
     expect(swapOf({})).toBe(0);
   });
-  test("the swap's size comes from the machine, else from the node, else from the stats, else it is asked for", () => {
+  test("the swap size is the machine's, else the node's, else that of the stats, else needed", () => {
     const stats = { stats: { node: { swap: { swapAvailableBytes: 3 * Gi, swapUsageBytes: Gi } } } };
     expect(swapOf(LIMITED, pod, stats)).toBe(512 * Mi);
     const ofNode = snapshot().node as { status: Json };
@@ -56,17 +56,17 @@ describe("swap on cgroup v2", () => {
     expect(cgroupsOf(configured(LIMITED, { pods: [pod] })).needs).toContain("machine.swapBytes");
     expect(cgroupsOf(configured(LIMITED, { pods: [pod], ...SWAP })).needs).not.toContain("machine.swapBytes");
   });
-  test("only containers are told of swap", () => {
+  test("memory.swap.max is written for containers only", () => {
     const input = configured(LIMITED, { pods: [pod], ...SWAP });
     for (const { level, files } of cgroupsOf(input).decision.cgroups) {
       expect(files.some((f) => f.path === "memory.swap.max")).toBe(level === "container");
     }
   });
   // calcSwapForBurstablePods refuses a request above the node's memory, and ConfigureLimitedSwap then gives no swap
-  test("a request above the node's memory gets none", () => {
+  test("a request above the node's memory gets no swap", () => {
     expect(swapOf(LIMITED, podOf([container("c", { memory: "16Gi" })]))).toBe(0);
   });
-  test("a node of 0 bytes ends in an answer or a refusal", () => {
+  test("a node with 0 bytes of memory ends in an answer or a refusal", () => {
     const empty = { pods: [pod], ...SWAP, node: node({ capacity: { cpu: "4", memory: "0" } }) };
     expect(() => outcome("cgroups", configured(LIMITED, empty))).not.toThrow();
   });
@@ -74,7 +74,7 @@ describe("swap on cgroup v2", () => {
 
 describe("swap on cgroup v1", () => {
   const V1 = { cgroup: { version: 1 }, ...SWAP };
-  test.each([{}, LIMITED])("memory plus swap is the memory limit, where there is one: %j", (config) => {
+  test.each([{}, LIMITED])("memory plus swap equals the memory limit where there is one: %j", (config) => {
     expect(swapOf(config, pod, V1)).toBe(2 * Gi);
     expect(swapOf(config, podOf([container("c", { memory: "1Gi" })]), V1)).toBeUndefined();
     const files = filesAt(configured(config, { pods: [pod], ...V1 }), "/kubepods/burstable/podu/c");
@@ -85,7 +85,7 @@ describe("swap on cgroup v1", () => {
 describe("memory.oom.group", () => {
   const group = (config: Json, version: 1 | 2): unknown =>
     filesAt(configured(config, { pods: [pod], cgroup: { version } }), "/kubepods/burstable/podu/c")["memory.oom.group"];
-  test("is written on v2 when singleProcessOOMKill is false", () => {
+  test("is written on cgroup v2 when singleProcessOOMKill is false", () => {
     expect(group({ singleProcessOOMKill: false }, 2)).toBe("1");
     expect(group({ singleProcessOOMKill: true }, 2)).toBeUndefined();
     expect(group({}, 2)).toBeUndefined();

@@ -20,8 +20,8 @@ const parts = (uid: string): Json =>
   );
 const pods = [parts(UID), guaranteed("g-1", "1", "1Gi"), bestEffort("e-1")];
 
-describe("the tree of a node", () => {
-  test("cgroupfs: nested directories, the container under its id, or its name before it runs", () => {
+describe("the cgroup tree of a node", () => {
+  test("with cgroupfs has nested directories, a container's named by its id, or by its name before it runs", () => {
     expect(pathsOf(snapshot({ pods }))).toEqual([
       "/kubepods",
       "/kubepods/burstable",
@@ -34,7 +34,7 @@ describe("the tree of a node", () => {
       "/kubepods/besteffort/pode-1/c",
     ]);
   });
-  test("systemd: slices nested by name, dashes escaped, containers in scopes", () => {
+  test("with systemd has nested slices with dashes escaped, and scopes for containers", () => {
     const burst = "/kubepods.slice/kubepods-burstable.slice";
     expect(pathsOf(snapshot({ cgroup: { version: 2, driver: "systemd" }, pods }))).toEqual([
       "/kubepods.slice",
@@ -48,13 +48,13 @@ describe("the tree of a node", () => {
       "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pode_1.slice/cri-containerd-c.scope",
     ]);
   });
-  test("the driver comes from the snapshot, else from the configuration, else it is cgroupfs", () => {
+  test("has the driver of the snapshot, else of the configuration, else cgroupfs", () => {
     const systemd = { cgroupDriver: "systemd" };
     expect(pathsOf(configured(systemd, { cgroup: { version: 2 } }))[0]).toBe("/kubepods.slice");
     expect(pathsOf(configured(systemd))[0]).toBe("/kubepods");
     expect(pathsOf(snapshot({ cgroup: { version: 1 } }))[0]).toBe("/kubepods");
   });
-  test("each cgroup tells whose it is", () => {
+  test("names the pod and container of each cgroup", () => {
     const pod = { namespace: "shop", name: "web", uid: UID };
     expect(planAt(snapshot({ pods }), `/kubepods/burstable/pod${UID}/3cab58`)).toMatchObject({
       level: "container",
@@ -74,12 +74,12 @@ describe("the tree of a node", () => {
   });
 });
 
-describe("the files of cgroup v2 and of v1", () => {
+describe("the files of cgroup v2 and v1", () => {
   const POD = `/kubepods/burstable/pod${UID}`;
   const v1 = (path: string): Json => filesAt(snapshot({ cgroup: { version: 1 }, pods }), path);
   const v2 = (path: string, cgroup: Json = {}): Json =>
     filesAt(snapshot({ cgroup: { version: 2, ...cgroup }, pods }), path);
-  test("a pod: the kubelet's own straight line, quota and period in one line", () => {
+  test("of a pod have the kubelet's linear cpu.weight, and quota and period in one file on v2", () => {
     expect(v2(POD)).toEqual({ "cpu.weight": "4", "cpu.max": "20000 100000", "memory.max": "67108864" });
     expect(v1(POD)).toEqual({
       "cpu.shares": "102",
@@ -88,7 +88,7 @@ describe("the files of cgroup v2 and of v1", () => {
       "memory.limit_in_bytes": "67108864",
     });
   });
-  test("a container: the runtime's curve, or the line of an old runtime; swap off", () => {
+  test("of a container have the runtime's cpu.weight curve, or an old runtime's line, and no swap", () => {
     expect(v2(`${POD}/3cab58`)).toEqual({
       "cpu.weight": "17",
       "cpu.max": "20000 100000",
@@ -104,7 +104,7 @@ describe("the files of cgroup v2 and of v1", () => {
       "memory.memsw.limit_in_bytes": "67108864",
     });
   });
-  test("a container without limits: no quota, no memory limit, swap still off on v2", () => {
+  test("of a container without limits have no quota and no memory limit, and still no swap on v2", () => {
     expect(v2("/kubepods/besteffort/pode-1/c")).toEqual({
       "cpu.weight": "1",
       "cpu.max": "max 100000",
@@ -112,7 +112,7 @@ describe("the files of cgroup v2 and of v1", () => {
     });
     expect(v1("/kubepods/besteffort/pode-1/c")).toEqual({ "cpu.shares": "2", "cpu.cfs_period_us": "100000" });
   });
-  test("tiers and kubepods", () => {
+  test("of QoS tiers and kubepods have weights, and a memory limit on kubepods only", () => {
     expect(v2("/kubepods/besteffort")).toEqual({ "cpu.weight": "1" });
     expect(v2("/kubepods/burstable")).toEqual({ "cpu.weight": "4" });
     expect(v2("/kubepods")).toEqual({ "cpu.weight": "157", "memory.max": "8589934592" });
@@ -144,19 +144,19 @@ describe("the files of cgroup v2 and of v1", () => {
       "memory.min=0 memory.low=1 memory.high=2 memory.oom.group=1",
     ],
     [{ cpuWeight: 0, cpuShares: 2 }, "cpu.shares=2", ""],
-  ])("%j is written as `%s` and as `%s`", (values, one, two) => {
+  ])("for the values %j are `%s` on v1 and `%s` on v2", (values, one, two) => {
     expect([text(values, 1), text(values, 2)]).toEqual([one, two]);
   });
   // qosReserved can ask for less than nothing: the kubelet writes that and the kernel refuses; "max" would lift every limit
-  test("a negative limit never becomes `max`", () => {
+  test("never have `max` for a negative memory limit", () => {
     const reserved = { featureGates: { QOSReserved: true }, qosReserved: { memory: "100%" } };
     const input = configured(reserved, { pods: [guaranteed("g", "1", "16Gi")] });
     expect(filesAt(input, "/kubepods/burstable")["memory.max"]).not.toBe("max");
   });
 });
 
-describe("names of cgroups", () => {
-  test("come back from both drivers", () => {
+describe("cgroup names", () => {
+  test("survive conversion to and from the paths of both drivers", () => {
     const d = draws(5);
     for (let i = 0; i < 2000; i++) {
       const part = (): string =>
@@ -169,15 +169,15 @@ describe("names of cgroups", () => {
       expect(toSystemd(name).split("/").length).toBe(name.length + 1);
     }
   });
-  test("the root stays the root", () => {
+  test("of the root are converted to the root path", () => {
     expect([toCgroupfs([]), toSystemd([]), toSystemd([""])]).toEqual(["/", "/", "/"]);
     expect([parseCgroupfs("/"), parseCgroupfs(""), parseCgroupfs("/a/b")]).toEqual([[], [], ["a", "b"]]);
     expect(containerLeaf("systemd", "x")).toBe("cri-containerd-x.scope");
   });
 });
 
-describe("what decides about the node alone decides about its cgroup", () => {
-  test("both kinds give the kubepods cgroup the same values", () => {
+describe("the allocatable and cgroups decisions", () => {
+  test("have the same values for the kubepods cgroup", () => {
     const input = configured({ kubeReserved: { cpu: "1", memory: "1Gi" } }, { pods: [burstable("b", "1", "1Gi")] });
     expect(planAt(input, "/kubepods").values).toMatchObject({ ...allocatableOf(input).decision.kubepods.values });
   });

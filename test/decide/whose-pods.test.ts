@@ -25,8 +25,8 @@ const WITH_PODS: readonly Kind[] = [
   "container-gc",
 ];
 
-describe("whose pods are posted", () => {
-  test.each(WITH_PODS)("%s refuses pods of another node alone, says whose they are and which to post", (kind) => {
+describe("pods of other nodes in a snapshot", () => {
+  test.each(WITH_PODS)("are refused by %s when they are all of one other node, with what to post instead", (kind) => {
     const answer = answerTo(kind, snapshot({ pods: [on("m", "a"), on("m", "b")] }));
     expect(answer).toEqual({
       ok: false,
@@ -38,7 +38,7 @@ describe("whose pods are posted", () => {
       },
     });
   });
-  test("refuses pods of several nodes where no node is given", () => {
+  test("are refused when they are of several nodes and no node is given", () => {
     const { node: _, ...nameless } = snapshot({ pods: [on("m", "a"), on("o", "b"), on("m", "c")] });
     expect(answerTo("cgroups", nameless)).toMatchObject({
       error: {
@@ -54,7 +54,7 @@ describe("whose pods are posted", () => {
       }).ok,
     ).toBe(true);
   });
-  test("of a whole cluster's pods those of the node are picked, and the others are told", () => {
+  test("are left out of a whole cluster's list, with a reason that counts them", () => {
     const pods = [on("n", "a"), on("m", "b"), on("o", "c"), on("o", "d")];
     const answer = answerTo("cgroups", snapshot({ pods }));
     expect(answer.ok && answer.value.reasons[0]).toEqual({
@@ -64,17 +64,17 @@ describe("whose pods are posted", () => {
     const quiet = answerTo("cgroups", snapshot({ pods }), "off");
     expect(quiet.ok && quiet.value.reasons).toEqual([]);
   });
-  test("a node without pods in the list of several is an empty node, and told as such", () => {
+  test("in a list without pods of the node make it an empty node, with a reason", () => {
     const answer = answerTo("cgroups", snapshot({ pods: [on("m", "b"), on("o", "c")] }));
     expect(answer.ok && answer.value.reasons[0]?.because[0]?.numbers).toMatchObject({ left: 2, counted: 0 });
   });
-  test("nothing is said of pods that are all of the node, of pods without a node, and of no pods", () => {
+  test("have no reason when all pods are of the node or of none, or there are none", () => {
     for (const pods of [[on("n", "a")], [burstable("a", "1", "1Gi")], [burstable("a", "1", "1Gi"), on("n", "b")], []]) {
       const answer = answerTo("cgroups", snapshot({ pods }));
       expect(answer.ok && answer.value.reasons.some(({ at }) => at === "snapshot.pods")).toBe(false);
     }
   });
-  test("a kind that looks at no pods answers, but not about one of another node", () => {
+  test("are accepted by kinds that read no pods, unless the asked pod is on another node", () => {
     expect(answerTo("allocatable", snapshot({ pods: [on("m", "a")] })).ok).toBe(true);
     const pods = [on("m", "a"), on("n", "b")];
     const [other, own] = pods.map(({ metadata }) => `default/${(metadata as Json)["name"]}`);
@@ -88,7 +88,7 @@ describe("whose pods are posted", () => {
       },
     });
   });
-  test("a pod that the scheduler has not bound yet is not here", () => {
+  test("include no pod that the scheduler has not bound yet", () => {
     const status = (is: string) => ({ phase: "Pending", conditions: [{ type: "PodScheduled", status: is }] });
     const shares = (pod: Json): unknown => {
       const answer = answerTo("cgroups", snapshot({ pods: [pod] }));
@@ -98,7 +98,7 @@ describe("whose pods are posted", () => {
     expect(shares({ ...burstable("a", "1", "1Gi"), status: status("True") })).toBe(5);
     expect(shares({ ...on("n", "a"), status: status("False") })).toBe(5);
   });
-  test("nor is one that waits for its first try, which is told; a manifest and one that runs are here", () => {
+  test("exclude a pod not scheduled yet, with a reason, but not a manifest or a running pod", () => {
     const unbound = (phase: string): Json => {
       const { metadata, ...pod } = burstable("a", "1", "1Gi");
       return {
@@ -122,14 +122,14 @@ describe("whose pods are posted", () => {
   });
 });
 
-describe("a RuntimeClass whose overhead is not in the pod", () => {
+describe("a RuntimeClass whose overhead is missing from the pod", () => {
   const c = { name: "c", resources: { requests: { cpu: "1" } } };
   const kata = podOf([c], { runtimeClassName: "kata" });
   const needsOf = (kind: Kind, input: Json, asked: Json | null = null) => {
     const answer = answerTo(kind, input, "off", asked);
     return answer.ok ? answer.value.needs.filter((path) => path.endsWith("overhead")) : answer.error.message;
   };
-  test("is named in needs, of the snapshot's pods and of the asked one", () => {
+  test("is in needs, for pods of the snapshot and for the asked one", () => {
     expect(needsOf("cgroups", snapshot({ pods: [burstable("a", "1", "1Gi"), kata] }))).toEqual([
       "pods[1].spec.overhead",
     ]);
@@ -146,10 +146,10 @@ describe("a RuntimeClass whose overhead is not in the pod", () => {
       { ...kata, metadata: { name: "p", uid: "u", creationTimestamp: "2026-01-31T12:00:00Z" } },
     ],
     ["of another node", podOf([c], { runtimeClassName: "kata", nodeName: "m" })],
-  ])("not of a pod %s", (_, pod) => {
+  ])("is not in needs for a pod %s", (_, pod) => {
     expect(needsOf("cgroups", snapshot({ pods: [burstable("a", "1", "1Gi"), pod] }))).toEqual([]);
   });
-  test("and not by a kind that counts no overhead", () => {
+  test("is not in needs of a kind that ignores overhead", () => {
     expect(needsOf("allocatable", snapshot({ pods: [kata] }))).toEqual([]);
   });
 });

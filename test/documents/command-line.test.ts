@@ -22,11 +22,11 @@ test.each<[string, string, readonly string[]]>([
   ["a configuration", "---\nmaxPods: 110\nclusterDNS:\n- 10.0.0.10\n", []],
   ["nothing", "", []],
   ["a comment", "# --a\n; --b\n[--c]\n", []],
-])("%s", (_, text, args) => {
+])("the kubelet's arguments are read from %s", (_, text, args) => {
   expect(read(text).args).toEqual(args);
 });
 
-test("a word knows its line, in quotes too", () => {
+test("each argument has its line number, in quotes too", () => {
   expect(read('A="--a \\\n --b"\n--c \\\n --d').lines).toEqual([1, 2, 3, 4]);
 });
 
@@ -47,7 +47,7 @@ ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS \\
   \${KUBELET_CONFIG_ARGS} $KUBELET_KUBEADM_ARGS --c=d
 `;
 
-test("a unit with its drop-ins: the last start counts, with the variables that it names", () => {
+test("of a unit with drop-ins the last ExecStart counts, with the variables that it names", () => {
   expect(read(UNIT)).toEqual({
     args: ["--kubeconfig=/a", "--config=/b", "--c=d"],
     lines: [10, 10, 15],

@@ -15,20 +15,20 @@ const faultOf = (text: string, profile = NEWEST): string => {
   return set.error;
 };
 
-describe("paths", () => {
+describe("paths of --set", () => {
   test.each([
     'evictionHard["memory.available"]=1Gi',
     "evictionHard['memory.available']=1Gi",
     "evictionHard[memory.available]=1Gi",
     "evictionHard.memory\\.available=1Gi",
     "evictionHard.memory.available=1Gi",
-  ])("a key with a dot: %s", (text) => {
+  ])("a key with a dot is written as %s", (text) => {
     expect(configurationSet(text, NEWEST)).toEqual({
       ok: true,
       value: { path: 'evictionHard["memory.available"]', patch: { evictionHard: { "memory.available": "1Gi" } } },
     });
   });
-  test("what stands behind the first `=` is the value", () => {
+  test("the value is everything after the first `=`", () => {
     expect(patchOf("cgroupRoot=a=b")).toEqual({ cgroupRoot: "a=b" });
     expect(patchOf('staticPodURLHeader["a=b"]=[x]')).toEqual({ staticPodURLHeader: { "a=b": ["x"] } });
   });
@@ -43,10 +43,10 @@ describe("paths", () => {
     "kubeReserved[]=1",
     "[maxPods",
     "a b",
-  ])("%j is no path with a value", (text) => {
+  ])("%j is refused as no PATH=VALUE", (text) => {
     expect(faultOf(text)).toBe("expected PATH=VALUE, such as kubeReserved.cpu=500m");
   });
-  test("a field that is not known is refused with a near name, at every depth", () => {
+  test("an unknown field is refused with a similar name, at every depth", () => {
     expect(faultOf("kubeReserve.cpu=1")).toBe("the kubelet knows no field kubeReserve; did you mean kubeReserved?");
     expect(faultOf("memorySwap.swapBehaviour=NoSwap")).toBe(
       "the kubelet knows no field memorySwap.swapBehaviour; did you mean memorySwap.swapBehavior?",
@@ -58,7 +58,7 @@ describe("paths", () => {
       "kubeReserved.__proto__: is no name that a field or an entry can have",
     );
   });
-  test("each kubelet knows its own fields", () => {
+  test("the known fields are those of the kubelet's version", () => {
     const [added = ""] = [...v1_37.fields.keys()].filter((path) => !v1_36.fields.has(path) && !path.includes("."));
     expect(added).not.toBe("");
     expect(faultOf(`${added}=null`, v1_36)).toContain(`the kubelet knows no field ${added}`);
@@ -66,7 +66,7 @@ describe("paths", () => {
   });
 });
 
-describe("values are of the field's type", () => {
+describe("values of --set are parsed by the field's type", () => {
   test.each<[text: string, patch: object]>([
     ["kubeReserved.cpu=2", { kubeReserved: { cpu: "2" } }],
     ["maxPods=50", { maxPods: 50 }],
@@ -90,7 +90,7 @@ describe("values are of the field's type", () => {
     ["kubeReserved=null", { kubeReserved: null }],
     ["kubeReserved.cpu=null", { kubeReserved: { cpu: null } }],
     ["maxPods=null", { maxPods: null }],
-  ])("%s", (text, patch) => {
+  ])("%s is parsed", (text, patch) => {
     expect(patchOf(text)).toEqual(patch);
   });
   test.each([
@@ -124,7 +124,7 @@ describe("values are of the field's type", () => {
   });
 });
 
-test("every field of every kubelet can be taken away, and one with another letter is no field", () => {
+test("every field of every version can be set to null, and a misspelt path is unknown", () => {
   for (const profile of PROFILES) {
     const lists = [...profile.fields].flatMap(([path, type]) => (type.startsWith("[]") ? [path] : []));
     for (const path of profile.fields.keys()) {

@@ -17,7 +17,7 @@ const TWO_SOCKETS = {
   "NUMA node1 CPU(s)": "2-3,6-7",
 };
 
-test("a summary with a range for each thread tells cores, sockets and NUMA nodes", () => {
+test("an lscpu summary gives cores, sockets and NUMA nodes from the ranges of each", () => {
   const expected = {
     ok: true,
     value: {
@@ -32,7 +32,7 @@ test("a summary with a range for each thread tells cores, sockets and NUMA nodes
   expect([isLscpu(summary(TWO_SOCKETS)), formOf(summary(TWO_SOCKETS))]).toEqual([true, "machine"]);
 });
 
-test("a machine of one thread a core, with and without NUMA nodes, and CPUs that are off", () => {
+test("an lscpu summary of one thread a core is read with and without NUMA nodes and offline CPUs", () => {
   const plain = { "Thread(s) per core": "1", "Socket(s)": "1", "On-line CPU(s) list": "0,1" };
   const cpus = [0, 1].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
   expect(machineOfLscpu(summary(plain))).toEqual({ ok: true, value: { cpus, numaNodes: [{ id: 0 }] } });
@@ -45,13 +45,13 @@ test.each([
   ["which CPUs share a core", { ...TWO_SOCKETS, "NUMA node0 CPU(s)": "0-3", "NUMA node1 CPU(s)": "4-7" }],
   ["which of 2 sockets a CPU is in", { "Thread(s) per core": "1", "Socket(s)": "2", "On-line CPU(s) list": "0-7" }],
   ["in English", { "Thread(s) pro Kern": "2" }],
-])("a summary that does not tell %s says what to give", (what, fields) => {
+])("an lscpu summary that does not tell %s is refused with the command to run instead", (what, fields) => {
   const made = machineOfLscpu(summary(fields));
   expect(made).toMatchObject({ ok: false, error: expect.stringContaining(what) });
   expect(made).toMatchObject({ error: expect.stringContaining("give what `LC_ALL=C lscpu -J -e` prints") });
 });
 
-test("with -e a CPU has its core's lowest CPU and its last cache, and those that are off are told", () => {
+test("lscpu -e gives each CPU its core, last-level cache, and whether it is offline", () => {
   const caches = "l1d:l1i:l2:l3";
   const listed = [
     { cpu: 0, node: 0, socket: 0, core: 0, [caches]: "0:0:0:0", online: true },

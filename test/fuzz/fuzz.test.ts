@@ -6,7 +6,7 @@ import { findingText, fuzz } from "./fuzz.ts";
 const SEED = 20_261_123;
 const SECONDS = 60;
 
-test(`mutated requests for ${SECONDS} s from seed ${SEED}: no fault of the server, no crash, every answer within the contract`, {
+test(`requests mutated for ${SECONDS} s from seed ${SEED} cause no 500, no crash and no undocumented answer`, {
   timeout: 300_000,
 }, async () => {
   const { findings, requests, statuses } = await fuzz({ seed: SEED, seconds: SECONDS });
@@ -32,7 +32,7 @@ test.each([
   ["another shape", { status: 200, headers: JSON_HEADERS, text: '{"nodes":[{}]}' }, /not as its schema: nodes\.0/],
   ["no JSON", { status: 200, headers: JSON_HEADERS, text: "{" }, /no JSON/],
   ["a header that is missing", { status: 200, headers: {}, text: '{"nodes":[]}' }, /^x-content-type-options/],
-])("%s would be found", (_, answer, fault) => {
+])("the fuzzer would report %s", (_, answer, fault) => {
   expect(faultOf({ method: "GET", target: "/v1/nodes?a=b" }, answer)).toMatch(fault);
   expect(
     faultOf(

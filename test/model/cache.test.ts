@@ -11,14 +11,14 @@ const kept = (
   return found;
 };
 
-test("of too many, who was asked for least lately goes", () => {
+test("the cache drops the least recently used entry beyond its count", () => {
   const found = kept(2, 100, ["a", 1], ["b", 1]);
   expect(found.get("a")).toBe("a");
   found.set("c", "c", 1);
   expect([found.get("a"), found.get("b"), found.get("c")]).toEqual(["a", undefined, "c"]);
 });
 
-test("of too long, as many go as must, but the newest stays", () => {
+test("the cache drops entries beyond its total length, but never the newest", () => {
   const found = kept(10, 10, ["a", 4], ["b", 4], ["c", 6]);
   expect([found.get("a"), found.get("b"), found.get("c")]).toEqual([undefined, "b", "c"]);
   found.set("d", "d", 50);
@@ -27,7 +27,7 @@ test("of too long, as many go as must, but the newest stays", () => {
   expect([found.get("d"), found.get("e")]).toEqual([undefined, "e"]);
 });
 
-test("the first value of a key is everybody's until it is dropped", () => {
+test("getOrInsert returns the first value of a key until it is dropped", () => {
   const found = new Lru<string, object>(2);
   const [first, second] = [{}, {}];
   expect(found.getOrInsert("a", first)).toBe(first);
@@ -40,12 +40,12 @@ test("the first value of a key is everybody's until it is dropped", () => {
   expect(found.getOrInsert("b", second)).toBe(second);
 });
 
-test("in the place of an earlier one its length counts once", () => {
+test("a replaced entry's length counts once", () => {
   const found = kept(10, 10, ["a", 9], ["a", 3], ["b", 7]);
   expect([found.get("a"), found.get("b")]).toEqual(["a", "b"]);
 });
 
-test("a length that is not given does not count, and what was deleted is not there", () => {
+test("an entry without a length does not count towards it, and a deleted entry is gone", () => {
   const found = new Lru<string, number>(2);
   found.set("a", 1);
   found.delete("a");
@@ -57,7 +57,7 @@ test("a length that is not given does not count, and what was deleted is not the
   expect(values()).toEqual([undefined, undefined, 1, undefined]);
 });
 
-test("a text is worked out once while it is among the last, and an object while it is there", () => {
+test("memo computes the value of a recent text once, and perObject that of an object once", () => {
   const made: unknown[] = [];
   const length = memo(2, (text) => made.push(text) && text.length);
   expect(["a", "bb", "a", "bb"].map(length)).toEqual([1, 2, 1, 2]);
@@ -67,7 +67,7 @@ test("a text is worked out once while it is among the last, and an object while 
   expect([names(one), names(other), names(one)]).toEqual([3, 4, 3]);
 });
 
-test("what was made of an object is no part of it: not of a copy, nor of its text; null counts, and an object may be frozen", () => {
+test("perObject keeps results outside the object, so that frozen objects and null results work", () => {
   const made: unknown[] = [];
   const nothing = perObject((of: object) => {
     made.push(of);
@@ -82,7 +82,7 @@ test("what was made of an object is no part of it: not of a copy, nor of its tex
   expect([Reflect.ownKeys({ ...plain }), JSON.stringify(plain)]).toEqual([["a"], '{"a":1}']);
 });
 
-test("results of an owner's objects are kept from use to use, and go with an object that was not asked for, or another input", () => {
+test("PerOwnerCache keeps results from use to use, and drops unused objects and those of another input", () => {
   const [cache, input, a, b] = [new PerOwnerCache(), {}, {}, {}];
   const first = cache.in(input);
   for (const object of [a, b]) first.set(object, object);

@@ -12,13 +12,13 @@ describe("a CPU list", () => {
     ["00,01", [0, 1]],
   ])("`%s` holds %j", (text, cpus) => expect(parseCpuSet(text)).toEqual(cpus));
   test.each([" 0", "0 ", "0,", ",0", "0-", "-1", "3-1", "a", "0--1", "0-1-2", "0;1", "65536", "0-65536", "9999999"])(
-    "`%s` is no list",
+    "`%s` is refused",
     (text) => {
       expect(parseCpuSet(text)).toBeUndefined();
       expect(countCpus(text)).toBeUndefined();
     },
   );
-  test("every set of ten CPUs comes back from its shortest text", () => {
+  test("of any set of ten CPUs is written in its shortest form and parsed back", () => {
     for (let bits = 0; bits < 1024; bits++) {
       const cpus = Array.from({ length: 10 }, (_, cpu) => cpu).filter((cpu) => (bits >> cpu) & 1);
       const text = formatCpuSet(cpus);
@@ -28,5 +28,5 @@ describe("a CPU list", () => {
       expect(text === "" ? 0 : text.split(",").length, text).toBe(runs);
     }
   });
-  test("the largest machine fits", () => expect(countCpus("0-4095")).toBe(4096));
+  test("counts the CPUs of the largest machine", () => expect(countCpus("0-4095")).toBe(4096));
 });

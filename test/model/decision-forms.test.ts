@@ -67,33 +67,33 @@ function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   for (const { because } of reasons) for (const { code } of because) met.codes.add(code);
 }
 
-test("each name has its spec, in the same order", () => {
+test("KIND_SPECS has a spec for every kind, in the same order", () => {
   expect(Object.keys(KIND_SPECS)).toEqual(KINDS);
 });
 
-describe("whatever the recorded and the odd nodes are answered", () => {
-  test("is decided", { timeout: 120_000 }, () => {
+describe("decisions on all recorded and odd cases", () => {
+  test("include some of every kind", { timeout: 120_000 }, () => {
     for (const cases of [recordedCases(), oddCases()]) for (const one of cases) decide(one);
     expect(KINDS.filter((kind) => of(kind).decided === 0)).toEqual([]);
   });
-  test.each(KINDS)("%s has its form, and no field beside it", (kind) => {
+  test.each(KINDS)("match the schema of kind %s without extra fields", (kind) => {
     expect(of(kind).fault).toBeNull();
     expect(of(kind).decided).toBeGreaterThan(10);
   });
-  test("ends for a reason that lists can be asked for", () => {
+  test("have reasons that decision lists can be filtered by", () => {
     const words = new Set(KINDS.flatMap((kind) => [...of(kind).words.values()].flatMap((ones) => [...ones])));
     const unknown = [...words].filter(
       (word) => word !== null && !END_REASONS.includes(word) && !OF_A_RESOURCE.test(word),
     );
     expect(unknown).toEqual([]);
   });
-  test("another field, or one that is missing, is no form of a decision", () => {
+  test("do not match their schema with an extra or a missing field", () => {
     const decision = { version: 2, driver: "systemd", cgroups: [] };
     const isForm = (value: object): boolean => KIND_SPECS.cgroups.decision.safeParse(value).success;
     expect(isForm(decision)).toBe(true);
     expect([isForm({ ...decision, more: 1 }), isForm({ ...decision, driver: undefined })]).toEqual([false, false]);
   });
-  test("a refused pod has the kubelet's reason, and what went well has none but that others were ended for it", () => {
+  test("have the kubelet's reason when refused, and no reason when not, except Preempting", () => {
     for (const kind of KINDS) {
       const { words } = of(kind);
       const none = ["admission", "preemption"].includes(kind) ? [null, "Preempting"] : [null];
@@ -107,7 +107,7 @@ describe("whatever the recorded and the odd nodes are answered", () => {
       );
     expect([...(of("cpus").words.get("refused") ?? [])]).toContain("TopologyAffinityError");
   });
-  test("a pass of the eviction manager has the signal that it acts on, a pod's own limit, or the condition that holds", () => {
+  test("of eviction have the acting signal, the exceeded pod limit or the holding condition as reason", () => {
     const { words } = of("eviction");
     const limits = ["emptyDir", "pod-ephemeral-storage", "container-ephemeral-storage"];
     const known: Readonly<Record<string, readonly string[]>> = {
@@ -120,7 +120,7 @@ describe("whatever the recorded and the odd nodes are answered", () => {
       expect(words.get(verdict)?.size, verdict).toBeGreaterThan(2);
     }
   });
-  test.each(KINDS)("%s: the reasons have the kind's codes, each of them but those that are named here", (kind) => {
+  test.each(KINDS)("of kind %s have exactly the reason codes of its spec, apart from listed exceptions", (kind) => {
     const known = new Set<string>(KIND_SPECS[kind].reasons);
     const notMet: readonly string[] = NOT_MET[kind] ?? [];
     expect([...of(kind).codes].filter((code) => !known.has(code))).toEqual([]);

@@ -6,8 +6,8 @@ import { pod } from "../kit/pods.ts";
 import { captured, realSnapshot } from "../kit/real-node.ts";
 import { decoded, fromJson, issuePaths, issues, type Json, stored } from "../kit/snapshots.ts";
 
-describe("forms that a caller has at hand", () => {
-  test("a PodList and its items are the same", () => {
+describe("decoding the forms that kubectl, crictl and the kubelet print", () => {
+  test("a PodList is decoded like a list of its items", () => {
     const items = [pod("a"), pod("b")];
     expect(decoded({ pods: { kind: "PodList", apiVersion: "v1", items } })).toEqual(decoded({ pods: items }));
     expect(decoded({ pods: { items: [] } }).pods).toEqual([]);
@@ -17,7 +17,7 @@ describe("forms that a caller has at hand", () => {
     expect(decoded(stumbling).pods).toEqual([]);
     expect(decoded({ pods: null }).pods).toBeUndefined();
   });
-  test("an empty list of crictl's is one beside other nulls, too", () => {
+  test("null in crictl's lists is an empty list", () => {
     const lists = { images: { images: null }, containers: { containers: null }, sandboxes: { items: null } };
     const empty = { images: [], containers: [], sandboxes: [] };
     expect(decoded({ runtime: lists }).runtime).toEqual(empty);
@@ -37,10 +37,10 @@ describe("forms that a caller has at hand", () => {
     ["2026-01-01T00:00:00.1234567890Z", false],
     ["2026-01-01T00:00:00+24:00", false],
     ["2026-01-01 00:00:00Z", false],
-  ])("whether %s is a time: %s", (observedAt, isTime) => {
+  ])("whether %s is an RFC 3339 time: %s", (observedAt, isTime) => {
     expect(decodeSnapshot({ observedAt }).ok).toBe(isTime);
   });
-  test("/configz is taken with and without its wrapper", () => {
+  test("/configz is decoded with and without its kubeletconfig wrapper", () => {
     const wrapped = captured("configz.json") as { kubeletconfig: Json };
     expect(stored({ kubeletConfiguration: wrapped })).toBe(stored({ kubeletConfiguration: wrapped.kubeletconfig }));
     expect(decoded({ kubeletConfiguration: wrapped }).kubeletConfiguration?.podPidsLimit).toBe(1024);
@@ -50,7 +50,7 @@ describe("forms that a caller has at hand", () => {
     expect(issuePaths({ kubeletConfiguration: { kubeletconfig: 5 } })).toEqual(["kubeletConfiguration"]);
     expect(issues({ kubeletConfiguration: { kind: "Pod" } })[0]?.message).toBe("must be a KubeletConfiguration");
   });
-  test("state files as text and as objects are the same", () => {
+  test("state files are decoded alike from text and from objects", () => {
     const { assignments } = realSnapshot() as { assignments: Record<string, string> };
     const objects = Object.fromEntries(Object.entries(assignments).map(([name, text]) => [name, fromJson(text)]));
     expect(stored({ assignments: objects })).toBe(stored({ assignments }));
@@ -65,7 +65,7 @@ describe("forms that a caller has at hand", () => {
     ["allocated_pods_state", '{"data":"{"}', "assignments.allocated_pods_state.entries"],
     ["allocated_pods_state", '{"data":"5"}', "assignments.allocated_pods_state"],
     ["cpu_manager_state", 5, "assignments.cpu_manager_state"],
-  ])("a broken %s `%s` is an issue at its place", (name, text, path) => {
+  ])("a broken %s `%s` is an issue with its path", (name, text, path) => {
     expect(issuePaths({ assignments: { [name]: text } })).toContain(path);
   });
   test.each([
@@ -80,12 +80,12 @@ describe("forms that a caller has at hand", () => {
       '{"policyName":"static","entries":{"u":{"c":"x"}}}',
       "assignments.cpu_manager_state.entries.u.c: must be a CPU list such as 0-3,8",
     ],
-  ])("the state file `%s` is kept as it is, and named when it is read", (text, want) => {
+  ])("the unreadable state file `%s` is stored as it is, and reading it gives the error", (text, want) => {
     expect(decoded({ assignments: { cpu_manager_state: text } }).assignments?.cpu_manager_state).toBe(text);
     const read = readCpuManagerState(text, false);
     expect(read.ok ? undefined : `${read.error.path}: ${read.error.message}`).toBe(want);
   });
-  test("quantities may be numbers, as YAML has them", () => {
+  test("quantities may be numbers, as in YAML", () => {
     const list = { cpu: 0.5, memory: 1_000_000, "example.com/gpu": 1, "hugepages-2Mi": 0 };
     const text = stored({ pods: [pod("p", { spec: { containers: [container("c", list)] } })] });
     expect(text).toContain('{"cpu":"0.5","example.com/gpu":"1","hugepages-2Mi":"0","memory":"1000000"}');
@@ -93,7 +93,7 @@ describe("forms that a caller has at hand", () => {
   });
 });
 
-describe("cAdvisor's MachineInfo", () => {
+describe("decoding cAdvisor's MachineInfo", () => {
   const core = (id: number, threads: number[]): Json => ({
     core_id: id,
     thread_ids: threads,
@@ -118,7 +118,7 @@ describe("cAdvisor's MachineInfo", () => {
       { node_id: 1, memory: 4_294_967_296, distances: [20, 10], cores: [] },
     ],
   };
-  test("becomes the machine's own form", () => {
+  test("gives the machine's own form", () => {
     const { machine } = decoded({ machine: info });
     expect(machine?.cpus?.map((c) => [c.cpu, c.core, c.socket, c.numa, c.uncoreCache])).toEqual([
       [0, 0, 0, 0, 7],
@@ -134,7 +134,7 @@ describe("cAdvisor's MachineInfo", () => {
     expect([machine?.memoryBytes, machine?.swapBytes]).toEqual([8_589_934_592, 1024]);
     expect(stored(fromJson(stored({ machine: info })))).toBe(stored({ machine: info }));
   });
-  test("without distances or caches it is taken as well", () => {
+  test("works without distances and caches", () => {
     const bare = {
       memory_capacity: 1,
       topology: [{ node_id: 0, cores: [{ core_id: 0, socket_id: 0, thread_ids: [0] }] }],
@@ -145,7 +145,7 @@ describe("cAdvisor's MachineInfo", () => {
       memoryBytes: 1,
     });
   });
-  test("what is no object or no list is refused with its place", () => {
+  test("refuses what is no object or no list, with its path", () => {
     expect(issues({ machine: { topology: [null, 5] } }, "snapshot")).toEqual([
       { path: "snapshot.machine.topology[0]", message: "expected an object" },
       { path: "snapshot.machine.topology[1]", message: "expected an object" },
@@ -161,7 +161,7 @@ describe("cAdvisor's MachineInfo", () => {
     const empty = { topology: [{ node_id: 0, cores: null, hugepages: null }] };
     expect(decoded({ machine: empty }).machine).toMatchObject({ cpus: [], numaNodes: [{ id: 0 }] });
   });
-  test("what is wrong in it is told in the own form's words", () => {
+  test("reports faults with the paths of the machine's own form", () => {
     const bad = { topology: [{ node_id: "x", cores: [{ core_id: 0, socket_id: 0, thread_ids: ["a"] }] }] };
     expect(issuePaths({ machine: bad })).toEqual([
       "machine.cpus[0].cpu",
@@ -171,8 +171,8 @@ describe("cAdvisor's MachineInfo", () => {
   });
 });
 
-describe("null counts as absent", () => {
-  test("in every field, as Go reads it", () => {
+describe("null in a snapshot", () => {
+  test("counts as absent in every field, as in Go", () => {
     const withNulls = pod("p", {
       metadata: { namespace: null, annotations: null, deletionTimestamp: null },
       spec: { initContainers: null, overhead: null, resources: null, priority: null, nodeName: null },
@@ -183,18 +183,18 @@ describe("null counts as absent", () => {
     expect(stored({ ...input, pods: [withNulls] })).toBe(stored({ pods: [without] }));
     expect(stored({ pods: null, cgroup: null, kubeletConfiguration: null })).toBe("{}");
   });
-  test("inside a resource list the entry is absent", () => {
+  test("removes the entry of a resource list", () => {
     const c = { name: "c", resources: { limits: { cpu: null, memory: "1Mi" }, requests: null } };
     const resources = decoded({ pods: [pod("p", { spec: { containers: [c] } })] }).pods?.[0]?.spec.containers[0]
       ?.resources;
     expect(Object.keys(resources?.limits ?? {})).toEqual(["memory"]);
     expect(Object.keys(resources?.requests ?? {})).toEqual(["memory"]);
   });
-  test("but not in a list, where it would move the others' places", () => {
+  test("is refused as a list element", () => {
     expect(issuePaths({ pods: [pod("a"), null, pod("b")] })).toEqual(["pods[1]"]);
     expect(issuePaths({ machine: { distances: [[10, null]] } })).toEqual(["machine.distances[0][1]"]);
   });
-  test("and not where a field is needed", () => {
+  test("is refused in a required field", () => {
     expect(issuePaths({ cgroup: { version: null } })).toEqual(["cgroup.version"]);
     expect(issuePaths({ pods: [pod("p", { metadata: { name: null } })] })).toEqual(["pods[0].metadata.name"]);
   });

@@ -64,12 +64,12 @@ const EDGES: readonly (readonly [string, number, (n: number) => unknown, string]
   ],
 ];
 
-describe("every list has a bound", () => {
-  test.each(EDGES)("%s: %i are taken, one more is not", (_name, most, of, path) => {
+describe("limits of a snapshot", () => {
+  test.each(EDGES)("%s: %i are accepted, one more is refused", (_name, most, of, path) => {
     expect(() => decoded(of(most))).not.toThrow();
     expect(issuePaths(of(most + 1))).toEqual([path]);
   });
-  test("the bounds are those that the README states from LIMITS", () => {
+  test("LIMITS has the documented values", () => {
     expect(LIMITS).toMatchObject({ pods: 512, containersPerPod: 64, cpus: 4096, numaNodes: 64, devices: 20_000 });
     expect(LIMITS).toMatchObject({ deviceResources: 1024, nodeResources: 4096 });
     expect(LIMITS).toMatchObject({ resourcesPerList: 64, textLength: 4096, bodyBytes: 8 * 2 ** 20 });
@@ -81,18 +81,18 @@ describe("every list has a bound", () => {
     ["machine.pageSizeBytes", { machine: { pageSizeBytes: 0 } }],
     ["machine.memoryBytes", { machine: { memoryBytes: 2 ** 53 } }],
     ["machine.cpus[0].cpu", { machine: { cpus: [{ ...cpu(0), cpu: 1_000_001 }] } }],
-  ])("a number out of its range is refused at %s", (path, input) =>
+  ])("a number out of range is refused at %s", (path, input) =>
     expect([...new Set(issuePaths(input))]).toEqual([path]),
   );
   // each page size becomes two files of every cgroup: 80 KB of pods and page sizes answer with four million files
-  test("page sizes are bounded as every list is", () => {
+  test("the number of page sizes of a NUMA node is limited", () => {
     const hugepages = Object.fromEntries(many(1000, (i) => [`${i + 1}Ki`, 0]));
     expect(issuePaths({ machine: { numaNodes: [{ id: 0, hugepages }] } })).toEqual(["machine.numaNodes[0].hugepages"]);
   });
 });
 
 /** Names become directories below the cgroup root. */
-describe("names that become paths", () => {
+describe("names that become cgroup paths", () => {
   const NAMES = [
     "",
     ".",
@@ -112,22 +112,25 @@ describe("names that become paths", () => {
     "a\\b",
     "a".repeat(254),
   ];
-  test.each(NAMES)("`%s` is no uid, pod or container name", (name) => {
+  test.each(NAMES)("`%s` is refused as uid, pod name and container name", (name) => {
     expect(issuePaths({ pods: [pod("p", { metadata: { uid: name } })] })).toEqual(["pods[0].metadata.uid"]);
     expect(issuePaths({ pods: [pod("p", { metadata: { name } })] })).toEqual(["pods[0].metadata.name"]);
     expect(issuePaths({ pods: [pod("p", { spec: { containers: [container(name)] } })] })).toEqual([
       "pods[0].spec.containers[0].name",
     ]);
   });
-  test.each(["constructor", "toString", "hasOwnProperty", "valueOf"])("a container may be called `%s`", (name) => {
-    const snapshot = decoded({
-      pods: [pod("p", { spec: { containers: [container(name, undefined, { cpu: "1" })] } })],
-    });
-    expect(snapshot.pods?.[0]?.spec.containers[0]?.name).toBe(name);
-  });
+  test.each(["constructor", "toString", "hasOwnProperty", "valueOf"])(
+    "`%s` is accepted as a container name",
+    (name) => {
+      const snapshot = decoded({
+        pods: [pod("p", { spec: { containers: [container(name, undefined, { cpu: "1" })] } })],
+      });
+      expect(snapshot.pods?.[0]?.spec.containers[0]?.name).toBe(name);
+    },
+  );
   // the annotation's text is the pod's uid, and so a part of its cgroup's path
   test.each(["../../../etc", "a/b", "a_b", "a\nb", "", "x".repeat(5000)])(
-    "a mirror annotation `%s` is no uid either",
+    "`%s` is refused as the uid in a mirror annotation",
     (text) => {
       const annotations = { "kubernetes.io/config.mirror": text };
       expect(issues({ pods: [pod("p", { metadata: { annotations } })] }).length).toBe(1);
@@ -135,21 +138,21 @@ describe("names that become paths", () => {
   );
 });
 
-describe("nothing that is posted makes it throw", () => {
+describe("deeply nested input of the decoder", () => {
   const nested = (depth: number): unknown => {
     let value: unknown = [];
     for (let i = 0; i < depth; i++) value = i % 2 === 0 ? [value] : { x: value };
     return value;
   };
-  test("what is nested a thousand deep in a field that nobody reads is taken", () => {
+  test("is accepted in fields that nobody reads", () => {
     expect(decoded({ x: nested(1000), pods: [pod("p", { spec: { unread: nested(1000) } })] }).pods?.length).toBe(1);
   });
-  test("where a known field is nested deep, its type is refused", () => {
+  test("is refused by type in a known field", () => {
     expect(issuePaths({ pods: nested(1000) }).length).toBeGreaterThan(0);
     expect(issuePaths({ bootId: nested(1000) })).toEqual(["bootId"]);
   });
   // where a check stumbles, nulls are taken out by recursion: it must know where to stop
-  test("deep nesting beside another fault is an issue, not a RangeError", () => {
+  test("does not hide another issue behind a RangeError", () => {
     expect(issuePaths({ x: nested(200_000), sequence: -1 })).toEqual(["sequence"]);
   });
 });

@@ -7,7 +7,7 @@ const resources = (list: Json): unknown => ({
   pods: [pod("p", { spec: { containers: [{ name: "c", resources: list }] } })],
 });
 
-describe("every issue names its place", () => {
+describe("the path of an issue", () => {
   test.each([
     [null, "$"],
     ["text", "$"],
@@ -73,13 +73,13 @@ describe("every issue names its place", () => {
     [{ stats: { node: { memory: { availableBytes: "1" } } } }, "stats.node.memory.availableBytes"],
   ])("%j: %s", (input, path) => expect(issuePaths(input)).toContain(path));
 
-  test("a device that is listed twice is told with the whole path of the first", () => {
+  test("names the first of two equal devices with its whole path", () => {
     const devices = [0, 1].map(() => ({ resource: "example.com/gpu", id: "0" }));
     expect(issues({ devices }, "snapshot")).toEqual([
       { path: "snapshot.devices[1].id", message: "device `0` is also snapshot.devices[0]" },
     ]);
   });
-  test("a PodList keeps its items in the path, a plain list has none", () => {
+  test("contains `items` for a PodList, but not for a plain list", () => {
     const bad = pod("a", { spec: { containers: [{ name: "c", resources: { limits: { memory: "1Q" } } }] } });
     expect(issuePaths({ pods: { kind: "List", items: [bad] } })).toEqual([
       "pods.items[0].spec.containers[0].resources.limits.memory",
@@ -88,18 +88,18 @@ describe("every issue names its place", () => {
     expect(issuePaths({ pods: { items: "none" } })).toEqual(["pods"]);
     expect(issuePaths({ pods: { items: [pod("a"), pod("a")] } })).toEqual(["pods.items[1].metadata.uid"]);
   });
-  test("a snapshot inside a request starts where it stands", () => {
+  test("begins with the snapshot's place in the request", () => {
     expect(issues({ pods: [null] }, "snapshot")[0]?.path).toBe("snapshot.pods[0]");
     expect(issues({ pods: [pod("a"), pod("a")] }, "items[3].snapshot")[0]?.path).toBe(
       "items[3].snapshot.pods[1].metadata.uid",
     );
   });
-  test("all issues are told, at most a hundred", () => {
+  test("is reported for every issue, at most a hundred", () => {
     expect(issuePaths({ sequence: -1, cgroup: { version: 9 }, pods: [null, 1] }).length).toBe(4);
     expect(issuePaths({ pods: Array.from({ length: 300 }, () => null) }).length).toBe(100);
     expect(issuePaths({ pods: Array.from({ length: 300 }, () => pod("same")) }).length).toBe(100);
   });
-  test("messages are one lower-case line each", () => {
+  test("comes with a message of one line in lower case", () => {
     for (const { message } of issues({ sequence: "x", pods: [null], cgroup: { version: 9 }, observedAt: "x" })) {
       expect(message).toMatch(/^[^A-Z\n][^\n]*$/);
     }
@@ -127,39 +127,36 @@ describe("quantities of resource lists", () => {
     expect(found.map((i) => i.path)).toEqual([`pods[0].spec.containers[0].resources.${place}`]);
     expect(found[0]?.message).toMatch(message);
   });
-  test("a key called __proto__ is dropped and reaches no prototype", () => {
+  test("the key __proto__ is dropped and does not reach the prototype", () => {
     const text = JSON.stringify(resources({ requests: { cpu: "1" } })).replace('"cpu"', '"__proto__"');
     expect(stored(fromJson(text))).toContain('"requests":{}');
     expect(({} as Json)["cpu"]).toBeUndefined();
   });
 });
 
-describe("what a decision can do without", () => {
-  test.each([{}, { metadata: {} }, { metadata: null }, { metadata: { name: null } }])(
-    "a node as %j is taken",
-    (node) => {
-      const text = stored({ node: { ...node, status: { capacity: { cpu: "2" } } } });
-      expect(JSON.parse(text)).toEqual({ node: { metadata: {}, status: { capacity: { cpu: "2" } } } });
-    },
-  );
+describe("a node without a name", () => {
+  test.each([{}, { metadata: {} }, { metadata: null }, { metadata: { name: null } }])("is accepted: %j", (node) => {
+    const text = stored({ node: { ...node, status: { capacity: { cpu: "2" } } } });
+    expect(JSON.parse(text)).toEqual({ node: { metadata: {}, status: { capacity: { cpu: "2" } } } });
+  });
 });
 
-test("an unknown cgroup version is told the known ones", () => {
+test("an unknown cgroup version is refused with the known ones", () => {
   for (const version of [3, "2", null])
     expect(issues({ cgroup: { version } })).toEqual([{ path: "cgroup.version", message: "must be 1 or 2" }]);
 });
 
-describe("what only the whole list shows", () => {
-  test("two pods with one uid are told with both places", () => {
+describe("issues that only the whole pod list shows", () => {
+  test("two pods with one uid are reported with both paths", () => {
     const [issue] = issues({ pods: [pod("a"), pod("b", { metadata: { namespace: "x", uid: "uid-a" } })] });
     expect(issue?.path).toBe("pods[1].metadata.uid");
     expect(issue?.message).toBe("uid `uid-a` is also that of pods[0] (default/a)");
   });
-  test("a mirror pod counts under the uid of its static pod", () => {
+  test("a mirror pod and another pod with its static pod's uid are reported", () => {
     const mirror = pod("m", { metadata: { annotations: { "kubernetes.io/config.mirror": "uid-a" } } });
     expect(issuePaths({ pods: [pod("a"), mirror] })).toEqual(["pods[1].metadata.uid"]);
   });
-  test("two containers of one name, init containers too", () => {
+  test("two containers with one name are reported, init containers included", () => {
     const twins = pod("a", { spec: { containers: [container("x")], initContainers: [container("x")] } });
     expect(issues({ pods: [twins] })).toEqual([{ path: "pods[0].spec", message: "two containers are named `x`" }]);
     const apart = [
@@ -168,7 +165,7 @@ describe("what only the whole list shows", () => {
     ];
     expect(() => issues({ pods: apart })).toThrow(/^taken/);
   });
-  test("sums beyond exact arithmetic are refused at the list", () => {
+  test("sums of requests beyond exact arithmetic are reported at the list", () => {
     const huge = (i: number) => pod(`p${i}`, { spec: { containers: [container("c", { memory: "5e15" })] } });
     expect(() => issues({ pods: [huge(0)] })).toThrow(/^taken/);
     expect(issues({ pods: { items: [huge(0), huge(1)] } })).toEqual([
@@ -179,7 +176,7 @@ describe("what only the whole list shows", () => {
   });
 });
 
-test("a field that a DRA driver does not have is told with the one that may have been meant, else with those that there are", () => {
+test("an unknown field of a DRA driver's answer is refused with the likely or the known names", () => {
   const device = { poolName: "n1", deviceName: "0" };
   const reportOf = (more: Json) =>
     issues({ dra: { drivers: [{ name: "d", answers: [{ claim: "u", devices: [{ ...device, ...more }] }] }] } });

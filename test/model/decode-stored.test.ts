@@ -65,11 +65,11 @@ const FULL: Json = {
   },
 };
 
-describe("the stored form", () => {
+describe("a snapshot as it is stored", () => {
   test.each([
     ["the captured node", realSnapshot()],
     ["a snapshot with every part", FULL],
-  ])("%s decodes again to the same value", (_name, input) => {
+  ])("%s is decoded again to the same value", (_name, input) => {
     const first = decoded(input);
     const text = JSON.stringify(first);
     const second = decoded(fromJson(text));
@@ -80,29 +80,29 @@ describe("the stored form", () => {
   test.each([
     ["the captured node", realSnapshot()],
     ["a snapshot with every part", FULL],
-  ])("%s is stored alike in whatever order its members come", (_name, input) => {
+  ])("%s has the same text whatever the order of its members", (_name, input) => {
     expect(stored(reversed(input))).toBe(stored(input));
   });
-  test("quantities and durations read as they came", () => {
+  test("keeps quantities and durations as they were posted", () => {
     expect(stored(FULL)).toContain('"cpuCFSQuotaPeriod":"100ms"');
     expect(stored(FULL)).toContain('"requests":{"cpu":"500m","memory":"512Mi"},"limits":{"cpu":"500m","memory":"1Gi"}');
     expect(
       stored({ node: { metadata: { name: "n" }, status: { capacity: { cpu: "1000m", memory: "1024Ki" } } } }),
     ).toContain('{"cpu":"1000m","memory":"1024Ki"}');
   });
-  test("of mounts only the options of their own are stored", () => {
+  test("keeps only the bindMountOptions of volume mounts", () => {
     const { containers, ephemeralContainers } =
       (fromJson(stored(FULL)) as { pods: { spec: Json }[] }).pods[0]?.spec ?? {};
     expect(containers).toMatchObject([{ volumeMounts: [{ bindMountOptions: ["nodev", "noexec"] }] }, { name: "d" }]);
     expect(ephemeralContainers).toEqual([{ volumeMounts: [{ bindMountOptions: ["nosuid"] }] }]);
     expect(stored(FULL).match(/volumeMounts/g)).toHaveLength(2);
   });
-  test("the input is left as it was", () => {
+  test("is decoded without a change of the input", () => {
     const input = structuredClone(FULL);
     decoded(input);
     expect(input).toEqual(FULL);
   });
-  test("why a pod failed is stored, and of any other pod neither its reason nor its message", () => {
+  test("keeps reason and message of failed pods only", () => {
     const of = (status: Json): string => stored({ pods: [pod("a", { status })] });
     const words = { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu" };
     const failed = of({ ...words, phase: "Failed", qosClass: "Burstable" });
@@ -114,7 +114,7 @@ describe("the stored form", () => {
     expect(of({ ...words, phase: "Failed", reason: "" })).toBe(of({ phase: "Failed" }));
     expect(of({ ...words, phase: "Failed", reason: null })).toBe(of({ phase: "Failed" }));
   });
-  test("a long message is stored with its beginning, and comes back as it was stored", () => {
+  test("cuts a long message, and is stored again unchanged", () => {
     const long = (message: string) => pod("a", { status: { phase: "Failed", reason: "Evicted", message } });
     const once = stored({ pods: [long("x".repeat(20_000))] });
     expect(once).toContain(`"message":"${"x".repeat(1023)}…"`);
@@ -122,7 +122,7 @@ describe("the stored form", () => {
     expect(stored({ pods: [long("x".repeat(1024))] })).toContain(`"message":"${"x".repeat(1024)}"`);
   });
   // the id of a snapshot is the hash of its stored form
-  test("a limit whose request was filled in is stored alike when it comes back", () => {
+  test("is stored again unchanged after a request was filled in from its limit", () => {
     const posted = stored({ pods: [pod("p", { spec: { containers: [container("c", undefined, { cpu: "1" })] } })] });
     expect(stored(fromJson(posted))).toBe(posted);
   });
@@ -130,12 +130,12 @@ describe("the stored form", () => {
     ["feature gates", { kubeletConfiguration: { featureGates: { A: true, B: false } } }],
     ["page sizes", { machine: { numaNodes: [{ id: 0, hugepages: { "1Gi": 1, "2Mi": 1 } }] } }],
     ["assignments", { assignments: { allocated_pods_state: { entries: { a: { ContainerResources: {} }, b: {} } } } }],
-  ])("%s are stored alike in whatever order they come", (_name, input) => {
+  ])("has the same text whatever the order of its %s", (_name, input) => {
     expect(stored(reversed(input))).toBe(stored(input));
   });
 });
 
-describe("what the store never sees", () => {
+describe("a stored snapshot leaves out", () => {
   const secret = "S3CRET";
   const leaky = {
     name: "c",
@@ -177,25 +177,25 @@ describe("what the store never sees", () => {
   test.each([
     ["taken at the first look", input],
     ["taken after nulls were taken out", { ...input, bootId: null }],
-  ])("environment, commands, pods' labels and other annotations, %s", (_name, posted) => {
+  ])("environment, commands, pod labels and other annotations, when %s", (_name, posted) => {
     const text = stored(posted);
     expect(text).not.toContain(secret);
     expect(text).toContain('"kubernetes.io/config.source":"api"');
     expect(text).toContain("registry.example/app:1");
   });
-  test("nor do messages of issues echo what was not asked for", () => {
+  test("unread values, which issue messages do not echo either", () => {
     const bad = { ...input, pods: [{ ...(input.pods[0] as Json), status: { phase: 5, message: secret } }] };
     expect(() => decoded(bad)).toThrow(/^(?!.*S3CRET).*pods\[0\]\.status\.phase/);
   });
 });
 
-describe("defaults that the API server fills in", () => {
+describe("API server defaults in a decoded snapshot", () => {
   const requestsOf = (resources: Json): string =>
     JSON.stringify(
       decoded({ pods: [pod("p", { spec: { containers: [{ name: "c", resources }] } })] }).pods?.[0]?.spec.containers[0]
         ?.resources?.requests,
     );
-  test("a limit without a request is requested", () => {
+  test("take a missing request from the limit", () => {
     expect(requestsOf({ limits: { memory: "1Gi", cpu: "2" } })).toBe('{"cpu":"2","memory":"1Gi"}');
     expect(requestsOf({ limits: { memory: "1Gi", cpu: "2" }, requests: { cpu: "1" } })).toBe(
       '{"cpu":"1","memory":"1Gi"}',
@@ -203,7 +203,7 @@ describe("defaults that the API server fills in", () => {
     expect(requestsOf({ limits: { memory: "1Gi" }, requests: { memory: "0" } })).toBe('{"memory":"0"}');
     expect(requestsOf({ requests: { cpu: "1" } })).toBe('{"cpu":"1"}');
   });
-  test("for init containers too, and never for what has no limit", () => {
+  test("apply to init containers, and give no request without a limit", () => {
     const snapshot = decoded({
       pods: [
         pod("p", {
@@ -215,7 +215,7 @@ describe("defaults that the API server fills in", () => {
     expect(snapshot.pods?.[0]?.spec.containers[0]?.resources).toBeUndefined();
   });
   // SetDefaults_Pod, defaultPodRequests: with pod-level limits, absent pod-level requests become the containers' sum, else the limit
-  test("a pod-level limit without a request is requested: the containers' sum, else the limit", () => {
+  test("take a missing pod-level request from the containers' sum, else from the limit", () => {
     const spec = {
       containers: [container("c", { cpu: "1" })],
       resources: { limits: { cpu: "2", memory: "1Gi" } },

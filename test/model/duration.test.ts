@@ -30,19 +30,19 @@ describe("a duration", () => {
     "`%s` is refused",
     (text) => expect(nanos(text)).toMatch(/is not a duration/),
   );
-  test("beyond int64 nanoseconds it is out of range", () => {
+  test("above int64 nanoseconds is out of range", () => {
     expect(nanos("2562047h")).toBe(9_223_369_200_000_000_000);
     expect(nanos("2562048h")).toMatch(/out of range/);
     expect(nanos("9999999999999999999999h")).toMatch(/out of range/);
   });
-  test("keeps its text, and gives whole microseconds towards zero", () => {
+  test("keeps its text, and its microseconds are rounded towards zero", () => {
     const parsed = parseDuration("1.0009ms");
     if (!parsed.ok) throw new Error(parsed.error);
     expect(JSON.stringify(parsed.value)).toBe('"1.0009ms"');
     expect(parsed.value.micros).toBe(1000);
     expect(parsed.value.millis).toBeCloseTo(1.0009);
   });
-  test("the message never echoes a long text", () => {
+  test("is not echoed in the error when it is a long text", () => {
     expect(String(nanos("x".repeat(5000))).length).toBeLessThan(200);
   });
   // Go's time.ParseDuration works on whole numbers: a float product would end at 1000999, and 1000 us
@@ -53,7 +53,7 @@ describe("a duration", () => {
     ["4.3256h", 15_572_160_000_000],
     ["8.8692h", 31_929_120_000_000],
   ])("`%s` is exactly %i ns, as in Go", (text, want) => expect(nanos(text)).toBe(want));
-  test("every thousandth of a millisecond from 1 ms to 100 ms is exact", () => {
+  test("of every microsecond from 1 ms to 100 ms is exact", () => {
     const wrong = Array.from({ length: 99_001 }, (_, i) => i + 1000).filter(
       (us) => nanos(`${us / 1000}ms`) !== us * 1000,
     );

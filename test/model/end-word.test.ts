@@ -3,14 +3,14 @@ import { endWord, notesOf } from "../../api/model/kinds.ts";
 
 const pod = { namespace: "shop", name: "web", uid: "u" };
 
-test("of a pod that asked to come in and does, lists say admitted", () => {
+test("a pod admitted by an admission or manager decision is listed as `admitted`", () => {
   expect(endWord({ kind: "admission", verdict: "decided", pod })).toBe("admitted");
   expect(endWord({ kind: "cpus", verdict: "decided", pod })).toBe("admitted");
   // the newest of a node, of which the pod is not at hand
   expect(endWord({ kind: "admission", verdict: "decided" })).toBe("admitted");
 });
 
-test("what is asked of no pod was decided, and other verdicts are words already", () => {
+test("a decision about no pod is listed as `decided`, and other verdicts as they are", () => {
   expect(endWord({ kind: "cpus", verdict: "decided", pod: null })).toBe("decided");
   expect(endWord({ kind: "cpus", verdict: "decided" })).toBe("decided");
   expect(endWord({ kind: "allocatable", verdict: "decided", pod: null })).toBe("decided");
@@ -21,7 +21,7 @@ test("what is asked of no pod was decided, and other verdicts are words already"
   expect(endWord({ kind: "of a newer version", verdict: "decided", pod })).toBe("decided");
 });
 
-test("an admission for which others are ended has the kubelet's word for that as its reason", () => {
+test("an admission that preempts has the reason Preempting", () => {
   const reasonOf = (decision: object) => notesOf("admission", decision, null).reason;
   expect(reasonOf({ reason: "", preempt: [{}] })).toBe("Preempting");
   expect(reasonOf({ reason: "", preempt: [] })).toBeNull();
@@ -29,7 +29,7 @@ test("an admission for which others are ended has the kubelet's word for that as
   expect(notesOf("preemption", { admit: true, preempt: [{}], remainingReasons: [] }, null).reason).toBe("Preempting");
 });
 
-test("a claims decision has the event as its reason, also where all pods of the node are told", () => {
+test("a claims decision with a refused pod has the reason FailedPrepareDynamicResources", () => {
   const reasonOf = (decision: object) => notesOf("claims", decision, null).reason;
   const reason = "FailedPrepareDynamicResources";
   const started = { message: null, containers: [{ error: null }] };

@@ -30,7 +30,7 @@ test.each([
   [{ 0: "sha256:a", 1: 1, 2: 2, length: 3 }],
   ["sha256:a"],
   [null],
-])("the quick look at a record agrees with the schema: %j", (record) => {
+])("the fast check of an image record agrees with the schema: %j", (record) => {
   const posted = facts([WHOLE, record]);
   const parsed = imageGcFacts.safeParse(posted);
   const decoded = decodeImageGcFacts(posted);
@@ -39,7 +39,7 @@ test.each([
   else expect(decoded.error[0]?.path).toMatch(/^facts\["image-gc"\]\.records\[1\]/);
 });
 
-test("too many records, and faults beside right ones, are told with their paths", () => {
+test("too many image records, and faults beside valid ones, are refused with their paths", () => {
   const many = decodeImageGcFacts(facts(Array.from({ length: LIMITS.images + 1 }, () => WHOLE)), "facts");
   expect(many).toMatchObject({ ok: false, error: [{ path: "facts.records" }] });
   const beside = decodeImageGcFacts({ ...facts([WHOLE]), failed: "no" }, "facts");

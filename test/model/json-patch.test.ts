@@ -27,7 +27,7 @@ function changed(d: Draws, v: unknown, depth: number): unknown {
 const sent = (patch: JsonPatch): JsonPatch => jsonPatch.parse(JSON.parse(JSON.stringify(patch)));
 const copyOf = (v: unknown): unknown => JSON.parse(JSON.stringify(v));
 
-test("a document after its patch is the other one, which changes neither, for every operation at every depth", () => {
+test("patchBetween of two documents turns one into the other, for every operation at every depth", () => {
   const met = new Met();
   for (const op of ["add", "remove", "replace"])
     for (let depth = op === "replace" ? 0 : 1; depth <= 4; depth++) met.note(`${op} at depth ${depth}`, false);
@@ -61,8 +61,8 @@ const sorted = (v: unknown): string =>
       : member,
   );
 
-describe("a patch", () => {
-  test("is short: what is before and after an entry is not told", () => {
+describe("a JSON patch between two documents", () => {
+  test("names only the changed list entries", () => {
     const list = Array.from({ length: 50 }, (_, i) => ({ name: `p${i}`, size: i }));
     expect(patchBetween({ list }, { list: list.toSpliced(20, 1) })).toEqual([{ op: "remove", path: "/list/20" }]);
     const fresh = { name: "new", size: 1 };
@@ -71,31 +71,31 @@ describe("a patch", () => {
     const grown = list.with(7, { name: "p7", size: 8 });
     expect(patchBetween({ list }, { list: grown })).toEqual([{ op: "replace", path: "/list/7/size", value: 8 }]);
   });
-  test("replaces whole what has nothing in common", () => {
+  test("replaces values that have nothing in common as a whole", () => {
     expect(patchBetween({ a: { x: 1, y: 2 }, b: 0 }, { a: { x: 2, y: 3 }, b: 0 })).toEqual([
       { op: "replace", path: "/a", value: { x: 2, y: 3 } },
     ]);
     expect(patchBetween([1, 2], { 0: 1 })).toEqual([{ op: "replace", path: "", value: { 0: 1 } }]);
     expect(patchBetween({}, { a: 1 })).toEqual([{ op: "replace", path: "", value: { a: 1 } }]);
   });
-  test("does not look into an object that is in both", () => {
+  test("does not compare an object that both share", () => {
     const closed = new Proxy({}, { ownKeys: () => expect.unreachable("it was looked into") });
     expect(patchBetween({ closed, list: [closed, 1] }, { closed, list: [closed, 2] })).toEqual([
       { op: "replace", path: "/list/1", value: 2 },
     ]);
   });
-  test("takes a member that is undefined for none", () => {
+  test("treats an undefined member as absent", () => {
     expect(patchBetween({ a: undefined, b: 1 }, { b: 1, c: undefined })).toEqual([]);
     expect(patchBetween({ a: undefined, b: 1 }, { a: 2, b: 1 })).toEqual([{ op: "add", path: "/a", value: 2 }]);
   });
-  test("shares with the document what it does not change", () => {
+  test("shares unchanged parts with the patched document", () => {
     const document = { kept: { a: 1 }, list: [{ x: 1 }, { y: 1 }] };
     const after = patched(document, [{ op: "replace", path: "/list/0/x", value: 2 }]);
     expect(after).toEqual({ ok: true, value: { kept: { a: 1 }, list: [{ x: 2 }, { y: 1 }] } });
     const made = (after as { value: typeof document }).value;
     expect([made.kept === document.kept, made.list[1] === document.list[1]]).toEqual([true, true]);
   });
-  test("leaves a value that it put somewhere as it was, though another operation changes it there", () => {
+  test("does not modify an inserted value when a later operation changes it", () => {
     const fresh = { a: [1] };
     const after = patched({}, [
       { op: "add", path: "/x", value: fresh },
@@ -118,7 +118,7 @@ test.each<readonly [JsonPatch[number], string]>([
   [{ op: "remove", path: "/constructor" }, "operation 1 (remove /constructor): there is no such place"],
   [{ op: "replace", path: "/list/length", value: 0 }, "operation 1 (replace /list/length): there is no such place"],
   [{ op: "add", path: "/__proto__/x", value: 0 }, "operation 1 (add /__proto__/x): there is no such place"],
-])("%j names a place that is not there", (operation, fault) => {
+])("applying the patch operation %j fails with its place", (operation, fault) => {
   const document = { list: [1, 2], text: "t", n: 0 };
   expect(patched(document, [{ op: "add", path: "/n", value: 1 }, operation])).toEqual({ ok: false, error: fault });
   expect([document, ({} as { x?: number }).x]).toEqual([{ list: [1, 2], text: "t", n: 0 }, undefined]);
@@ -129,6 +129,6 @@ test.each([
   [{ op: "add", path: "a", value: 1 }],
   [{ op: "add", path: "/~2", value: 1 }],
   [{ op: "remove" }],
-])("%j is no operation of a patch", (operation) => {
+])("%j is not a valid patch operation", (operation) => {
   expect(jsonPatch.safeParse([operation]).success).toBe(false);
 });

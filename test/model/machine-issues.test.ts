@@ -7,7 +7,7 @@ const issuesOf = (machine: object) => {
   return decoded.ok ? [] : decoded.error.map(({ path, message }) => `${path}: ${message}`);
 };
 
-describe("a topology that no machine has", () => {
+describe("an impossible machine topology", () => {
   it.each([
     [
       "one CPU in two cores",
@@ -55,13 +55,13 @@ describe("a topology that no machine has", () => {
       "snapshot.machine.offlineCpus: CPU 1 is also snapshot.machine.cpus[1]",
     ],
     ["an odd list", { offlineCpus: "a" }, "snapshot.machine.offlineCpus: must be a CPU list such as 0-3,8"],
-  ])("%s is named with its path", (_, machine, want) => {
+  ])("with %s is refused with its path", (_, machine, want) => {
     expect(issuesOf(machine)).toEqual([want]);
   });
-  it("a gap is none when the CPU is offline", () => {
+  it("does not include a missing CPU that is offline", () => {
     expect(issuesOf({ cpus: [cpu(0), cpu(2)], offlineCpus: "1" })).toEqual([]);
   });
-  it("of cAdvisor's form, cores go by their lowest thread and gaps are offline CPUs", () => {
+  it("does not include gaps in cAdvisor's form, whose missing CPUs are offline", () => {
     const core = (id: number, socket: number, threads: number[]) => ({
       core_id: id,
       socket_id: socket,

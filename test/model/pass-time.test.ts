@@ -6,7 +6,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const pass = (atMs: number, steppedMs = 0, sinceMs: number | null = null): PassTime => ({ atMs, steppedMs, sinceMs });
 
-test("a snapshot without a time is of no pass, one that tells of no step was not stepped", () => {
+test("a snapshot without observedAt has no pass time, and its clock step is 0 unless reported", () => {
   expect(passTimeOf({ clockSteppedMs: 5 })).toBeNull();
   expect(passTimeOf({ observedAt: "2026-01-31T10:00:00Z" })).toEqual(pass(TEN));
   const reported = {
@@ -28,7 +28,7 @@ test.each([
   ["later, the clock set ahead", pass(TEN + 2 * HOUR + 10, 2 * HOUR, TEN), TEN, "later"],
   ["later than one after the step", pass(TEN - 2 * HOUR + 20, -2 * HOUR, TEN), TEN - 2 * HOUR + 10, "later"],
   ["later than one after the step ahead", pass(TEN + 2 * HOUR + 20, 2 * HOUR, TEN), TEN + 2 * HOUR + 10, "later"],
-] as const)("a pass is %s", (_, time, knownMs, order) => {
+] as const)("compared with the last pass, a pass is %s", (_, time, knownMs, order) => {
   expect(orderOf(time, knownMs)).toBe(order);
 });
 
@@ -41,6 +41,6 @@ test.each([
   ["one after the step ahead", pass(TEN + 2 * HOUR + 20, 2 * HOUR, TEN), TEN + 2 * HOUR + 10, false],
   ["this very pass", pass(TEN, -2 * HOUR, TEN + 2 * HOUR), TEN, false],
   ["one of a clock that was not set", pass(TEN + 1), TEN, false],
-])("whether %s is of the clock before: %#", (_, time, knownMs, isBefore) => {
+])("whether %s was made before the clock step: %#", (_, time, knownMs, isBefore) => {
   expect(isBeforeStep(knownMs, time)).toBe(isBefore);
 });

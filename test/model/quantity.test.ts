@@ -79,25 +79,28 @@ const GO: readonly (readonly [string, string, string, string, string])[] = [
 ];
 
 describe("a quantity", () => {
-  test.each(GO)("`%s` is `%s`", (text, canonical, format, value, milli) => {
-    const { amount, format: got } = parsed(text);
-    expect(canonicalText(amount, got)).toBe(canonical);
-    expect(got).toBe(format);
-    expect(exactValue(amount).toString()).toBe(value);
-    expect(exactMilliValue(amount).toString()).toBe(milli);
-  });
-  test("keeps the text that was posted, and writes its own when it was worked out", () => {
+  test.each(GO)(
+    "`%s` is written canonically as `%s`, with Go's format and values",
+    (text, canonical, format, value, milli) => {
+      const { amount, format: got } = parsed(text);
+      expect(canonicalText(amount, got)).toBe(canonical);
+      expect(got).toBe(format);
+      expect(exactValue(amount).toString()).toBe(value);
+      expect(exactMilliValue(amount).toString()).toBe(milli);
+    },
+  );
+  test("keeps its posted text, and has a canonical one when computed", () => {
     expect(JSON.stringify({ cpu: parsed("1000m") })).toBe('{"cpu":"1000m"}');
     expect(JSON.stringify(unitsQuantity(23_123_516 * 1024, "BinarySI"))).toBe('"23123516Ki"');
     expect(unitsQuantity(1000, "BinarySI").text).toBe("1k");
   });
-  test("a negative fraction rounds away from zero, where Go's Value overflows", () => {
+  test("rounds a negative fraction away from zero, where Go's Value overflows", () => {
     expect(exactValue(parsed("-1500m").amount)).toBe(-2n);
     expect(exactMilliValue(parsed("-0.5m").amount)).toBe(-1n);
   });
 });
 
-describe("what is no quantity", () => {
+describe("parsing of unusual quantities", () => {
   const BAD = [
     "",
     "1.2.3",
@@ -131,7 +134,7 @@ describe("what is no quantity", () => {
     "null",
     "0".repeat(65),
   ];
-  test.each([...BAD, ...WORSE])("`%s` is refused in one line", (text) => {
+  test.each([...BAD, ...WORSE])("`%s` is malformed, with an error of one line", (text) => {
     const result = parseQuantity(text);
     expect(result.ok).toBe(false);
     if (result.ok) return;
@@ -140,7 +143,7 @@ describe("what is no quantity", () => {
     if (!text.includes("\n")) expect(result.error.message).not.toContain("\n");
   });
   test.each(["1E", "1Ei", "9223372036854775.808", "-9223372036854776", "1e16", "1e999", "9Pi"])(
-    "`%s` leaves int64 thousandths, where Go overflows",
+    "`%s` is out of range, as it exceeds int64 thousandths",
     (text) => {
       const result = parseQuantity(text);
       expect(result.ok ? "taken" : result.error.code).toBe("out_of_range");
@@ -157,7 +160,7 @@ describe("what is no quantity", () => {
     ["5e-12", "1e-9"],
     ["100e-11", "1e-9"],
     ["481017e-12", "482e-9"],
-  ])("`%s`, finer than a billionth, rounds up to `%s`", (text, canonical) => {
+  ])("`%s`, finer than a billionth, is rounded up to `%s`", (text, canonical) => {
     const { amount, format } = parsed(text);
     expect(isNegative(amount)).toBe(false);
     expect(canonicalText(amount, format)).toBe(canonical);

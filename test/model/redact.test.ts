@@ -64,14 +64,14 @@ const pod: Fields = {
   },
 };
 
-describe("a pod without its secrets", () => {
+describe("a pod with its secrets removed", () => {
   const reported = withoutPodSecrets(pod) as Record<string, Record<string, unknown>>;
 
-  test("has none of them anywhere", () => {
+  test("contains none of them", () => {
     expect(JSON.stringify(pod)).toContain(SECRET);
     expect(JSON.stringify(reported)).not.toContain(SECRET);
   });
-  test("has everything else as it was", () => {
+  test("keeps everything else", () => {
     expect(reported["spec"]).toMatchObject({
       nodeName: "n1",
       containers: [{ name: "c", image: "registry.example/app:1", resources: { requests: { cpu: "1" } } }],
@@ -93,27 +93,27 @@ describe("a pod without its secrets", () => {
       ],
     });
   });
-  test("says which hooks there are, but not what they do", () => {
+  test("keeps the sorts of lifecycle hooks, but not their contents", () => {
     expect(reported["spec"]?.["containers"]).toMatchObject([
       { lifecycle: { preStop: { exec: {} }, postStart: { httpGet: {} } } },
     ]);
   });
-  test("decides as the whole one", () => {
+  test("is decoded like the complete pod", () => {
     expect(decodeSnapshot({ pods: [reported] })).toEqual(decodeSnapshot({ pods: [pod] }));
   });
-  test("of the captured node decide as they are", () => {
+  test("is decoded like the complete one for all pods of the captured node", () => {
     const { items } = captured("pods.json") as { items: Fields[] };
     expect(decodeSnapshot({ pods: items.map(withoutPodSecrets) })).toEqual(decodeSnapshot({ pods: items }));
   });
   test.each([{}, { metadata: null }, { spec: { containers: null } }, { status: { containerStatuses: [null, 3] } }])(
-    "of a form that is none stays readable: %j",
+    "of a malformed form is returned without an error: %j",
     (faulty) => {
       expect(() => withoutPodSecrets(faulty)).not.toThrow();
     },
   );
 });
 
-test("any object loses its managers and what kubectl applied", () => {
+test("any object loses managedFields and the last-applied annotation", () => {
   const annotations = { "kubectl.kubernetes.io/last-applied-configuration": SECRET, "example.com/rack": "7" };
   const node = { kind: "Node", metadata: { name: "n", managedFields: [SECRET], annotations }, status: { phase: "x" } };
   expect(withoutManagers(node)).toEqual({
@@ -123,7 +123,7 @@ test("any object loses its managers and what kubectl applied", () => {
   });
 });
 
-test("a configuration loses what proves who the kubelet is, wrapped or not", () => {
+test("a configuration loses staticPodURLHeader, wrapped or not", () => {
   const configuration = { maxPods: 3, staticPodURLHeader: { Authorization: [SECRET] } };
   expect(withoutSecretSettings(configuration)).toEqual({ maxPods: 3 });
   expect(withoutSecretSettings({ kubeletconfig: configuration })).toEqual({ kubeletconfig: { maxPods: 3 } });

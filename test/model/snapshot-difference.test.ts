@@ -152,7 +152,7 @@ function next(d: Draws, before: Json): Json {
 const digest = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 22);
 const SEQUENCES = 800;
 
-test("a snapshot with its changes is the next one, through all of a sequence, and every form of change is met", () => {
+test("applying the changes between two snapshots gives the second one, with every form of change", () => {
   const met = new Met();
   const { digestsOf, changesSince } = digestingDifference(digest);
   for (const how of ["whole", "nothing", "set", "gone", "merge", "merge null", "runtime merged beside its lists"])
@@ -204,16 +204,16 @@ const sorted = (value: unknown): unknown => {
   return new Map(entries).size === 0 ? {} : entries.map(([name, member]) => [name, sorted(member)]);
 };
 
-describe("a captured node", () => {
+describe("the changes between two snapshots of a captured node", () => {
   const real = captured("snapshot.json") as Json & { pods: { items: Json[] } };
   const items: Json[] = real.pods.items ?? real.pods;
   const withPods = (pods: readonly unknown[]): Json => ({ ...real, pods });
   const before = withPods(items);
 
-  test("that is as it was has no changes, though every object is another one", () => {
+  test("are empty when nothing changed, though every object is a copy", () => {
     expect(changesBetween(before, copyOf(before))).toEqual({});
   });
-  test("with one pod that changed is told as this pod alone", () => {
+  test("contain one changed pod alone", () => {
     const changed = { ...items[1], status: { phase: "Failed" } };
     const now = withPods(items.with(1, changed));
     expect(changesBetween(before, now)).toEqual({ pods: { upsert: [changed] } });
@@ -224,24 +224,24 @@ describe("a captured node", () => {
     ["a uid that is no text", [...items, { metadata: { name: "a", uid: 7 } }]],
     ["two pods with one uid", [...items, copyOf(items[0])]],
     ["a pod that is none", [...items, null]],
-  ])("with %s is posted whole, before and after", (_, pods) => {
+  ])("are null with %s, so that the snapshot is posted whole", (_, pods) => {
     expect(changesBetween(before, withPods(pods))).toBeNull();
     expect(changesBetween(withPods(pods), before)).toBeNull();
     expect(digestingDifference(digest).digestsOf(withPods(pods))).toBeNull();
   });
-  test("whose pods come in another form of list is posted whole", () => {
+  test("are null when the pods come in another form of list", () => {
     const asList = { ...real, pods: { kind: "List", items } };
     expect(changesBetween(before, asList)).toBeNull();
     expect(changesBetween(asList, { ...real, pods: { kind: "List", metadata: { continue: "x" }, items } })).toBeNull();
     expect(changesBetween(asList, { ...real, pods: { kind: "List", items: [...items] } })).toEqual({});
   });
-  test("of which more than half is new is posted whole", () => {
+  test("are null when more than half of it is new", () => {
     const anew = (value: unknown): unknown =>
       JSON.parse(JSON.stringify(value, (_, member: unknown) => (typeof member === "string" ? `${member}x` : member)));
     expect(changesBetween(before, anew(before))).toBeNull();
     expect(changesBetween(before, null)).toBeNull();
   });
-  test("with a null where there was a value has that part set, since a merge patch would take the member away", () => {
+  test("set a part whole when a value became null, which a merge patch would remove", () => {
     const node = real["node"] as Json;
     const now = { ...real, node: { ...node, metadata: { ...(node["metadata"] as Json), labels: null } } };
     expect(changesBetween(real, now)).toEqual({ set: { node: now.node } });
@@ -249,7 +249,7 @@ describe("a captured node", () => {
       node: { metadata: { labels: (node["metadata"] as Json)["labels"] } },
     });
   });
-  test("with a field that no snapshot has is told without it", () => {
+  test("leave out a field that snapshots do not have", () => {
     expect(changesBetween(before, { ...before, note: "n" })).toEqual({});
   });
 });

@@ -18,12 +18,12 @@ test.each([
   ["that of all pods of a PodList", { pods: { kind: "PodList", items: [podOn("a", "n1")] }, stats: stats("n2") }],
   ["that of all pods, of a node without a name", { node: nodeNamed(), pods: [podOn("a", "n1")], stats: stats("n2") }],
   ["the node's, whatever its pods name", { node: nodeNamed("n1"), pods: [podOn("a", "n2")], stats: stats("n2") }],
-])("stats of another name than %s are refused", (_, input) => {
+])("stats with another node name than %s are refused", (_, input) => {
   expect(said(input)).toEqual([of("n2", "n1")]);
   expect(said(input, "snapshot")).toEqual([`snapshot.${of("n2", "n1")}`]);
 });
 
-test("they are told beside the other faults", () => {
+test("stats of another node are reported beside other faults", () => {
   expect(said({ node: nodeNamed("n1"), pods: [podOn("a"), podOn("a")], stats: stats("n2") })).toEqual([
     expect.stringMatching(/^pods\[1\]/),
     of("n2", "n1"),
@@ -41,11 +41,11 @@ test.each([
   ["beside a PodList of none", { pods: { kind: "PodList", items: null }, stats: stats("n2") }],
   ["beside pods of several nodes", { pods: [podOn("a", "n1"), podOn("b", "n2")], stats: stats("n2") }],
   ["beside pods that are nowhere yet", { pods: [podOn("a"), podOn("b", "n1")], stats: stats("n2") }],
-])("stats that are %s are taken", (_, input) => {
+])("stats that are %s are accepted", (_, input) => {
   expect(said(input)).toEqual([]);
 });
 
-test("whose they are is no part of what is stored", () => {
+test("the node name in stats is not stored", () => {
   const memory = { availableBytes: 1, workingSetBytes: 2 };
   const with_ = decodeSnapshot({ node: nodeNamed("n1"), stats: stats("n1", { memory }) });
   const without = decodeSnapshot({ node: nodeNamed("n1"), stats: { node: { memory } } });

@@ -158,13 +158,13 @@ function defaultsIn(file: string, text: string): readonly string[] {
     });
 }
 
-describe("a default of a KubeletConfiguration stands in a profile, and nowhere else", () => {
+describe("kubelet defaults in the source code", () => {
   const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
-  test("no source has one", () => {
+  test("are in profiles only", () => {
     expect(SOURCES.length).toBeGreaterThan(500);
     expect(SOURCES.flatMap((file) => defaultsIn(file, read(file)))).toEqual([]);
   });
-  test("what is excepted is there", () => {
+  test("have exceptions that are all still needed", () => {
     expect(NONE.filter(([file, part]) => !read(file).includes(part))).toEqual([]);
   });
   test.each([
@@ -189,7 +189,7 @@ describe("a default of a KubeletConfiguration stands in a profile, and nowhere e
     ["const PORT = 10250;", ["the number of a default"]],
     ["const PORT = 10_250;", ["the number of a default"]],
     ["const DEFAULT_HIGH = 85;", ["a constant that is a default"]],
-  ])("one is found: %s", (line, forms) => {
+  ])("are found in a line such as: %s", (line, forms) => {
     const file = "api/decide/a.ts";
     expect(defaultsIn(file, line)).toEqual(forms.map((form) => `${file}: ${form}: ${oneLineEach(line)}`));
   });
@@ -201,7 +201,7 @@ describe("a default of a KubeletConfiguration stands in a profile, and nowhere e
     "/** maxPods ?? 110 */",
     "f(); // maxPods ?? 110",
     'throw new Error("such as maxPods: 110, or 10250");',
-  ])("none is found: %s", (line) => {
+  ])("are not seen in a line such as: %s", (line) => {
     expect(defaultsIn("api/decide/a.ts", line)).toEqual([]);
   });
 });

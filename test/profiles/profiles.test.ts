@@ -25,12 +25,12 @@ const given = (fields: object) => kubeletConfiguration.parse(fields);
 const of = (fields: object) => effectiveConfiguration(v1_36, given(fields));
 
 describe.each(PROFILES)("the profile of $version", (profile) => {
-  test("a field of an object has an object above it, and one that has others below it is an object", () => {
+  test("every nested field has a parent of an object type", () => {
     expect(profile.fields.size).toBeGreaterThan(100);
     for (const path of profile.fieldNames.keys())
       if (path !== "") expect(profile.fields.get(path), path).toMatch(/^[*[\]]*v1/);
   });
-  test("a default is of a field that there is, and every field that decisions read has a value", () => {
+  test("every default is of a known field, and every field that decisions read has a value", () => {
     for (const name of Object.keys(profile.defaults)) expect(profile.fieldNames.get("")).toContain(name);
     const left = Object.keys(kubeletConfiguration.out.shape).filter(
       (name) => !Object.hasOwn(profile.configuration, name),
@@ -39,11 +39,11 @@ describe.each(PROFILES)("the profile of $version", (profile) => {
     const unset = Number(profile.version.slice("1.".length)) < 37 ? [] : ["memoryThrottlingFactor"];
     expect(left).toEqual(["kind", ...unset, "singleProcessOOMKill"]);
   });
-  test("its policy is named after its version", () => {
+  test("the policy version contains the Kubernetes version", () => {
     expect(profile.release.startsWith(`${profile.version}.`)).toBe(true);
     expect(profile.policyVersion).toMatch(new RegExp(`^kubelet-${profile.version}\\+\\d+$`));
   });
-  test("what a gate requires is a gate, and the defaults require no gate that is off", () => {
+  test("required gates are known, and gates on by default require none that is off", () => {
     expect(profile.gates.size).toBeGreaterThan(200);
     for (const { requires } of profile.gates.values())
       for (const name of requires) expect(profile.gates.has(name)).toBe(true);
@@ -53,7 +53,7 @@ describe.each(PROFILES)("the profile of $version", (profile) => {
   });
 });
 
-test("the register is in order, each version once, and the newest is its last", () => {
+test("PROFILES is sorted, has each version once, and NEWEST is its last", () => {
   const minors = PROFILES.map(({ version }) => Number(version.split(".")[1]));
   expect(minors).toEqual([...new Set(minors)].sort((a, b) => a - b));
   expect(NEWEST).toBe(PROFILES.at(-1));
@@ -70,15 +70,15 @@ test.each([
   ["v1.999.0", NEWEST.version],
   // older than all
   ["v1.9.1", PROFILES[0].version],
-])("a kubelet %s is answered under %s", (version, profile) => {
+])("kubelet version %s uses the profile %s", (version, profile) => {
   expect(profileOf(version).version).toBe(profile);
 });
 
-test("every gate that decisions ask for is one of some version", () => {
+test("every gate that decisions use exists in some version", () => {
   expect(GATES.filter((gate) => !PROFILES.some(({ gates }) => gates.has(gate)))).toEqual([]);
 });
 
-test("what a gate guarded that was on for good stays on in the versions after its removal; of any other gate it is off", () => {
+test("a removed gate counts as on if it was locked on, and else as off", () => {
   const { version, release, policyVersion, grpcGo, notes } = NEWEST;
   const removed = ["DynamicResourceAllocation", "HugepageAwareEviction"];
   const without = new Map([...NEWEST.gates].filter(([name]) => !removed.includes(name)));
@@ -90,13 +90,13 @@ test("what a gate guarded that was on for good stays on in the versions after it
   expect(["SidecarContainers", "NeverHeardOf"].map((gate) => isGateOn(NEWEST, {}, gate))).toEqual([true, false]);
 });
 
-test("every policy version is in the list of what changed", () => {
+test("every policy version is documented in policy-versions.md", () => {
   const page = readFileSync(join(ROOT, "docs/reference/policy-versions.md"), "utf8");
   const missing = PROFILES.map(({ policyVersion }) => policyVersion).filter((one) => !page.includes(`\`${one}\``));
   expect(missing).toEqual([]);
 });
 
-test("a gate that a decision asks for is one that a kubelet asks for, in each version that has it", () => {
+test("every gate that decisions use is marked as a kubelet gate in each version that has it", () => {
   const unmarked = PROFILES.flatMap(({ version, gates }) =>
     GATES.filter((gate) => gates.get(gate)?.isKubeletGate === false).map((gate) => `${gate} of ${version}`),
   );
@@ -121,28 +121,28 @@ const FILES = ["README.md", "docs/reference/settings.md", ...FOLDERS.flatMap(fil
 const textOf = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const listsIn = (file: string): readonly string[] => textOf(file).match(LISTS) ?? [];
 
-test.each(FILES.filter((file) => listsIn(file).length > 0))("%s names all versions", (file) => {
+test.each(FILES.filter((file) => listsIn(file).length > 0))("%s lists all supported versions", (file) => {
   for (const list of listsIn(file)) {
     const named = list.match(/1\.\d+/g) ?? [];
     expect(named, list).toEqual(list.includes(" to ") ? [VERSIONS[0], NEWEST.version] : VERSIONS);
   }
 });
-test("the versions are named where people look for them, and the default is the newest", () => {
+test("guides and the daemon's example settings name the versions, with the newest as default", () => {
   const guides = ["daemon", "decide", "upgrade"].map((name) => `docs/guide/${name}.md`);
   for (const file of ["README.md", "actuator/deploy/actuator.yaml", ...guides])
     expect(listsIn(file), file).not.toEqual([]);
   expect(textOf("actuator/deploy/actuator.yaml")).toContain(`\n#kubeletVersion: "${NEWEST.version}"\n`);
 });
-test.each([".ci/run", "docs/contributing.md"])("%s builds the newest Kubernetes", (file) => {
+test.each([".ci/run", "docs/contributing.md"])("%s builds the newest Kubernetes version", (file) => {
   expect(textOf(file)).toContain(
     `k8s.io/kubernetes@v${NEWEST.release} kubelet kube-apiserver test/e2e/dra/test-driver`,
   );
 });
 
-describe("gates of 1.36", () => {
+describe("feature gates of 1.36", () => {
   const on = (featureGates: Record<string, boolean>, gate: (typeof GATES)[number]) =>
     gateOn(of({ featureGates }), gate);
-  test("a gate that is not named follows AllAlpha and AllBeta, whichever it is, then its default", () => {
+  test("a gate that is not set follows AllAlpha or AllBeta by its stage, else its default", () => {
     expect(on({}, "MemoryQoS")).toBe(false);
     expect(on({ AllAlpha: true }, "MemoryQoS")).toBe(true);
     expect(on({ AllAlpha: true, MemoryQoS: false }, "MemoryQoS")).toBe(false);
@@ -155,8 +155,8 @@ describe("gates of 1.36", () => {
   });
 });
 
-describe("an effective configuration", () => {
-  test("of nothing is the defaults, and keeps that nothing was given", () => {
+describe("an effective kubelet configuration", () => {
+  test("of nothing is the defaults, and remembers that nothing was given", () => {
     const { given: posted, profile, ...rest } = effectiveConfiguration(NEWEST);
     expect(rest).toEqual(NEWEST.configuration);
     expect([posted, profile]).toEqual([{}, NEWEST]);
@@ -167,14 +167,14 @@ describe("an effective configuration", () => {
       cgroupsPerQOS: true,
     });
   });
-  test.each(PROFILES)("what $version takes for nothing given has its default", (profile) => {
+  test.each(PROFILES)("in $version has the default for zero values that Go cannot tell from absent ones", (profile) => {
     const effective = (fields: object) => effectiveConfiguration(profile, given(fields));
     // kubelet: SetDefaults_KubeletConfiguration, run as a library
     expect(effective({ maxPods: 0 }).maxPods).toBe(110);
     for (const podPidsLimit of [-1, -2, -100]) expect(effective({ podPidsLimit }).podPidsLimit).toBe(-1);
     expect(effective({ podPidsLimit: 0, maxPods: 1 })).toMatchObject({ podPidsLimit: 0, maxPods: 1 });
   });
-  test("what is given holds, zero, false and an empty list among it; an empty text is not given", () => {
+  test("keeps given zeros, false and empty lists, but not empty strings", () => {
     const fields = { podsPerCore: 0, cgroupsPerQOS: false, enforceNodeAllocatable: [], cgroupDriver: "systemd" };
     expect(of(fields)).toMatchObject(fields);
     expect(of({ cpuManagerPolicy: "", cgroupDriver: "", topologyManagerScope: "" })).toMatchObject({
@@ -184,7 +184,7 @@ describe("an effective configuration", () => {
       given: { cpuManagerPolicy: "" },
     });
   });
-  test("hard thresholds take the place of all defaults, unless they are merged", () => {
+  test("has given hard thresholds in place of all defaults, unless they are merged", () => {
     const evictionHard = { "memory.available": "1Gi" };
     expect(of({ evictionHard }).evictionHard).toEqual(evictionHard);
     expect(of({ evictionHard: {} }).evictionHard).toEqual({});
@@ -193,13 +193,13 @@ describe("an effective configuration", () => {
       ...evictionHard,
     });
   });
-  test("neither the defaults nor what was posted are changed", () => {
+  test("is made without a change of the defaults or the posted fields", () => {
     const posted = given({ evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true });
     const before = JSON.stringify([NEWEST.configuration, posted]);
     effectiveConfiguration(NEWEST, posted);
     expect(JSON.stringify([NEWEST.configuration, posted])).toBe(before);
   });
-  test("a snapshot is made effective once, by its kubelet's version, and is itself not changed", () => {
+  test("of a snapshot is made once, by the kubelet's version, without a change of the snapshot", () => {
     const snapshot = decoded({
       node: { metadata: { name: "n" }, status: { nodeInfo: { kubeletVersion: "v1.36.1" } } },
     });
@@ -210,9 +210,9 @@ describe("an effective configuration", () => {
   });
 });
 
-describe("an effective document", () => {
+describe("an effective configuration document", () => {
   const document = (posted: unknown) => effectiveDocument(NEWEST, posted);
-  test("has the defaults, of nothing, of a file and of what /configz wraps", () => {
+  test("has the defaults for nothing, for a file and for a /configz wrapper", () => {
     for (const none of [undefined, null, {}, { kubeletconfig: {} }]) expect(document(none)).toEqual(NEWEST.defaults);
     expect(document({ maxPods: 5, clusterDomain: "cluster.local" })).toEqual({
       ...NEWEST.defaults,
@@ -221,7 +221,7 @@ describe("an effective document", () => {
     });
     expect(document({ kubeletconfig: { seccompDefault: true } }).seccompDefault).toBe(true);
   });
-  test("a null and a value of another type are left out; an empty text where Go has no pointer", () => {
+  test("ignores nulls and values of a wrong type, and empty strings where Go has no pointer", () => {
     const odd = { seccompDefault: "yes", maxPods: null, podLogsDir: "", containerLogMaxFiles: "3" };
     expect(document(odd)).toEqual(NEWEST.defaults);
     expect(document({ resolvConf: "" }).resolvConf).toBe("");
@@ -232,12 +232,12 @@ describe("an effective document", () => {
     [{ maxParallelImagePulls: 2 }, false],
     [{ maxParallelImagePulls: 2, serializeImagePulls: true }, true],
     [{ serializeImagePulls: false }, false],
-  ])("whether images are pulled one after the other: %j -> %s", (posted, serial) => {
+  ])("has serializeImagePulls derived for %j: %s", (posted, serial) => {
     expect(document(posted).serializeImagePulls).toBe(serial);
   });
 });
 
-test("what is taken before anybody knows a version is the same in all", () => {
+test("defaults that are needed before the version is known are the same in all versions", () => {
   const names = ["runtimeRequestTimeout", "podLogsDir", "containerRuntimeEndpoint", "port", "healthzPort"] as const;
   for (const { defaults } of PROFILES) {
     for (const name of [...names, "volumeStatsAggPeriod", "cgroupDriver"] as const)

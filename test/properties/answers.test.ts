@@ -15,7 +15,7 @@ const must = (holds: boolean, message: () => string): void => {
 };
 
 describe(`answers over ${COUNT} random nodes from seed ${SEED}`, PATIENT, () => {
-  test("the same input gives the same answer, whatever is explained, and is not touched", () => {
+  test("are the same for the same input, whatever is explained, without a change of the input", () => {
     forNodes(SEED, COUNT, (input) => {
       const snapshot = deepFreeze(decoded(input));
       for (const kind of ["cgroups", "allocatable"] as const) {
@@ -41,10 +41,10 @@ describe(`answers over ${COUNT} random nodes from seed ${SEED}`, PATIENT, () => 
       );
     });
   });
-  test("every value has a reason that names its cgroup and field", () => {
+  test("have a reason with cgroup and field for every value", () => {
     expect(reasonGaps()).toEqual([]);
   });
-  test("allocatable never exceeds capacity, and kubepods never falls below allocatable memory", () => {
+  test("have allocatable within capacity, and kubepods memory of at least allocatable", () => {
     forNodes(SEED, COUNT, (input) => {
       const { capacity, allocatable, kubepods } = allocatableOf(input).decision;
       for (const [name, text] of Object.entries(allocatable))

@@ -22,7 +22,7 @@ const answers = (snapshot: Snapshot, of: (kind: "allocatable" | "cgroups") => Sn
     DECIDERS[kind]({ snapshot: effectiveSnapshot(of(kind) ?? snapshot), facts: {}, ask: undefined, explain: "full" }),
   );
 
-test(`over ${COUNT} random nodes, what a steady kind is not given does not matter to it`, () => {
+test(`over ${COUNT} random nodes, a cacheable kind gives the same answer for its reduced input`, () => {
   expect(KINDS.filter(isCacheable)).toEqual(["allocatable", "cgroups"]);
   forNodes(SEED, COUNT, (input) => {
     const snapshot = decoded(withUsage(input));
@@ -42,7 +42,7 @@ test(`over ${COUNT} random nodes, what a steady kind is not given does not matte
   });
 }, 60_000);
 
-test("the canonical text is that of the whole, and its ranges are all but what is always new", () => {
+test("the canonical text equals JSON.stringify, and its repeat ranges leave out only what is always new", () => {
   let ranges = 0;
   const check = (snapshot: Snapshot): void => {
     const { text, repeats } = canonical(snapshot);

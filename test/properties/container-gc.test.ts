@@ -75,7 +75,7 @@ const each = (seed: number, check: (s: Sketch, d: Draws) => void): void => {
 };
 const takenIds = ({ decision }: Answer): readonly string[] => decision.remove.map((r) => r.id);
 
-test("everything is told once, in the order of the pass, and nothing that runs or is ready goes", () => {
+test("container GC lists every object once, in order, and removes nothing that runs or is ready", () => {
   const met = new Met();
   each(1, (s) => {
     const { decision } = decide(s);
@@ -96,7 +96,7 @@ test("everything is told once, in the order of the pass, and nothing that runs o
   expect(Object.keys(met.counts).length).toBeGreaterThan(15);
 });
 
-test("the order of the runtime's lists and of the pods does not matter", () => {
+test("container GC does not depend on the order of the runtime's lists and of the pods", () => {
   each(2000, (s, d) => {
     const other = {
       ...s,
@@ -108,7 +108,7 @@ test("the order of the runtime's lists and of the pods does not matter", () => {
   });
 });
 
-test("what is left is within the limits, and is the newest of its name", () => {
+test("container GC leaves dead containers within the limits, and the newest of each name", () => {
   const met = new Met();
   each(4000, (s) => {
     const { decision } = decide(s);
@@ -131,7 +131,7 @@ test("what is left is within the limits, and is the newest of its name", () => {
 const isDead = (why: ContainerKept["why"]): boolean => why === "within-limits" || why === "sources-not-ready";
 const unitOf = ({ pod, name }: Pick<ContainerKept, "pod" | "name">): string => `${pod?.uid} ${name}`;
 
-test("pressure, and sources that become ready, only ever take more", () => {
+test("container GC removes at least as much under pressure, and when all sources are ready", () => {
   const met = new Met();
   each(6000, (s) => {
     const calm = decide(s, undefined);
@@ -148,7 +148,7 @@ test("pressure, and sources that become ready, only ever take more", () => {
   expect(met.hardly(10)).toEqual([]);
 });
 
-test("carried out, a pass leaves nothing for the next: all that it takes is gone, and nothing else becomes due", () => {
+test("a container GC pass that was carried out leaves nothing to remove for the next one", () => {
   const met = new Met();
   each(8000, (s) => {
     const taken = new Set(takenIds(decide(s)));
@@ -161,7 +161,7 @@ test("carried out, a pass leaves nothing for the next: all that it takes is gone
   expect(met.hardly(10)).toEqual([]);
 });
 
-test("a removal that fails takes nothing more, and its sandbox stays", () => {
+test("a failed removal adds no other removal, and keeps its sandbox", () => {
   const met = new Met();
   each(10_000, (s, d) => {
     const plan = decide(s);

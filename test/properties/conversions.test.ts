@@ -22,7 +22,7 @@ const falls = (domain: readonly number[], f: (n: number) => number): readonly nu
   domain.filter((n, i) => i > 0 && f(n) < f(domain[i - 1] as number)).slice(0, 5);
 
 describe("cpu.weight over every cpu.shares", { timeout: 120_000 }, () => {
-  test("the straight line agrees with counting up the rest of a division", () => {
+  test("the linear rule agrees with repeated addition", () => {
     // (shares - 2) * 9999 / 262142, one share at a time: a rest that spills over
     const slow: number[] = [];
     let weight = 1;
@@ -51,7 +51,7 @@ describe("cpu.weight over every cpu.shares", { timeout: 120_000 }, () => {
     slow[MAX_SHARES] = 10_000;
     expect(differences(everyShare, (s) => slow[s] as number, curveWeight)).toEqual([]);
   });
-  test("the curve is that of opencontainers/cgroups 0.0.6 for the whole domain", () => {
+  test("the curve equals that of opencontainers/cgroups 0.0.6 everywhere", () => {
     // the hash of what Go's ConvertCPUSharesToCgroupV2Value answered, one line a value
     const lines = everyShare.map((s) => `${curveWeight(s)}\n`).join("");
     expect(createHash("sha256").update(lines).digest("hex")).toBe(
@@ -61,14 +61,14 @@ describe("cpu.weight over every cpu.shares", { timeout: 120_000 }, () => {
   test.each([
     ["line", linearWeight],
     ["curve", curveWeight],
-  ] as const)("the %s never falls and stays within 1..10000", (_name, weightOf) => {
+  ] as const)("the %s is monotonic and stays within 1..10000", (_name, weightOf) => {
     const domain = everyShare.slice(2);
     expect(falls(domain, weightOf)).toEqual([]);
     expect(weightOf(2)).toBe(1);
     expect(weightOf(MAX_SHARES)).toBe(10_000);
     expect(weightOf(MAX_SHARES + 1)).toBe(10_000);
   });
-  test("a weight by the line reads back as a request that gives the weight again", () => {
+  test("a linear weight converted to milliCPU and back is the same within one step", () => {
     const weights = Array.from({ length: 10_000 }, (_, i) => i + 1);
     // Go's integer divisions lose up to one step of 26 shares
     const off = weights.filter((w) => Math.abs(linearWeight(milliCpuToShares(weightToMilliCpu(w))) - w) > 1);
@@ -87,34 +87,37 @@ describe("every milliCPU from 0 to 20000", { timeout: 120_000 }, () => {
     expect(differences(everyMilli, (m) => slow[m] as number, milliCpuToShares)).toEqual([]);
     expect(slow.filter((s) => s === 2).length).toBeGreaterThan(2);
   });
-  test.each([1000, 1234, 5000, 10_000, 33_333, 100_000, 1_000_000])("quota in a period of %i us", (period) => {
-    // one thousandth of a CPU at a time: whole microseconds, and thousandths of one that spill over
-    let whole = 0;
-    let rest = 0;
-    const slow = everyMilli.map((milli) => {
-      if (milli === 0) return 0;
-      whole += Math.floor(period / 1000);
-      rest += period % 1000;
-      if (rest >= 1000) {
-        rest -= 1000;
-        whole++;
-      }
-      return whole < 1000 ? 1000 : whole;
-    });
-    expect(
-      differences(
-        everyMilli,
-        (m) => slow[m] as number,
-        (m) => milliCpuToQuota(m, period),
-      ),
-    ).toEqual([]);
-    expect(falls(everyMilli, (m) => milliCpuToQuota(m, period))).toEqual([]);
-  });
-  test("a quota of a whole 100 ms period reads back as the limit, from 10m up", () => {
+  test.each([1000, 1234, 5000, 10_000, 33_333, 100_000, 1_000_000])(
+    "quotas in a period of %i us agree with repeated addition",
+    (period) => {
+      // one thousandth of a CPU at a time: whole microseconds, and thousandths of one that spill over
+      let whole = 0;
+      let rest = 0;
+      const slow = everyMilli.map((milli) => {
+        if (milli === 0) return 0;
+        whole += Math.floor(period / 1000);
+        rest += period % 1000;
+        if (rest >= 1000) {
+          rest -= 1000;
+          whole++;
+        }
+        return whole < 1000 ? 1000 : whole;
+      });
+      expect(
+        differences(
+          everyMilli,
+          (m) => slow[m] as number,
+          (m) => milliCpuToQuota(m, period),
+        ),
+      ).toEqual([]);
+      expect(falls(everyMilli, (m) => milliCpuToQuota(m, period))).toEqual([]);
+    },
+  );
+  test("a quota of a 100 ms period converts back to the limit, from 10m up", () => {
     const off = everyMilli.filter((m) => m >= 10 && quotaToMilliCpu(milliCpuToQuota(m, 100_000), 100_000) !== m);
     expect(off).toEqual([]);
   });
-  test("shares read back as at most the request, less what one share is worth", () => {
+  test("shares convert back to the request, less one share's worth at most", () => {
     const off = everyMilli.filter(
       (m) => m >= 2 && m <= 256_000 && Math.abs(sharesToMilliCpu(milliCpuToShares(m)) - m) > 1,
     );
@@ -122,7 +125,7 @@ describe("every milliCPU from 0 to 20000", { timeout: 120_000 }, () => {
   });
 });
 
-describe("what the kubelet's functions answered", () => {
+describe("conversions recorded from the kubelet's functions", () => {
   test.each([
     [0, 2],
     [1, 2],
@@ -148,11 +151,11 @@ describe("what the kubelet's functions answered", () => {
   const SHARES = [2, 3, 10, 51, 102, 204, 256, 512, 1024, 1536, 2048, 4096, 8192, 16384, 32768, 65536, 131072];
   const LINE = [1, 1, 1, 2, 4, 8, 10, 20, 39, 59, 79, 157, 313, 625, 1250, 2500, 5000];
   const CURVE = [1, 2, 4, 11, 17, 29, 35, 59, 100, 138, 174, 303, 532, 942, 1681, 3023, 5478];
-  test("weights by both rules", () => {
+  test("weights are the recorded ones by both rules", () => {
     expect(SHARES.map(linearWeight)).toEqual(LINE);
     expect(SHARES.map(curveWeight)).toEqual(CURVE);
   });
-  test("the inverses are not symmetric: a curve's 100 reads as 2537m", () => {
+  test("inverse conversions are not symmetric: weight 100 is 2537m", () => {
     expect(sharesToMilliCpu(2)).toBe(2);
     expect(sharesToMilliCpu(2597)).toBe(2537);
     expect(weightToMilliCpu(100)).toBe(2537);

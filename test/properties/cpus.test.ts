@@ -109,8 +109,8 @@ const each = (visit: (seed: number) => void): void => {
   for (let seed = 0; seed < ROUNDS; seed++) visit(seed);
 };
 
-describe("the CPUs of a node over its life", PATIENT, () => {
-  test("nobody's CPUs are another's, none is reserved, and none gets lost", () => {
+describe("the CPU manager over random lives of a node", PATIENT, () => {
+  test("never assigns a CPU twice or a reserved one, and never loses a CPU", () => {
     const met = new Met();
     each((seed) =>
       live(seed, ({ policy, manager, pods, error }, step) => {
@@ -124,7 +124,7 @@ describe("the CPUs of a node over its life", PATIENT, () => {
     );
     expect(met.hardly(20)).toEqual([]);
   });
-  test("all come back when all pods have gone", () => {
+  test("has all CPUs free again when all pods are gone", () => {
     each((seed) => {
       let last: World | undefined;
       live(seed, (world) => {
@@ -135,7 +135,7 @@ describe("the CPUs of a node over its life", PATIENT, () => {
       expect(shown(manager), `seed ${seed}`).toEqual({ pool: cpuText(freshState(policy).defaultCpus) });
     });
   });
-  test("the same life ends the same", () => {
+  test("ends in the same state for the same events", () => {
     const history = (seed: number): readonly string[] => {
       const lines: string[] = [];
       live(seed, ({ manager, error }) => lines.push(`${JSON.stringify(shown(manager))} ${error}`));
@@ -143,7 +143,7 @@ describe("the CPUs of a node over its life", PATIENT, () => {
     };
     each((seed) => expect(history(seed), `seed ${seed}`).toEqual(history(seed)));
   });
-  test("a kubelet that restarts finds what it wrote, but not an empty pool", () => {
+  test("restores its state after a restart, unless the shared pool is empty", () => {
     const met = new Met();
     each((seed) =>
       live(seed, ({ policy, manager }, step) => {
@@ -159,8 +159,8 @@ describe("the CPUs of a node over its life", PATIENT, () => {
   });
 });
 
-describe("hints", PATIENT, () => {
-  test("name sets of nodes with room: there the container's CPUs then are", () => {
+describe("CPU hints over random lives of a node", PATIENT, () => {
+  test("name NUMA nodes from which the container's CPUs then come", () => {
     const met = new Met();
     each((seed) =>
       live(seed, ({ policy, manager }, step) => {
@@ -191,8 +191,8 @@ describe("hints", PATIENT, () => {
   });
 });
 
-describe("reconciling", PATIENT, () => {
-  test("leaves nothing to change once all changes are made", () => {
+describe("CPU reconciling over random lives of a node", PATIENT, () => {
+  test("changes nothing once all its changes were made", () => {
     const met = new Met();
     each((seed) => {
       const current = new Map<string, CpuSet>();

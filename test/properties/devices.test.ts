@@ -97,9 +97,9 @@ const BRANCHES = [
   "several pods hold devices",
 ];
 
-describe("devices over random sequences of pods, plugins, restarts and reboots", () => {
+describe("assigned devices over random pods, plugins, restarts and reboots", () => {
   test(
-    "are never two containers' at once, new ones healthy, reused ones first, aligned ones next, counts exact",
+    "are never shared, healthy when new, reused ones first and then aligned ones, in the exact number",
     PATIENT,
     () => {
       const met = new Met();
@@ -119,7 +119,7 @@ describe("devices over random sequences of pods, plugins, restarts and reboots",
     },
   );
 
-  test("are the same for the same world, whatever order the plugins list them in", PATIENT, () => {
+  test("are the same for the same state, whatever order the plugins list their devices in", PATIENT, () => {
     let given = 0;
     for (let i = 0; i < 300; i++) {
       const d = draws(SEED + i);

@@ -41,7 +41,7 @@ describe("percentages of eviction thresholds", { timeout: 120_000 }, () => {
   ])("%s of %i bytes is what Go's float32 gives", (text, capacity, bytes) =>
     expect(bytesOf(text, capacity)).toBe(bytes),
   );
-  test("every whole percent of many capacities, and every thousandth of the first ten", () => {
+  test("agree with float32 arithmetic for whole percents, and for thousandths up to ten", () => {
     const d = draws(20_261);
     const capacities = [0, 1, 99, 100, 4096, 100 * GiB, 500 * GiB, 24_776_900_608, Number.MAX_SAFE_INTEGER];
     for (let i = 0; i < 40; i++) capacities.push(d.spread(Number.MAX_SAFE_INTEGER));
@@ -60,7 +60,7 @@ describe("percentages of eviction thresholds", { timeout: 120_000 }, () => {
     expect(wrong.slice(0, 5)).toEqual([]);
     expect(inexact, "float32 shows somewhere").toBeGreaterThan(100_000);
   });
-  test("more percent never reserve less", () => {
+  test("reserve no less for a higher percentage", () => {
     let before = 0;
     for (let p = 1; p < 100_000; p += 7) {
       const now = bytesOf(`${p / 1000}%`, 100 * GiB) as number;
@@ -68,7 +68,7 @@ describe("percentages of eviction thresholds", { timeout: 120_000 }, () => {
       before = now;
     }
   });
-  test('"0%" and "100%" are ignored, other ways to write nothing are not', () => {
+  test('"0%" and "100%" are ignored, but not "0.0%" and "100.0%"', () => {
     expect(bytesOf("0%", GiB)).toBeNull();
     expect(bytesOf("100%", GiB)).toBeNull();
     expect(bytesOf("0.0%", GiB)).toBe(0);
@@ -77,12 +77,12 @@ describe("percentages of eviction thresholds", { timeout: 120_000 }, () => {
   test.each(["0", "-1%", "101%", "-100Mi", "", "%", "ten%", "100Mi%"])("`%s` is refused", (text) => {
     expect(bytesOf(text, GiB)).toEqual(expect.any(String));
   });
-  test("an amount stands for itself, whatever the capacity", () => {
+  test("amounts in bytes are used as they are, whatever the capacity", () => {
     expect(bytesOf("100Mi", 0)).toBe(104_857_600);
     expect(bytesOf("1.5Gi", GiB)).toBe(1_610_612_736);
   });
   // Go's strconv.ParseFloat takes no blanks and no such prefixes; JavaScript's Number does
-  test.each(["5 %", " 5%", "0x5%", "0b1%"])("`%s` is refused too", (text) => {
+  test.each(["5 %", " 5%", "0x5%", "0b1%"])("`%s`, which JavaScript would parse, is refused", (text) => {
     expect(bytesOf(text, GiB)).toEqual(expect.any(String));
   });
 });

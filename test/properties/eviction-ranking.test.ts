@@ -101,8 +101,8 @@ function changed(s: Sketch, { change, to }: Counterfactual, resource: Ranking["r
 const NODES = 400;
 const nodes = (seed: number) => Array.from({ length: NODES }, (_, i) => draws(seed * 10_000 + i));
 
-describe("rankings of random nodes", { timeout: 60_000 }, () => {
-  test("hold every pod once, whatever order they came in, and ties are told", () => {
+describe("eviction rankings of random nodes", { timeout: 60_000 }, () => {
+  test("contain every pod once, independent of the list's order, and mark ties", () => {
     let ties = 0;
     for (const d of nodes(1)) {
       const node = nodeSketch(d);
@@ -123,7 +123,7 @@ describe("rankings of random nodes", { timeout: 60_000 }, () => {
     expect(ties).toBeGreaterThan(100);
   });
 
-  test("nobody goes who is critical, or while no threshold is met and past its grace period", () => {
+  test("evict no critical pod, and nobody while no threshold is met beyond its grace period", () => {
     const seen = { evicted: 0, spared: 0, inGrace: 0, calm: 0 };
     for (const d of nodes(2)) {
       const node = nodeSketch(d);
@@ -142,7 +142,7 @@ describe("rankings of random nodes", { timeout: 60_000 }, () => {
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(20);
   });
 
-  test("a counterfactual carried out has the place and the victim that it says, and a unit less has not", () => {
+  test("have counterfactuals that come true when carried out, and not with one unit less", () => {
     const tried = { request: 0, usage: 0, priority: 0 };
     for (const d of nodes(3)) {
       const node = nodeSketch(d);
@@ -182,7 +182,7 @@ function sameStanding(a: Ranked | undefined, b: Ranked | undefined, resource: Ra
   return a.priority === b.priority && a.exceedsRequest === b.exceedsRequest && amount(a) === amount(b);
 }
 
-describe("forecasts", () => {
+describe("eviction forecasts of random observations", () => {
   const levels = (d: Draws, from: number): number[] => Array.from({ length: 6 }, (_, i) => from - i * d.spread(Gi));
   const forecastOf = (available: readonly number[], threshold = "1Gi") => {
     const samples = available.map((level, i) => ({
@@ -202,7 +202,7 @@ describe("forecasts", () => {
     const stats = { memory: memory(available.at(-1) ?? 0, START) };
     return decide({ pods, config, stats }, facts).forecast[0];
   };
-  test("a higher threshold is never met later, and what falls faster never later either", () => {
+  test("meet a higher threshold no later, and a faster fall no later either", () => {
     let falling = 0;
     for (let seed = 0; seed < 300; seed++) {
       const d = draws(seed);

@@ -49,8 +49,8 @@ function carriedOut(
   }
 }
 
-describe("a collection of images, drawn at random", () => {
-  test("takes nothing that is in use, mounted, pinned or the sandbox image, and tells of every image once", () => {
+describe("image GC of random nodes", () => {
+  test("removes nothing in use, mounted, pinned or needed for sandboxes, and lists every image once", () => {
     const met = new Met();
     for (const seed of SEEDS) {
       const n = drawnImages(draws(seed));
@@ -106,7 +106,7 @@ describe("a collection of images, drawn at random", () => {
     }
   });
 
-  test("counts every layer once, and the kubelet's bytes as often as an image has them", () => {
+  test("counts the bytes of a layer once, and the kubelet's bytes per image", () => {
     const met = new Met();
     for (const seed of SEEDS) {
       const d = draws(seed);
@@ -139,7 +139,7 @@ describe("a collection of images, drawn at random", () => {
     expect(met.hardly(20)).toEqual([]);
   });
 
-  test("may be told removal by removal or at once, and forgets only what went", () => {
+  test("has the same result when removals are reported one by one or at once, and forgets only removed images", () => {
     for (const seed of SEEDS) {
       const d = draws(seed);
       const n = drawnImages(d);

@@ -30,8 +30,8 @@ const EVERYTHING = {
 };
 const MACHINE = { machine: { swapBytes: MAX }, stats: { node: { rlimit: { maxpid: MAX } } } };
 
-describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
-  test("one pod that asks for all that numbers hold", () => {
+describe("the largest accepted inputs", { timeout: 120_000 }, () => {
+  test("one pod with the largest requests that numbers hold has sound cgroup values", () => {
     const half = String(Math.floor(MAX / 2));
     const cpu = `${Math.floor(LIMITS.milliCpu / 2)}m`;
     sound(
@@ -50,12 +50,12 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
     );
     sound(configured(EVERYTHING, { ...LARGE_NODE, ...MACHINE, pods: [podOf([container("c", { memory: half })])] }));
   });
-  test("one container more and the sums are refused, not rounded", () => {
+  test("sums one step larger are refused, not rounded", () => {
     const half = String(Math.ceil(MAX / 2));
     const pods = [podOf([container("a", { memory: half }), container("b", { memory: half })])];
     expect(outcome("cgroups", configured(EVERYTHING, { ...LARGE_NODE, pods }))).toBe("bad input");
   });
-  test("the finest amounts of all", () => {
+  test("the smallest amounts have sound cgroup values", () => {
     const tiny = podOf([
       container("c", { cpu: "1n", memory: "1n" }, { cpu: "1n", memory: "1n" }),
       container("d", { cpu: "999999n", memory: "0.000000001" }),
@@ -64,7 +64,7 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
     sound(input);
     expect(cgroupsOf(input).decision.cgroups.find((p) => p.level === "pod")?.values).toMatchObject({ cpuShares: 2 });
   });
-  test("the largest reserves, percentages and shares of the largest node", () => {
+  test("the largest reserves, percentages and shares give well-formed amounts", () => {
     for (const percent of ["0.0001%", "50%", "99.99%"]) {
       const config = {
         evictionHard: { "memory.available": percent, "nodefs.available": percent },
@@ -78,7 +78,7 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
     }
     sound(configured({ kubeReserved: { memory: String(MAX) } }, LARGE_NODE));
   });
-  test("as many pods and containers as are taken, each with its cgroup and reasons", () => {
+  test("the maximum of pods and containers has a cgroup and reasons for each", () => {
     const containers = many(16, (i) => container(`c${i}`, { cpu: "1m", memory: "1Mi" }, { memory: "2Mi" }));
     const pods = many(512, (i) => podOf(containers, {}, { metadata: { name: `p${i}`, uid: `u${i}` } }));
     const answer = cgroupsOf(configured({}, { pods }));
@@ -86,7 +86,7 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
     expect(answer.decision.cgroups[1]?.values.cpuShares).toBe(Math.floor((512 * 16 * 1024) / 1000));
     expect(reasonsOf(answer).length).toBeGreaterThan(512 * 16 * 5);
   });
-  test("a machine of 4096 CPUs in 64 nodes", () => {
+  test("a machine of 4096 CPUs and 64 NUMA nodes is decided", () => {
     const cpus = many(4096, (cpu) => ({ cpu, core: cpu >> 1, socket: cpu >> 8, numa: cpu >> 6 }));
     const numaNodes = many(64, (id) => ({ id, memoryBytes: 2 ** 40, hugepages: { "2Mi": 1024 } }));
     const input = { cgroup: { version: 2 }, machine: { cpus, numaNodes }, pods: [] };
@@ -98,7 +98,7 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
       "hugepages-2Mi": "128Gi",
     });
   });
-  test("a machine that names nothing useful is asked for, not guessed", () => {
+  test("a machine without CPUs or memory is refused instead of being guessed", () => {
     for (const machine of [{}, { cpus: [] }, { numaNodes: [] }, { memoryBytes: 0 }, { cpus: [], memoryBytes: 5 }]) {
       expect(outcome("cgroups", { cgroup: { version: 2 }, machine, pods: [] })).toBe("refused");
     }

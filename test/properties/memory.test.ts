@@ -84,7 +84,7 @@ function forSequences(run: (machine: MachineMemory, paged: boolean, d: Draws, at
 }
 
 describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`, PATIENT, () => {
-  test("sums up on every node and over all blocks after every step, as long as its own hints are followed", () => {
+  test("sums up per NUMA node and over all assignments after every step when its hints are followed", () => {
     const met = new Met();
     forSequences((machine, paged, d, at) => {
       for (const affinity of [anyNode, hinted(d, true)]) {
@@ -97,7 +97,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
     });
     expect(met.hardly(20)).toEqual([]);
   });
-  test("sums up on every node wherever it was placed, and over all blocks where no groups are mixed", () => {
+  test("sums up per NUMA node for any placement, and over all assignments unless groups are mixed", () => {
     const met = new Met();
     forSequences((machine, paged, d, at) => {
       const manager = fresh(machine);
@@ -115,7 +115,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
     }
     expect(met.counts["mixed"]).toBeGreaterThan(20);
   });
-  test("keeps groups apart as long as its own hints are followed", () => {
+  test("keeps groups of NUMA nodes apart when its hints are followed", () => {
     forSequences((machine, paged, d, at) => {
       for (const affinity of [anyNode, hinted(d, true)]) {
         const manager = fresh(machine);
@@ -126,7 +126,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
       }
     });
   });
-  test("goes back to what it was when everybody has left, and its input is not touched", () => {
+  test("returns to its initial state when all pods are gone, and does not modify its input", () => {
     forSequences((machine, paged, d, at) => {
       const before = JSON.stringify(
         [...machine].map(([id, n]) => [id, n.cells, n.numberOfAssignments, [...n.memoryMap]]),
@@ -144,7 +144,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
       must(manager.state.entries.size === 0, () => at);
     });
   });
-  test("the same sequence gives the same file, which a restart takes over unless groups were mixed", () => {
+  test("gives the same state file for the same steps, which a restart accepts unless groups are mixed", () => {
     let restarted = 0;
     forSequences((machine, paged, { seed }, at) => {
       const file = () => {
@@ -165,7 +165,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
     });
     expect(restarted).toBeGreaterThan(COUNT / 2);
   });
-  test("the hints are exactly the sets of nodes to which an allocation can be bound", () => {
+  test("has hints for exactly the sets of NUMA nodes to which an allocation succeeds", () => {
     const counts = new Met();
     forSequences((machine, paged, d, at) => {
       const manager = fresh(machine);

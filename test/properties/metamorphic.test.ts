@@ -26,13 +26,13 @@ const reconfigured = (input: Json, config: Json): Json => ({
 
 /** A change of the input must change some things and must not change others, over random nodes. */
 describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
-  test("the order in which pods are listed changes no value", () => {
+  test("have the same values whatever the order of pods", () => {
     forNodes(SEED, COUNT, (input, seed) => {
       const other = withPods(input, shuffled(rawPods(input), draws(seed)));
       must(isDeepStrictEqual(byPath(treeOf(input)), byPath(treeOf(other))), () => "a value moved");
     });
   });
-  test("a finished pod, or one of another node, changes nothing", () => {
+  test("are not affected by a finished pod or a pod of another node", () => {
     forNodes(SEED, COUNT, (input) => {
       const finished = { ...guaranteed("finished", "1", "1Gi"), status: { phase: "Succeeded" } };
       const away = guaranteed("away", "1", "1Gi");
@@ -41,7 +41,7 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
       must(isDeepStrictEqual(treeOf(input), treeOf(more)), () => "it left a trace");
     });
   });
-  test("a BestEffort pod adds its own cgroups and touches no other", () => {
+  test("get only its own cgroups from another BestEffort pod", () => {
     forNodes(SEED, COUNT, (input) => {
       const before = byPath(treeOf(input));
       const after = byPath(treeOf(withPods(input, [...rawPods(input), bestEffort("extra")])));
@@ -50,7 +50,7 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
       must(Object.keys(after).length === Object.keys(before).length + 2, () => "not two more cgroups");
     });
   });
-  test("the driver changes paths, never values", () => {
+  test("have other paths but the same values with the other cgroup driver", () => {
     forNodes(SEED, COUNT, (input) => {
       const cgroup = input["cgroup"] as Json;
       const [a, b] = ["cgroupfs", "systemd"].map((driver) => treeOf({ ...input, cgroup: { ...cgroup, driver } }));
@@ -59,7 +59,7 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
       must(isDeepStrictEqual(pathless(a), pathless(b)), () => "a value differs");
     });
   });
-  test("the version changes nothing of shares, quota, memory and process ids", () => {
+  test("have the same shares, quota, memory and pids limits with the other cgroup version", () => {
     const kept = ({ values: v }: CgroupPlan): unknown[] => [
       v.cpuShares,
       v.cpuQuota,
@@ -80,7 +80,7 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
       must(two?.every(weighed) === true, () => "no weight for shares on v2");
     });
   });
-  test("the root moves every path, and nothing else", () => {
+  test("have only other path prefixes with another cgroupRoot", () => {
     forNodes(SEED, COUNT, (input) => {
       const at = (cgroupRoot: string) =>
         treeOf(reconfigured({ ...input, cgroup: { version: 2, driver: "cgroupfs" } }, { cgroupRoot }));
@@ -89,7 +89,7 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
       must(isDeepStrictEqual(strip(at("/"), ""), strip(at("/a/b"), "/a/b")), () => "it changed more");
     });
   });
-  test("switching the quota off leaves every pod's other values, and no quota anywhere", () => {
+  test("have no quota but the same other pod values with cpuCFSQuota off", () => {
     const met = new Met();
     forNodes(SEED, COUNT, (input) => {
       const off = treeOf(reconfigured(input, { cpuCFSQuota: false }));
@@ -104,7 +104,7 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
     });
     expect(met.hardly(100)).toEqual([]);
   });
-  test("more hard eviction never changes a cgroup", () => {
+  test("have the same cgroups with a larger hard eviction threshold", () => {
     forNodes(SEED, COUNT, (input) => {
       const [a, b] = ["1%", "40%"].map((percent) =>
         treeOf(reconfigured(input, { evictionHard: { "memory.available": percent } })),
@@ -115,20 +115,20 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
 });
 
 /** A harness that cannot fail proves nothing: these claims are false, and it must say so, with a seed. */
-describe("canary", PATIENT, () => {
+describe("the property test helpers", PATIENT, () => {
   const plainSum = (input: Json): void => {
     const tier = treeOf(input).find((p) => p.level === "qos" && p.path.includes("burstable"));
     expect(tier?.values.cpuShares).toBe(2);
   };
-  test("a false claim about every node is caught and names its seed", () => {
+  test("report a false claim with its seed", () => {
     expect(() => forNodes(SEED, COUNT, plainSum)).toThrow(/^node of seed \d+: /);
   });
-  test("a branch that is hardly met is named", () => {
+  test("report a branch that was hardly met", () => {
     const met = new Met();
     met.note("often");
     met.note("never", false);
     expect(met.hardly(1)).toEqual(["never: 0"]);
   });
-  test.fails("a property that is false", () =>
+  test.fails("fail on a property that is false", () =>
     forNodes(SEED, COUNT, (input) => must(treeOf(input).length < 5, () => "larger")));
 });

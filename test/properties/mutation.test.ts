@@ -80,7 +80,7 @@ describe(`${ROUNDS} changes of the captured node from seed ${SEED}`, PATIENT, ()
     for (const { all } of bases) expect(all.length).toBeGreaterThan(400);
     expect(met.hardly(3)).toEqual([]);
   });
-  test("the captured node itself is taken, whole", () => {
+  test("start from a captured node that is accepted itself", () => {
     for (const { base } of bases) expect(decodeSnapshot(base).ok).toBe(true);
   });
 });

@@ -216,7 +216,7 @@ for (const [seed, holdMs] of [
   [2, 600_000],
   [3, 600_000],
 ] as const) {
-  test(`turns are answered and recorded as whole posts are (seed ${seed}, held ${holdMs} ms)`, async () => {
+  test(`random turns are answered and recorded like whole posts (seed ${seed}, held ${holdMs} ms)`, async () => {
     const d = draws(seed);
     const met = new Met();
     for (const form of Object.keys(FORMS)) met.note(form, false);

@@ -83,7 +83,7 @@ function noteTree(met: Met, input: Json, cgroups: readonly CgroupPlan[]): void {
 }
 
 describe(`${COUNT} random nodes from seed ${SEED}`, PATIENT, () => {
-  test("the tree is a tree: parents first, every path once, every text one that a kernel takes", () => {
+  test("have a cgroup tree with parents first, unique paths and file texts that the kernel accepts", () => {
     const met = new Met();
     forNodes(SEED, COUNT, (input) => {
       const { cgroups } = cgroupsOf(input).decision;
@@ -102,7 +102,7 @@ describe(`${COUNT} random nodes from seed ${SEED}`, PATIENT, () => {
     });
     expect(met.hardly(15)).toEqual([]);
   });
-  test("every number is whole, and no child's memory limit is above its pod's", () => {
+  test("have whole numbers, and no container memory limit above its pod's", () => {
     const met = new Met();
     forNodes(SEED, COUNT, (input) => {
       const { cgroups } = cgroupsOf(input).decision;
@@ -119,7 +119,7 @@ describe(`${COUNT} random nodes from seed ${SEED}`, PATIENT, () => {
     });
     expect(met.hardly(250)).toEqual([]);
   });
-  test("shares of pods and of the burstable tier are a slow recount, and each pod lies in its class", () => {
+  test("have CPU shares that agree with a slow recount, and each pod in its QoS tier", () => {
     const met = new Met();
     forNodes(SEED, COUNT, (input) => {
       const { cgroups } = cgroupsOf(input).decision;

@@ -105,8 +105,8 @@ const inBatches = (outcomes: readonly Outcome[], d: Draws): readonly (readonly O
   return batches;
 };
 
-describe(`sightings of what a kubelet did, ${RUNS} times from seed ${SEED}`, { timeout: 120_000 }, () => {
-  test("in any order, in any batches and as often as they come, the same is recorded", async () => {
+describe(`sightings of kubelet outcomes, ${RUNS} runs from seed ${SEED}`, { timeout: 120_000 }, () => {
+  test("record the same outcomes in any order, in any batches, and when repeated", async () => {
     const met = new Map<string, number>();
     for (let run = 0; run < RUNS; run++) {
       const d = draws(SEED + run);
@@ -134,7 +134,7 @@ describe(`sightings of what a kubelet did, ${RUNS} times from seed ${SEED}`, { t
     );
   });
 
-  test("merged, they are the same in any order, and merged again nothing changes", () => {
+  test("merge to the same outcomes in any order, and merging again changes nothing", () => {
     for (let run = 0; run < 300; run++) {
       const d = draws(SEED - run);
       const decoded = decodeOutcomes({ outcomes: many(6, (i) => sightings(i % 4, d)).flat() });

@@ -57,8 +57,8 @@ const decide = ({ preemptor, pods, shortages }: Case): Preemption => preemptFor(
 const freed = ({ preempt }: Preemption, resource: string): number =>
   preempt.reduce((sum, { frees }) => sum + (frees.find((f) => f.resource === resource)?.quantity ?? 0), 0);
 
-describe("victims", () => {
-  it("free what is needed, are never beyond the preemptor, and no set that is called better is worse", () => {
+describe("preemption victims on random nodes", () => {
+  it("free what is needed, are candidates, and alternatives called better are better", () => {
     const met = new Met();
     for (let seed = 1; seed <= 1500; seed++) {
       const given = caseOf(seed);
@@ -82,7 +82,7 @@ describe("victims", () => {
     }
     expect(met.hardly(20)).toEqual([]);
   });
-  it("are the same whenever the same is asked, and in whatever order where nothing is tied", () => {
+  it("are the same when asked again, and for any order of pods without ties", () => {
     const met = new Met();
     for (let seed = 1; seed <= 300; seed++) {
       const given = caseOf(seed);
@@ -155,9 +155,9 @@ function wouldRefuse(faults: readonly Fault[]): readonly WouldRefuse[] {
   return answer.value.decision.wouldRefuse;
 }
 
-describe("everything that would refuse", () => {
+describe("random combinations of refusal reasons", () => {
   const textOf = ({ handler, reason, message }: WouldRefuse): string => `${handler} ${reason} ${message}`;
-  it("refuses alone, and together with the rest is told just so", () => {
+  it("give the same reasons together as each does alone", () => {
     const alone = FAULTS.map((fault) => wouldRefuse([fault]).map(textOf));
     expect(alone.map((list) => list.length)).toEqual([1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     for (let seed = 1; seed <= 300; seed++) {

@@ -42,7 +42,7 @@ const away = (n: bigint, unit: bigint): bigint => n / unit + (n % unit === 0n ? 
 const sign = (n: bigint | number): number => (n < 0 ? -1 : n > 0 ? 1 : 0);
 
 describe("amounts behave as exact billionths (seed 1)", { timeout: 120_000 }, () => {
-  test("add, sub, compare, max, rounding, and one form for one value", () => {
+  test("in add, sub, compare, max and rounding, with one representation per value", () => {
     const d = draws(1);
     const met = new Met();
     for (let i = 0; i < 20_000; i++) {
@@ -71,7 +71,7 @@ describe("amounts behave as exact billionths (seed 1)", { timeout: 120_000 }, ()
     }
     expect(met.hardly(50)).toEqual([]);
   });
-  test("whole units of every size have that form too", () => {
+  test("in whole units of every size, with that representation too", () => {
     for (const units of [0, 1, 1023, 2 ** 40, 9_007_199_254_740, 9_007_199_254_741, Number.MAX_SAFE_INTEGER]) {
       expect(toNanos(fromUnits(units))).toBe(BigInt(units) * UNIT);
       expect(canonicalForm(fromUnits(units)), String(units)).toBe(true);
@@ -125,7 +125,7 @@ describe("texts of quantities (seed 2)", { timeout: 120_000 }, () => {
     }
     expect(met.hardly(200)).toEqual([]);
   });
-  test("decimal suffixes mean powers of a thousand, however the point is placed", () => {
+  test("decimal suffixes are powers of a thousand, wherever the decimal point is", () => {
     const d = draws(3);
     for (let i = 0; i < 5000; i++) {
       const [whole, fraction, suffix] = [digits(d, 6), digits(d, 5), d.pick(Object.keys(POWER))];
@@ -137,7 +137,7 @@ describe("texts of quantities (seed 2)", { timeout: 120_000 }, () => {
       if (!parsed.ok || toNanos(parsed.value.amount) !== want) expect.fail(`draw ${i}: 0${whole}.${fraction}${suffix}`);
     }
   });
-  test("no text makes it throw, and what it takes is finite", () => {
+  test("parsing never throws, and accepts finite amounts only", () => {
     const d = draws(4);
     const ALPHABET = [..."0123456789+-.eEmkKMGTPinuI _x\u0000\n\u{1F600}", "Ki", "Gi", "e9", "e-", "99999999"];
     const met = new Met();

@@ -56,8 +56,8 @@ function byScan(node: Drawn): PodSize | null {
   return null;
 }
 
-describe("the largest pod that still comes in", () => {
-  test("is what trying every size finds", () => {
+describe("the largest pod that still fits a random node", () => {
+  test("is the one found by trying every size", () => {
     const met = new Met();
     for (let seed = 0; seed < 600; seed++) {
       const node = drawnNode(draws(seed));
@@ -71,7 +71,7 @@ describe("the largest pod that still comes in", () => {
     expect(met.hardly(20)).toEqual([]);
   });
 
-  test("on one NUMA node is what that node has left", () => {
+  test("has what is left on the NUMA node when there is only one", () => {
     const met = new Met();
     for (let seed = 0; seed < 300; seed++) {
       const node = drawnNode(draws(seed));

@@ -46,8 +46,8 @@ const drawn = (seed: number) => {
 };
 const within = (inner: number, outer: number | null): boolean => outer === null || (inner & outer) === inner;
 
-describe("merging hints", () => {
-  test("answers as the enumeration of every combination does", () => {
+describe("merging random topology hints", () => {
+  test("gives the same result as enumerating every combination", () => {
     const met = new Met();
     for (let seed = 0; seed < ROUNDS; seed++) {
       const { policy, hints } = drawn(seed);
@@ -77,7 +77,7 @@ describe("merging hints", () => {
     }
   });
 
-  test("gives nodes that every resource has in one of its hints, and prefers only what each prefers", () => {
+  test("gives NUMA nodes within some hint of every resource, preferred only if every resource prefers them", () => {
     const met = new Met();
     for (let seed = 0; seed < ROUNDS; seed++) {
       const { policy, hints } = drawn(seed);
@@ -104,7 +104,7 @@ describe("merging hints", () => {
     expect(met.hardly(500)).toEqual([]);
   });
 
-  test("is under restricted what it is under best-effort, admitted only when preferred", () => {
+  test("gives under restricted the result of best-effort, admitted only when preferred", () => {
     for (let seed = 0; seed < ROUNDS / 4; seed++) {
       const { policy, hints } = drawn(seed);
       const loose = merge({ ...policy, name: "best-effort" }, hints);
@@ -116,7 +116,7 @@ describe("merging hints", () => {
     }
   });
 
-  test("one hint more never turns a preferred answer into another that is not", () => {
+  test("stays preferred when one more hint is added", () => {
     const met = new Met();
     for (let seed = 0; seed < ROUNDS; seed++) {
       const { d, policy, hints } = drawn(seed);
@@ -134,8 +134,8 @@ describe("merging hints", () => {
   });
 });
 
-describe("the intersections of sets of nodes", () => {
-  test("are the same by pairs and by transform", () => {
+describe("intersections of random NUMA node sets", () => {
+  test("are the same computed by pairs and by transform", () => {
     const met = new Met();
     for (let seed = 0; seed < 400; seed++) {
       const d = draws(seed);

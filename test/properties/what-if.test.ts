@@ -137,7 +137,7 @@ function answers(snapshot: Snapshot): readonly unknown[] {
 }
 
 describe(`--set on ${COUNT} random nodes from seed ${SEED}`, { timeout: 120_000 }, () => {
-  test("the answer is that of the whole changed configuration, on the node as its kubelet then reports it", () => {
+  test("is answered like the whole changed configuration, on the node as its kubelet would report it", () => {
     const met = new Met();
     for (let seed = SEED; seed < SEED + COUNT; seed++) {
       const d = draws(seed);

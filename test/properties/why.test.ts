@@ -29,7 +29,7 @@ const screen = { columns: 100, paint: plainPaint };
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal would act on
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
 
-test("documents that are changed at random are answered in the form that is described, or refused in a line", () => {
+test("randomly changed documents get an explanation in the described form, or a refusal of one line", () => {
   const met = { answered: 0, refused: 0 };
   for (let seed = 0; seed < ROUNDS; seed++) {
     const d = draws(seed);
@@ -58,7 +58,7 @@ test("documents that are changed at random are answered in the form that is desc
   expect(Math.min(met.answered, met.refused), `a branch was hardly met: ${JSON.stringify(met)}`).toBeGreaterThan(10);
 });
 
-test("the order of documents, and whether they come in lists, changes nothing", () => {
+test("the explanation does not depend on the order of documents, or on whether they come in lists", () => {
   for (const [seed, { pod, documents }] of REAL.entries()) {
     const of = (values: readonly unknown[]) => {
       const answer = explainPod(named(values), { pod, namespace: null });

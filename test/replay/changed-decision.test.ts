@@ -19,7 +19,7 @@ const differing = (differences: readonly Difference[]): Replayed => ({
 });
 const lost = { ...versions, pods: [], verdict: null, differences: [], truncated: false, answer: null } as const;
 
-test("the first five of many differences and of many pods are listed, and what is too long of them is left out by name", () => {
+test("a changed decision lists its first five differences and pods, and names values too long to list", () => {
   const long = "x".repeat(300);
   const differences = [
     { path: "a", recorded: 1, replayed: long },
@@ -37,7 +37,7 @@ test("the first five of many differences and of many pods are listed, and what i
   ]);
 });
 
-test("a refusal is listed with its reason; what is the same or gone is not", () => {
+test("a refused replay is listed with its reason, and an unchanged or missing decision is not", () => {
   const problem = { code: "invalid_configuration", detail: "no", needs: ["x"] } as const;
   const listed = changedDecisionOf(decisionRow(), { ...lost, state: "refused", problem });
   expect(listed).toMatchObject({ verdict: null, differences: [], problem: { code: problem.code, detail: "no" } });

@@ -12,7 +12,7 @@ import { requesting } from "../kit/pods.ts";
 const ref = (name: string) => ({ namespace: "shop", name, uid: `uid-${name}` });
 const ofPod = (name: string, more: object = {}) => ({ pod: ref(name), ...more });
 
-describe("the pods of which two decisions differ", () => {
+describe("the pods that differ between two decisions", () => {
   const ranked = (...names: string[]) => [
     { resource: "memory", pods: names.map((name, place) => ofPod(name, { place, usage: 7 })) },
   ];
@@ -54,7 +54,7 @@ describe("the pods of which two decisions differ", () => {
     ],
     ["given memory", "memory", { assignments: [] }, { assignments: [ofPod("a")] }, ["a"]],
     ["given devices", "devices", { assignments: [ofPod("a")] }, { assignments: [] }, ["a"]],
-  ])("%s otherwise, by %s", (_, kind, before, after, names) => {
+  ])("include those %s differently by the kind %s", (_, kind, before, after, names) => {
     expect(changedPods(kind, before, after)).toEqual(names.map((name) => `shop/${name}`));
     expect(changedPods(kind, after, after)).toEqual([]);
     // as another version recorded it, or a damaged disk
@@ -65,21 +65,24 @@ describe("the pods of which two decisions differ", () => {
     ["memoryMin", 0, "memory.min", "0", 4096],
     ["memoryLow", 0, "memory.low", "0", 4096],
     ["memoryHigh", -1, "memory.high", "max", 4096],
-  ])("%s of %d is the kernel's own: written or not, nothing is done to the pod", (field, value, file, text, other) => {
-    const holding = (own: number | null, line: string) => {
-      const values = own === null ? {} : { [field]: own };
-      const files = own === null ? [] : [{ path: file, value: line }];
-      return { cgroups: [ofPod("a", { path: "/a", values, files })] };
-    };
-    const [silent, same, limit] = [holding(null, ""), holding(value, text), holding(other, String(other))];
-    expect([changedPods("cgroups", silent, same), changedPods("cgroups", same, silent)]).toEqual([[], []]);
-    for (const before of [silent, same]) {
-      expect(changedPods("cgroups", before, limit)).toEqual(["shop/a"]);
-      expect(changedPods("cgroups", limit, before)).toEqual(["shop/a"]);
-    }
-  });
+  ])(
+    "do not include a pod whose %s of %d, the kernel's default, is written in only one of them",
+    (field, value, file, text, other) => {
+      const holding = (own: number | null, line: string) => {
+        const values = own === null ? {} : { [field]: own };
+        const files = own === null ? [] : [{ path: file, value: line }];
+        return { cgroups: [ofPod("a", { path: "/a", values, files })] };
+      };
+      const [silent, same, limit] = [holding(null, ""), holding(value, text), holding(other, String(other))];
+      expect([changedPods("cgroups", silent, same), changedPods("cgroups", same, silent)]).toEqual([[], []]);
+      for (const before of [silent, same]) {
+        expect(changedPods("cgroups", before, limit)).toEqual(["shop/a"]);
+        expect(changedPods("cgroups", limit, before)).toEqual(["shop/a"]);
+      }
+    },
+  );
 
-  test("every kind whose decision names pods tells which it does something to, but for those about one pod or none", () => {
+  test("are known for every kind whose decision names pods, except probes", () => {
     const names = (kind: Kind): boolean =>
       JSON.stringify(z.toJSONSchema(specOf(kind).decision)).includes('"namespace"');
     const others = KINDS.filter((kind) => names(kind) && specOf(kind).podPartsOf === undefined);
@@ -96,13 +99,13 @@ const short = (node: string) => ({
   node: { metadata: { name: node }, status: { nodeInfo: { kubeletVersion: "v1.36.3" } } },
 });
 
-describe("a recorded eviction", () => {
+describe("the replay of a recorded eviction", () => {
   const ask = async <T>(app: ReturnType<typeof appOver>["app"], path: string, body: object): Promise<T> => {
     const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     return (await (await app.request(path, init)).json()) as T;
   };
 
-  test("that another configuration would not have made names who is spared by it", async () => {
+  test("names the pods that another configuration spares", async () => {
     const { app } = appOver();
     const { verdict } = await ask<{ verdict: string }>(app, "/v1/decisions/eviction", { snapshot: short("n1") });
     expect(verdict).toBe("evicts");
@@ -111,7 +114,7 @@ describe("a recorded eviction", () => {
     expect(changed).toMatchObject([{ kind: "eviction", pods: ["default/hog"], podCount: 1, recordedUnder: "1.36" }]);
   });
 
-  test("of another answer than the newest's is counted by pod, and those of whom nothing changes are not", async () => {
+  test("counts differences by pod, without pods for which nothing changes", async () => {
     const { app, store } = appOver();
     const { id } = await ask<{ id: string }>(app, "/v1/decisions/eviction", { snapshot: short("n1") });
     const row = await store.getDecision(id);

@@ -88,34 +88,35 @@ const sum = (numbers: readonly (number | undefined)[]): number => numbers.reduce
 /** The verdicts that all seeds together have met. */
 const met = new Set<string>();
 
-test.each([1, 2, 3, 4])("a history made by posts replays the same with what was recorded, seed %i", async (seed) => {
-  const { store, nowMs } = await posted(seed);
-  for await (const row of store.streamDecisions({})) {
-    const { kind, verdict } = value(row);
-    met.add(`${kind} ${verdict}`);
-    // a replay of one tells the reasons too, and they are the recorded ones
-    const again = value(await replayer(store, {})(value(row)));
-    expect(again.state, `${kind} ${verdict} ${JSON.stringify(again.differences)}`).toBe("same");
-    expect(JSON.parse(JSON.stringify(again.answer?.reasons))).toEqual(JSON.parse(value(row).body).reasons);
-    expect(again.verdict).toBe(verdict);
-  }
-  const request = { filter: {}, change: {}, limit: 1000 };
-  const world = { store, replay: historyReplayer(store, {}), nowMs, sha256 };
-  const same = await pagesOf(world, request);
-  const replayed = sum(same.map(({ counts }) => counts.replayed));
-  expect([same.flatMap(({ changed }) => changed), sum(same.map(({ counts }) => counts.same)), replayed > 60]).toEqual([
-    [],
-    replayed,
-    true,
-  ]);
-  const other = { kubeletConfigurationPatch: { evictionHard: { "memory.available": "900Mi" } } };
-  const moved = { ...world, replay: historyReplayer(store, other) };
-  const evictions = (await pagesOf(moved, { ...request, change: other })).map(({ byKind }) => byKind.eviction);
-  expect(sum(evictions.map((counts) => counts?.differs))).toBe(sum(evictions.map((counts) => counts?.replayed)));
-  expect(sum(evictions.map((counts) => counts?.replayed))).toBeGreaterThan(0);
-});
+test.each([1, 2, 3, 4])(
+  "a history of random posts replays exactly as recorded, reasons included, seed %i",
+  async (seed) => {
+    const { store, nowMs } = await posted(seed);
+    for await (const row of store.streamDecisions({})) {
+      const { kind, verdict } = value(row);
+      met.add(`${kind} ${verdict}`);
+      // a replay of one tells the reasons too, and they are the recorded ones
+      const again = value(await replayer(store, {})(value(row)));
+      expect(again.state, `${kind} ${verdict} ${JSON.stringify(again.differences)}`).toBe("same");
+      expect(JSON.parse(JSON.stringify(again.answer?.reasons))).toEqual(JSON.parse(value(row).body).reasons);
+      expect(again.verdict).toBe(verdict);
+    }
+    const request = { filter: {}, change: {}, limit: 1000 };
+    const world = { store, replay: historyReplayer(store, {}), nowMs, sha256 };
+    const same = await pagesOf(world, request);
+    const replayed = sum(same.map(({ counts }) => counts.replayed));
+    expect([same.flatMap(({ changed }) => changed), sum(same.map(({ counts }) => counts.same)), replayed > 60]).toEqual(
+      [[], replayed, true],
+    );
+    const other = { kubeletConfigurationPatch: { evictionHard: { "memory.available": "900Mi" } } };
+    const moved = { ...world, replay: historyReplayer(store, other) };
+    const evictions = (await pagesOf(moved, { ...request, change: other })).map(({ byKind }) => byKind.eviction);
+    expect(sum(evictions.map((counts) => counts?.differs))).toBe(sum(evictions.map((counts) => counts?.replayed)));
+    expect(sum(evictions.map((counts) => counts?.replayed))).toBeGreaterThan(0);
+  },
+);
 
-test("the seeds met passes of every sort", () => {
+test("the random histories include passes of every sort", () => {
   const eviction = ["eviction calm", "eviction under-pressure", "eviction evicts"];
   for (const one of [...eviction, "image-gc keeps", "image-gc removes", "cgroups decided"])
     expect([...met]).toContain(one);

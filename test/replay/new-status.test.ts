@@ -32,7 +32,7 @@ const withNewStatus = (before: Snapshot, after: Snapshot): Snapshot =>
 const allocatable = (snapshot: Snapshot): Record<string, string> =>
   Object.fromEntries(Object.entries(snapshot.node?.status?.allocatable ?? {}).map(([name, q]) => [name, q.text]));
 
-test("a node reports what its new configuration leaves it", () => {
+test("a replayed node reports the allocatable of its new configuration", () => {
   const after = snapshotWith(more);
   const decided = decideKind("allocatable", { snapshot: after, facts: {}, ask: undefined, explain: "off" });
   if (!decided.ok) throw new Error(decided.error.message);
@@ -49,7 +49,7 @@ test("a node reports what its new configuration leaves it", () => {
   expect(now["pods"]).toBe(allocatable(after)["pods"]);
 });
 
-test("an amount that is not what the recorded configuration makes of it stays as it was recorded", () => {
+test("an amount that the recorded configuration does not explain stays as recorded", () => {
   const own = (raw: typeof CAPTURED): void => {
     raw.node.status.allocatable.cpu = "1234m";
     raw.node.status.allocatable["example.com/gpu"] = "3";
@@ -63,7 +63,7 @@ test("an amount that is not what the recorded configuration makes of it stays as
   expect(now["memory"]).not.toBe(allocatable(after)["memory"]);
 });
 
-test("maxPods is a capacity too, and what does not change stays the very value", () => {
+test("a changed maxPods changes the pod capacity, and other amounts stay the same objects", () => {
   const before = snapshotWith(() => {});
   const after = snapshotWith((raw) => {
     raw.kubeletConfiguration = { ...raw.kubeletConfiguration, maxPods: 15 };
@@ -76,7 +76,7 @@ test("maxPods is a capacity too, and what does not change stays the very value",
   expect(withNewStatusOf(same, same)).toBe(same);
 });
 
-test("without maxPods the node takes what a kubelet takes by default, where its configuration told the number", () => {
+test("without maxPods the pod capacity is the kubelet's default, if it came from the configuration before", () => {
   const without = (raw: typeof CAPTURED): void => {
     const { maxPods: _, ...rest } = raw.kubeletConfiguration;
     raw.kubeletConfiguration = rest;
@@ -105,7 +105,7 @@ test("without maxPods the node takes what a kubelet takes by default, where its 
   expect(podsOf(withNewStatus(snapshotWith(other), changed))).toEqual(["17", "17"]);
 });
 
-test("podsPerCore taken away is the same", () => {
+test("without podsPerCore the pod capacity is the kubelet's default, too", () => {
   const perCore =
     (podsPerCore: number) =>
     (raw: typeof CAPTURED): void => {
@@ -118,7 +118,7 @@ test("podsPerCore taken away is the same", () => {
   expect(status?.capacity?.["pods"]?.text).toBe("110");
 });
 
-test("local storage is told once it is kept apart, and is not taken away when it no longer is", () => {
+test("ephemeral-storage is reported once isolation is on, and stays when it is switched off", () => {
   const isolation = (raw: typeof CAPTURED, localStorageCapacityIsolation: boolean): void => {
     const { "ephemeral-storage": _, ...evictionHard } = raw.kubeletConfiguration.evictionHard;
     for (const name of ["kubeReserved", "systemReserved"]) delete raw.kubeletConfiguration[name]["ephemeral-storage"];
@@ -144,7 +144,7 @@ test("local storage is told once it is kept apart, and is not taken away when it
   expect(withNewStatus(reported, untold).node?.status).toEqual(untold.node?.status);
 });
 
-test("a kubelet that does not start with its new configuration writes nothing, nor does one without a status", () => {
+test("the status stays for a configuration that refuses the start, and for a node without a status", () => {
   const before = snapshotWith(() => {});
   const stuck = snapshotWith((raw) => {
     raw.kubeletConfiguration = { ...raw.kubeletConfiguration, kubeReserved: { memory: "900Gi" } };
@@ -160,7 +160,7 @@ test("a kubelet that does not start with its new configuration writes nothing, n
   expect(withNewStatusOf(effectiveSnapshot(before), seen)).toBe(seen);
 });
 
-test("memory for huge pages is not available to the kubelet that knows, and is to the one that does not", () => {
+test("memory of huge pages is subtracted from available memory in 1.37, and not in 1.36", () => {
   const pages = snapshotWith((raw) => {
     raw.node.status.capacity["hugepages-2Mi"] = "4Gi";
   });
@@ -190,7 +190,7 @@ async function whatIf(pods: string, change = "maxPods: 9", from = 'id="admission
   return text.slice(text.indexOf(from), text.indexOf('id="cpus"'));
 }
 
-test("the what-if page decides on the same status", async () => {
+test("the what-if page decides on the new status", async () => {
   expect(await whatIf("20")).toContain("OutOfpods");
   // told by somebody else than the kubelet
   const other = await whatIf("110");
@@ -201,7 +201,7 @@ test("the what-if page decides on the same status", async () => {
   expect(without).toContain("110");
 });
 
-test("a pod that came in is refused in the replay with a larger reserve, and comes in again with the recorded one", async () => {
+test("a pod admitted as recorded is refused when replayed with a larger reserve", async () => {
   const { app } = appOver({});
   const post = async (path: string, body: object): Promise<Answer> => {
     const headers = { "content-type": "application/json" };
@@ -218,7 +218,7 @@ test("a pod that came in is refused in the replay with a larger reserve, and com
   expect(await post(`/v1/decisions/${id}/replay`, {})).toMatchObject({ same: true });
 });
 
-test("a replay without maxPods differs in the pods, one by one and through the history", async () => {
+test("a replay without maxPods differs in pods, for one decision and through the history", async () => {
   const { app } = appOver({});
   const post = async (path: string, body: object) => {
     const headers = { "content-type": "application/json" };

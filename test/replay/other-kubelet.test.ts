@@ -10,7 +10,7 @@ function oldNode(): object {
   return { ...real, node: { ...real.node, status: { ...real.node.status, nodeInfo } } };
 }
 
-test("a default that the recorded kubelet told counts as left out in a replay as another, as in an upgrade; what is asked for counts", async () => {
+test("replaying as another version ignores recorded defaults of the old one, but not a patched field", async () => {
   const { app } = appOver();
   const ask = async <T>(path: string, body: object): Promise<T> => {
     const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };

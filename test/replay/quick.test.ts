@@ -114,7 +114,7 @@ async function pagesOf(
   return pages;
 }
 
-describe("the quick way through a history says what each decision says by itself", () => {
+describe("replaying a history gives the same results as replaying each decision by itself", () => {
   const store = value(openNode({ file: ":memory:" }));
   let rows: readonly StreamedDecision[] = [];
   beforeAll(async () => {
@@ -123,14 +123,14 @@ describe("the quick way through a history says what each decision says by itself
     return () => store.close();
   }, 60_000);
 
-  test("of every kind, and of nodes of every shape", () => {
+  test("on a test history with every kind, explain level and shape of node", () => {
     expect(new Set(rows.map(({ kind }) => kind))).toEqual(new Set(KINDS));
     for (const kind of ["cgroups", "allocatable"])
       expect(rows.filter((row) => row.node === "short" && row.kind === kind).length, kind).toBe(6);
     expect(new Set(rows.map(({ explain }) => explain))).toEqual(new Set(["off", "reasons", "full"]));
   });
 
-  test.each(Object.entries(CHANGES))("with %s", async (name, change) => {
+  test.each(Object.entries(CHANGES))("with the change %s", async (name, change) => {
     const states = new Set<string>();
     const quick = LENGTHS.map((length) => historyReplayer(store, change, length));
     for (const row of rows) {
@@ -147,7 +147,7 @@ describe("the quick way through a history says what each decision says by itself
       ).toBe(true);
   });
 
-  test("no snapshot is read as a whole, and what they share is read once", async () => {
+  test("without reading a snapshot as a whole, and reading shared parts once", async () => {
     const read: string[] = [];
     const watched = {
       getSnapshot: () => Promise.reject(new Error("a snapshot is read as a whole")),
@@ -170,7 +170,7 @@ describe("the quick way through a history says what each decision says by itself
     expect(new Set(read).size).toBe(read.length);
   });
 
-  test("page after page, each with a memory of its own, as in one go", async () => {
+  test("page by page with a fresh replayer, as in one go", async () => {
     const change = CHANGES["reserves"] as Change;
     const plain = await pagesOf(store, change, 1000, () => plainly(store, change));
     const pages = await pagesOf(store, change, 20, () => historyReplayer(store, change));
@@ -213,7 +213,7 @@ async function damaged(): Promise<{ store: Store; rows: readonly StreamedDecisio
   return { store, rows: await rowsOf(store), sql };
 }
 
-test("rows that are not what they were are told as each tells it by itself", async () => {
+test("changed rows get the same results in a history replay as one by one", async () => {
   const { store, rows, sql } = await damaged();
   const steady = rows.filter(({ kind }) => kind === "cgroups");
   const [other, older, again] = steady.slice(-3) as [StreamedDecision, StreamedDecision, StreamedDecision];
@@ -271,7 +271,7 @@ const DAMAGE: readonly (readonly [what: string, sql: string, named: "snapshot" |
   ],
   ["an ask cut off", `UPDATE decisions SET ask = '{"pod":' WHERE snapshot_id = ?`, "decision"],
 ];
-test.each(DAMAGE)("%s is named and passed, and nothing is thrown", async (_what, damage, named) => {
+test.each(DAMAGE)("%s makes a decision unreadable by name, without an exception", async (_what, damage, named) => {
   const { store, rows, sql } = await damaged();
   const row = rows.findLast(({ kind }) => kind === "eviction") as StreamedDecision;
   sql.prepare(damage).run(row.snapshotId);

@@ -16,7 +16,7 @@ const named = async (id: string, isSeen?: (node: string) => boolean) => {
   return found.value.row?.id ?? notFoundText(id, "ids" in found.value ? found.value.ids : []);
 };
 
-test("a decision is named by its id, or by what only its id begins with", async () => {
+test("a decision is found by its id, or by a unique prefix of it", async () => {
   expect(await named("abcdef0124")).toBe(rows[1]?.id);
   expect(await named("abcdef012")).toBe(
     `several decisions begin with \`abcdef012\`: ${rows.map(({ id }) => id).join(", ")}; give more of the id`,
@@ -25,7 +25,7 @@ test("a decision is named by its id, or by what only its id begins with", async 
   expect(await named("abcdef09")).toBe("there is no decision `abcdef09`");
 });
 
-test("those of nodes that somebody may not see do not count, and are not told of", async () => {
+test("decisions of nodes that the caller may not see are not found, and do not make a prefix ambiguous", async () => {
   expect(await named("abcdef012", (node) => node === "n1")).toBe(rows[1]?.id);
   expect(await named("abcdef0124", (node) => node === "n0")).toBe("there is no decision `abcdef0124`");
   expect(await named(rows[1]?.id ?? "", (node) => node === "n0")).toBe(`there is no decision \`${rows[1]?.id}\``);

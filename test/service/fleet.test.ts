@@ -93,7 +93,7 @@ const FLEET = nodesOf(
 );
 const names = (filter: FleetFilter): string[] => filtered(FLEET, filter).map(({ name }) => name);
 
-test("each filter lets through what it names, and several what meets all of them", () => {
+test("each fleet filter lets through what it names, and several combine", () => {
   const selector = (text: string): FleetFilter => {
     const parsed = parseLabelSelector(text);
     return parsed.ok ? { selector: parsed.value } : {};
@@ -121,7 +121,7 @@ test("each filter lets through what it names, and several what meets all of them
   expect(names({ show: "refused", condition: "any" })).toEqual(["b-evicts"]);
 });
 
-test("of a node that is not heard of nothing else counts; after six hours it is gone, and leaves its series to others", () => {
+test("a silent node has severity silent whatever its decisions say, and is gone after six hours", () => {
   const HOUR = 3_600_000;
   const eviction = (decidedAtMs: number) => ({ eviction: { ...pass("evicts", ["MemoryPressure"]), decidedAtMs } });
   const [silent, gone, here] = [HOUR, 7 * HOUR, 0].map((ago) =>
@@ -142,7 +142,7 @@ test("of a node that is not heard of nothing else counts; after six hours it is 
   expect(text).toContain("nodewise_nodes_without_series 0\n");
 });
 
-test("the worst come first by severity, what is not known last in any direction", () => {
+test("sorting puts the worst nodes first, and unknown values last in both directions", () => {
   const by = (sort: (typeof FLEET_SORTS)[number], order: "asc" | "desc") =>
     ordered(FLEET, { sort, order }).map(({ name }) => name);
   expect(by("severity", "desc")).toEqual(["b-evicts", "b-tight", "a-well", "b-silent", "a-refuses"]);
@@ -158,7 +158,7 @@ test("the worst come first by severity, what is not known last in any direction"
   ]);
 });
 
-test("a node that its cluster deleted is gone at once, until something is heard of it later", () => {
+test("a node deleted from its cluster is gone at once, until it is heard of later", () => {
   const latest = { eviction: pass("evicts", ["MemoryPressure"]) };
   const seen = { lastSeenMs: NOW - 2 * SILENT_MS, latest };
   const [deleted, back] = [NOW - 2 * SILENT_MS, NOW - 3 * SILENT_MS].map((deletedMs) =>
@@ -173,7 +173,7 @@ test("a node that its cluster deleted is gone at once, until something is heard 
   expect(fleetMetrics(nodes, [], NOW, 2)).not.toContain(`node="${deleted?.name}"`);
 });
 
-test("pages that end anywhere go on with what follows, in every order, also when that node is gone", () => {
+test("paging goes on after any node in every order, even if that node is gone", () => {
   for (const sort of FLEET_SORTS)
     for (const order of ["asc", "desc"] as const) {
       const by = { sort, order };
@@ -189,7 +189,7 @@ test("pages that end anywhere go on with what follows, in every order, also when
     expect(isCursor(wrong, { sort: "refused", order: "asc" }), JSON.stringify(wrong)).toBe(false);
 });
 
-test("what the kubelet refused and evicted counts for how a node stands, and a pod that is in both counts once", () => {
+test("kubelet refusals and evictions count for a node's severity, and a pod in both counts once", () => {
   const [refused, evicted, both, well] = nodesOf(
     row("refused", { kubeletRefused: 2, kubeletRefusals: [{ reason: "OutOfcpu", count: 2 }], conditions: "[]" }),
     row("evicted", { kubeletEvicted: 1, kubeletRefused: 5, conditions: "[]" }),
@@ -207,7 +207,7 @@ test("what the kubelet refused and evicted counts for how a node stands, and a p
   expect(worst).toEqual(["evicted", "both", "refused", "well"]);
 });
 
-test("a forecast counts from when a signal was observed, not from when the pass was recorded", () => {
+test("a forecast counts from when its signal was observed, not from when the pass was recorded", () => {
   const falls = { signal: "memory.available", value: "1Gi", graceMs: 0, distance: 600, capacity: 1000 };
   const nodeOf = (belowInMs: number, observedAtMs?: number | null) => {
     const thresholds = [{ ...falls, belowInMs, ...(observedAtMs === undefined ? {} : { observedAtMs }) }];
@@ -233,7 +233,7 @@ test("a forecast counts from when a signal was observed, not from when the pass 
     expect(met(nodeOf(5 * MINUTE, unknown))[0]).toBe(NOW + 5 * MINUTE);
 });
 
-test("without an eviction pass, or long after the last, a node's own conditions count; with neither it is not known", () => {
+test("without a recent eviction pass the node's conditions count, and without both pressure is unknown", () => {
   const calm = (ago: number) => ({ eviction: { ...pass("calm", []), decidedAtMs: NOW - ago } });
   const how = (over: Partial<FleetRow>) => {
     const [{ severity, pressureFrom, conditions } = { severity: "", pressureFrom: "", conditions: [] }] = nodesOf(
@@ -267,7 +267,7 @@ test("without an eviction pass, or long after the last, a node's own conditions 
   expect(metrics).toHaveLength(6);
 });
 
-test("the metrics tell what kubelets refused and evicted apart from decisions, and how outcomes compare", () => {
+test("metrics separate kubelet refusals and evictions from decisions, and have the tally of outcomes", () => {
   const nodes = nodesOf(
     row("a", { refused: 4, refusals: [{ reason: "OutOfcpu", count: 4 }] }),
     row("b", { kubeletRefused: 3, kubeletRefusals: [{ reason: "OutOfcpu", count: 3 }], kubeletEvicted: 2 }),
@@ -291,14 +291,14 @@ test("the metrics tell what kubelets refused and evicted apart from decisions, a
   ]);
 });
 
-test("damage of one node's summary or labels leaves the others, and the node without them", () => {
+test("a damaged summary or labels leave the other nodes, and the rest of that node", () => {
   const [node] = nodesOf(
     row("n", { labels: "{", latest: { eviction: decided("evicts", { summary: '{"conditions":[1]}' }) } }),
   );
   expect(node).toMatchObject({ labels: null, zone: null, conditions: [], headroom: [], severity: "evicts" });
 });
 
-test("behind a threshold that is met, the next one of its signal is told, where its forecast is near enough", () => {
+test("the next threshold of a signal is shown behind a met one, if it will be met soon", () => {
   const next = (...thresholds: readonly Threshold[]) => {
     const { headroom } = fleetNode(row("n", { latest: { eviction: pass("under-pressure", [], ...thresholds) } }), NOW);
     const [first] = headroom;
@@ -312,7 +312,7 @@ test("behind a threshold that is met, the next one of its signal is told, where 
   expect(next(["memory.available", 30_000, 5, 1000, 60_000], hard)).toBeUndefined();
 });
 
-test("what is met first in time comes before what is nearer and does not fall; a forecast of another day, or of long ago, counts for nothing", () => {
+test("sorting by headroom puts forecast times first, and ignores distant and old forecasts", () => {
   const HOUR = 3_600_000;
   const missing = ["pid.available", 0, -1, 1000, 0] as const;
   const near = ["imagefs.available", 0, 10, 1000, null] as const;
@@ -353,7 +353,7 @@ test("what is met first in time comes before what is nearer and does not fall; a
 const samples = (text: string): readonly string[] =>
   text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-test("the worst nodes have series, the rest are counted, and all of them are in the sums", () => {
+test("the worst nodes have their own series, the others are counted, and sums include all", () => {
   const text = fleetMetrics(FLEET, [], NOW, 2);
   expect(text).toContain("# TYPE nodewise_nodes gauge\n");
   const found = samples(text);
@@ -375,7 +375,7 @@ test("the worst nodes have series, the rest are counted, and all of them are in 
   expect(samples(fleetMetrics(FLEET, [], NOW, 0)).filter((line) => line.includes('node="'))).toEqual([]);
 });
 
-test("the time to a threshold runs down with the clock, and an old pass forecasts nothing", () => {
+test("the time to a threshold decreases with the clock, and an old pass has none", () => {
   const seconds = (nowMs: number) =>
     samples(fleetMetrics(FLEET, [], nowMs, 5)).filter(
       (line) => /_seconds\{node="a-well"/.test(line) && line.includes("threshold"),
@@ -387,7 +387,7 @@ test("the time to a threshold runs down with the clock, and an old pass forecast
   expect(seconds(NOW + SILENT_MS + 1)).toEqual([]);
 });
 
-test("whatever nodes are called and refused for, the series are bounded and well formed", () => {
+test("series are bounded and well formed, whatever the names of nodes and reasons", () => {
   const refusals = Array.from({ length: 500 }, (_, i) => ({ reason: `OutOfexample.com/r${i}`, count: 500 - i }));
   const name = 'a"b\\c\nd';
   const node = row(name, { refused: 9, refusals, kubeletRefused: 9, kubeletRefusals: refusals });

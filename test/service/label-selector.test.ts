@@ -60,21 +60,21 @@ const REFUSED = [
 ];
 
 describe("a label selector", () => {
-  test.each(MATCHES)("`%s` of the example: %s", (selector, matches) => {
+  test.each(MATCHES)("`%s` selects the example node: %s", (selector, matches) => {
     const parsed = parseLabelSelector(selector);
     expect(parsed.ok && selects(parsed.value, LABELS)).toBe(matches);
     expect(parsed.ok).toBe(true);
   });
-  test.each(REFUSED)("`%s` is none, and the part is named", (selector) => {
+  test.each(REFUSED)("`%s` is refused with the faulty part", (selector) => {
     const parsed = parseLabelSelector(selector);
     expect(parsed.ok).toBe(false);
     if (!parsed.ok) expect(parsed.error).toMatch(/^`/);
   });
-  test("labels named as what every object has are labels of the node alone", () => {
+  test("does not match members of Object.prototype", () => {
     const parsed = parseLabelSelector("constructor,toString");
     expect(parsed.ok && selects(parsed.value, {})).toBe(false);
   });
-  test("more than a node can have is refused", () => {
+  test("with more requirements than the limit is refused", () => {
     expect(parseLabelSelector(Array.from({ length: 65 }, (_, i) => `a${i}`).join(",")).ok).toBe(false);
     expect(parseLabelSelector(Array.from({ length: 64 }, (_, i) => `a${i}`).join(",")).ok).toBe(true);
   });

@@ -7,7 +7,7 @@ const shared = (posted: unknown) => {
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
   return decoded.value;
 };
-test("equal parts of two nodes' pods are one object, and what is of one pod is not", () => {
+test("equal parts of two nodes' pods are shared objects, and parts of a single pod are not", () => {
   const [a, b] = [shared(realSnapshot()), shared(realSnapshot())];
   expect(a).toEqual(b);
   expect(a.kubeletConfiguration).toBe(b.kubeletConfiguration);
@@ -27,7 +27,7 @@ test("equal parts of two nodes' pods are one object, and what is of one pod is n
   expect(Math.min(met.resources, met.tolerations)).toBeGreaterThan(3);
 });
 
-test("parts of the same text but of other types are not mixed up", () => {
+test("parts with the same text but different types are not shared", () => {
   const text = { cpu: "1" };
   const posted = {
     metadata: { name: "p", uid: "u" },

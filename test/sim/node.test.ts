@@ -82,7 +82,9 @@ function otherWriter({ node: { kernel } }: World, d: Draws): boolean {
 }
 
 describe.each([1, 2] as const)("a node of cgroup v%i over simulated hours", (version) => {
-  test("keeps every promise whatever happens, and the history gets everything", { timeout: 600_000 }, async () => {
+  test("keeps its invariants under random events, and every decision reaches the history", {
+    timeout: 600_000,
+  }, async () => {
     const met = new Map<string, number>();
     for (let seed = 1; seed <= 12; seed++) {
       const world = newWorld(version);
@@ -123,7 +125,7 @@ describe.each([1, 2] as const)("a node of cgroup v%i over simulated hours", (ver
     expect(met.size).toBeGreaterThanOrEqual(11);
   });
 
-  test("what was decided while the API was away is in the history afterwards, once", async () => {
+  test("records decisions made while the API was away once it is back, each once", async () => {
     const { node, api, clock } = newWorld(version);
     node.pods = [randomPod(draws(1))];
     api.reachable = false;

@@ -53,7 +53,7 @@ const MEANWHILE: Readonly<Record<string, (story: Story) => Promise<void> | void>
 };
 
 test.each(Object.keys(MEANWHILE).flatMap((what) => [-HOURS, HOURS].map((ms) => [what, ms] as const)))(
-  "memory pressure lasts as long as it does, and %s happens while the clock is set by %i ms",
+  "memory pressure lasts exactly its time when %s happens while the clock is set by %i ms",
   async (what, ms) => {
     const story = newWorld();
     const { node, wanted } = story;

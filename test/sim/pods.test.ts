@@ -6,7 +6,7 @@ const ONLY = process.env["PODS_SEED"];
 const FIRST = Number(ONLY ?? 1);
 const LAST = ONLY === undefined ? Number(process.env["PODS_STORIES"] ?? 20) : FIRST;
 
-test("whatever happens: nothing runs twice, CPUs stay alone, nothing foreign is touched, and all comes right", {
+test("pods under random events never run twice or share exclusive CPUs, nothing foreign is touched, and all recovers", {
   timeout: 3_000_000,
 }, async () => {
   const met = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { csvText, decisionsCsv } from "../../api/text/csv.ts";
 
-test("cells are quoted where RFC 4180 wants it, and nothing stays nothing", () => {
+test("cells are quoted like in RFC 4180, and null is an empty cell", () => {
   const text = csvText(
     ["a", "b"],
     [
@@ -14,7 +14,7 @@ test("cells are quoted where RFC 4180 wants it, and nothing stays nothing", () =
 });
 
 test.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\tx", "\rx", "＝1", "\n@x"])(
-  "`%s` is no formula to a spreadsheet",
+  "the cell `%s` is escaped so that a spreadsheet does not run it as a formula",
   (cell) => {
     const [, line = ""] = csvText(["a"], [[cell]]).split(/(?<=^a)\r\n/);
     expect(line.replace(/^"/, "")[0]).toBe("'");
@@ -22,11 +22,11 @@ test.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\tx", "\rx", "＝1", 
   },
 );
 
-test("an ordinary text stays as it is", () => {
+test("ordinary text is not escaped", () => {
   expect(csvText(["a"], [["OutOfcpu"], ["a=b"], ["node-1"], [""]])).toBe("a\r\nOutOfcpu\r\na=b\r\nnode-1\r\n\r\n");
 });
 
-test("what an admission did is a word of its own", () => {
+test("the outcome of an admission is admitted, with its reason if it preempts", () => {
   const head = { decidedAt: "t", node: "n", kind: "admission", policyVersion: "p", snapshotId: null, id: "1" };
   const pod = { namespace: "prod", name: "web", uid: "u" };
   const outcomes = decisionsCsv([
@@ -44,7 +44,7 @@ test("what an admission did is a word of its own", () => {
   ]);
 });
 
-test("a decision is a line, whatever an older API leaves out", () => {
+test("a decision is one row, also when fields of an older API are missing", () => {
   const decision = { decidedAt: "t", node: "=n", kind: "admission", verdict: "refused", pod: null, policyVersion: "p" };
   const pod = { namespace: "prod", name: "web", uid: "u" };
   const text = decisionsCsv([

@@ -4,8 +4,8 @@ import { differenceLine, differenceTexts } from "../../api/text/difference.ts";
 
 const lines = (before: unknown, after: unknown) => differences(before, after).map(differenceLine);
 
-describe("where two answers differ, as people read it", () => {
-  test("a number is an amount of the resource or the signal that the object around it names", () => {
+describe("the text of a difference between two answers", () => {
+  test("has units by the resource or signal that the surrounding object names", () => {
     const pass = (signal: string, quantity: number) => ({ forecast: [{ threshold: { signal }, distance: quantity }] });
     expect(lines(pass("memory.available", 23927377920), pass("memory.available", -244396032))).toEqual([
       "forecast[0].distance (memory.available): 22.3 GiB -> -233.1 MiB",
@@ -35,7 +35,7 @@ describe("where two answers differ, as people read it", () => {
     ]);
   });
 
-  test("a cgroup's memory files and what a NUMA node has free are amounts, its other files are not", () => {
+  test("has units for memory files of a cgroup and free memory of a NUMA node, but not for other files", () => {
     const plan = (limit: string, shares: string) => ({
       cgroups: [
         {
@@ -54,7 +54,7 @@ describe("where two answers differ, as people read it", () => {
     expect(lines({ freeMemory: 15273775104 }, { freeMemory: 0 })).toEqual(["freeMemory: 14.2 GiB -> 0 B"]);
   });
 
-  test("bytes, times and durations are known by their names", () => {
+  test("has units for fields named as bytes, times and durations", () => {
     const now = { wantedBytes: null, firstObservedAtMs: null, untilMs: 1795242291566, minAgeMs: 120_000 };
     const then = { wantedBytes: 67306481664, firstObservedAtMs: 1795242291566, untilMs: 1795242591566, minAgeMs: 0 };
     expect(lines(now, then)).toEqual([
@@ -65,7 +65,7 @@ describe("where two answers differ, as people read it", () => {
     ]);
   });
 
-  test("objects and lists are told by their names, and counted where they have none", () => {
+  test("names objects and lists by their names, and counts those without", () => {
     const pod = { namespace: "default", name: "web", uid: "u" };
     const lost = { pod, reason: "Evicted", message: "low on memory" };
     const reclaim = { threshold: { signal: "memory.available", value: "23Gi", graceMs: 0 }, resource: "memory" };
@@ -88,7 +88,7 @@ describe("where two answers differ, as people read it", () => {
     ]);
   });
 
-  test("what would look the same, or is asked for exactly, is as JSON has it", () => {
+  test("is the exact JSON when both would look the same, or when asked for", () => {
     const [place = { path: "" }] = differences({ usedBytes: 1073741824 }, { usedBytes: 1073741825 });
     expect(differenceTexts(place)).toEqual(["1073741824", "1073741825"]);
     const far = { path: "usedBytes", recorded: 1024, replayed: { pod: "web" } };

@@ -15,7 +15,7 @@ const waiting = (reason: string, message = "", more: Json = {}): Json => ({
   ],
 });
 
-describe("a container that is killed for memory", () => {
+describe("the finding of an OOM-killed container", () => {
   const killed = { exitCode: 137, reason: "OOMKilled", startedAt: AT, finishedAt: LATER };
   const containers = [container("app", { memory: "64Mi" }, { memory: "128Mi" })];
   const status = {
@@ -38,7 +38,7 @@ describe("a container that is killed for memory", () => {
       },
     ],
   });
-  it("has its limit from the kubelet's cgroup, and its use of now", () => {
+  it("has the memory limit of its cgroup, and its present usage", () => {
     const finding = only(story("web", [pod({ containers, status }), node(), summary(99)]), "oom-killed");
     expect(finding).toMatchObject({ container: "app", since: LATER, words: [{ reason: "OOMKilled" }] });
     expect(finding.numbers).toEqual({
@@ -55,7 +55,7 @@ describe("a container that is killed for memory", () => {
       { piece: "memory.peak", command: "kubectl exec -n shop web -c app -- cat /sys/fs/cgroup/memory.peak" },
     ]);
   });
-  it("without a limit is killed for the pod's, or the node's: the node says which", () => {
+  it("without a limit names the pod's limit or the node's OOM", () => {
     const oom = event("SystemOOM", "System OOM encountered, victim process: app, pid: 7", {
       involvedObject: { kind: "Node", name: "n1" },
       lastTimestamp: LATER,
@@ -67,7 +67,7 @@ describe("a container that is killed for memory", () => {
     const { decisions } = only(story("web", [pod({ status, spec }), node()]), "oom-killed");
     expect(decisions).toMatchObject([{ excerpt: { values: { memory: 268435456 } } }]);
   });
-  it("in back-off is told first as killed", () => {
+  it("comes before the crash loop of the same container", () => {
     const looping = {
       state: { waiting: { reason: "CrashLoopBackOff", message: "back-off 1m20s restarting failed container=app" } },
       lastState: { terminated: killed },
@@ -80,8 +80,8 @@ describe("a container that is killed for memory", () => {
   });
 });
 
-describe("a pod that was refused beside pods that are gone", () => {
-  it("is not said to agree: what would change it goes by the kubelet's own amounts", () => {
+describe("the finding of a refused pod when other pods have gone since", () => {
+  it("does not claim agreement, and its counterfactuals use the kubelet's amounts", () => {
     const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3500, capacity: 4000";
     const status = { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}`, startTime: AT };
     const web = pod({ containers: [container("app", { cpu: "2" })], status });
@@ -98,8 +98,8 @@ describe("a pod that was refused beside pods that are gone", () => {
   });
 });
 
-describe("a pod that waits", () => {
-  it("for a node: what the scheduler says, and what each node's kubelet would", () => {
+describe("the finding of a waiting pod", () => {
+  it("for a node has the scheduler's message, and what each node's kubelet would decide", () => {
     const containers = [container("app", { cpu: "5", memory: "1Gi" })];
     const conditions = [
       {
@@ -135,7 +135,7 @@ describe("a pod that waits", () => {
       { code: "lower_request_admits", numbers: { node: "n1", resource: "cpu", atMost: 4000 } },
     ]);
   });
-  it("nodes that answer alike are one table with their count, and those that would take it come first", () => {
+  it("groups nodes with equal decisions and counts them, admitting nodes first", () => {
     const waits = pod({
       containers: [{ name: "app", resources: { requests: { cpu: "6" } } }],
       spec: { nodeName: undefined },
@@ -162,7 +162,7 @@ describe("a pod that waits", () => {
     expect(many).toContain("\n- and 488 more like these, of other nodes\n");
     expect(many).toContain("what 10 of the 510 nodes can give: 500 are asked at a time");
   });
-  it("for a gate of scheduling: no node is asked", () => {
+  it("with a scheduling gate asks no node", () => {
     const waits = pod({
       spec: { nodeName: undefined, schedulingGates: [{ name: "example.com/quota" }] },
       status: { phase: "Pending", containerStatuses: [] },
@@ -174,7 +174,7 @@ describe("a pod that waits", () => {
     ["volume", event("FailedMount", 'MountVolume.SetUp failed for volume "data" : secret "db" not found')],
     ["sandbox", event("FailedCreatePodSandBox", "Failed to create pod sandbox: no free address")],
     ["kubelet", null],
-  ])("for its %s", (pending, said) => {
+  ])("names its %s", (pending, said) => {
     const waits = pod({
       status: {
         phase: "Pending",
@@ -235,7 +235,7 @@ describe("a pod that waits", () => {
         ...(["driver", "web-gpu", null, "driver_answers"] as const),
       ],
       ["something else", "unknown", null, null, undefined],
-    ])("%s: %s", (words, cause, name, driver, way) => {
+    ])("has the cause of the message %s: %s", (words, cause, name, driver, way) => {
       const finding = only(story("web", [POD, node(), said(words)]), "claims-not-prepared");
       expect(finding.numbers).toEqual({ cause, claim: name, driver });
       expect(finding.whatWouldChange.map(({ code }) => code)).toEqual(way === undefined ? [] : [way]);
@@ -243,7 +243,7 @@ describe("a pod that waits", () => {
         { piece: "resourceClaims", command: "kubectl get resourceclaims -n shop -o json" },
       ]);
     });
-    it("decides on them again, whether they come one by one or in a list", () => {
+    it("has a decision on the posted claims, single or in a list", () => {
       const other = { kind: "ResourceClaim", metadata: { name: "other", namespace: "shop", uid: "u-other" } };
       const lists = [{ kind: "List", items: [other, claim({ allocation })] }];
       for (const documents of [[claim({ allocation }), other], lists]) {
@@ -261,7 +261,7 @@ describe("a pod that waits", () => {
         });
       }
     });
-    it("has a claim without devices, though no event tells: on its node, and on none", () => {
+    it("names a claim without devices even without an event, with and without a node", () => {
       const bare = {
         ...claim({}),
         spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "a100" } }] } },
@@ -289,7 +289,7 @@ describe("a pod that waits", () => {
       );
       expect(only(story("web", [unbound, claim({ allocation })]), "unscheduled").numbers.claims).toEqual([]);
     });
-    it("says that the documents tell another story by now", () => {
+    it("says when the documents no longer explain the message", () => {
       const answer = story("web", [POD, node(), said(REFUSED), claim({ allocation, reservedFor })]);
       expect(only(answer, "claims-not-prepared").decisions).toMatchObject([
         { agrees: null, differs: expect.stringContaining("its claims can be prepared"), excerpt: { message: null } },
@@ -308,7 +308,7 @@ describe("a pod that waits", () => {
       );
     });
   });
-  it("for a configuration", () => {
+  it("for its configuration has the container's reason and message", () => {
     const reported = only(
       story("web", [pod({ status: waiting("CreateContainerConfigError", 'secret "db" not found') })]),
       "config-error",
@@ -318,7 +318,7 @@ describe("a pod that waits", () => {
       words: [{ reason: "CreateContainerConfigError", message: 'secret "db" not found' }],
     });
   });
-  it("for an init container: which of them, how it ended, and what waits for it", () => {
+  it("for an init container names it, how it ended, and which containers wait", () => {
     const ended = { terminated: { exitCode: 0, finishedAt: AT } };
     const failing = {
       waiting: { reason: "CrashLoopBackOff", message: "back-off 10s restarting failed container=migrate" },
@@ -345,7 +345,7 @@ describe("a pod that waits", () => {
       numbers: { index: 2, of: 2, waiting: ["app"] },
     });
   });
-  it("for a sidecar that has not started, and not for one that has", () => {
+  it("for a sidecar is given until the sidecar has started", () => {
     const spec = { initContainers: [{ ...container("proxy"), restartPolicy: "Always" }] };
     const proxy = (started: boolean) => ({
       name: "proxy",
@@ -361,12 +361,12 @@ describe("a pod that waits", () => {
   });
 });
 
-describe("an image", () => {
+describe("the finding of an image", () => {
   const said = 'Container image "shop/web:7" is not present with pull policy of Never';
   const spec = { containers: [{ ...container("app"), image: "shop/web:7", imagePullPolicy: "Never" }] };
   const waits = pod({ spec, status: waiting("ErrImageNeverPull", said) });
   const images = (...repoTags: readonly string[]): Json => ({ images: [{ id: "sha256:1", repoTags, size: "1" }] });
-  it("that cannot be pulled is told in the kubelet's words", () => {
+  it("that cannot be pulled has the kubelet's messages", () => {
     const pull = pod({ status: waiting("ImagePullBackOff", 'Back-off pulling image "shop/web:7"') });
     const answer = story("web", [pull, event("Failed", 'Failed to pull image "shop/web:7": not found', { count: 4 })]);
     const { numbers, words } = only(answer, "image-pull");
@@ -377,7 +377,7 @@ describe("an image", () => {
     ]);
     expect(pieces(answer)).toEqual(["images"]);
   });
-  it("that is not on the node and may not be pulled is gone", () => {
+  it("that is missing with pull policy Never is image-gone", () => {
     const answer = story("web", [waits, node(), images("docker.io/shop/web:6")]);
     expect(only(answer, "image-gone")).toMatchObject({
       numbers: { image: "shop/web:7", pullPolicy: "Never", removedAt: null },
@@ -386,7 +386,7 @@ describe("an image", () => {
     expect(pieces(answer)).toEqual(["history"]);
     expect(codes(story("web", [waits, node(), images("docker.io/shop/web:7")]))).toEqual(["image-pull"]);
   });
-  it("that image garbage collection removed is told with when and why", () => {
+  it("that image GC removed says when and why", () => {
     const remove = [{ names: ["docker.io/shop/web:7"], why: "space", sizeBytes: 9, end: "removed" }];
     const pass = {
       kind: "image-gc",
@@ -400,7 +400,7 @@ describe("an image", () => {
     expect(numbers).toMatchObject({ removedAt: AT, why: "space", sizeBytes: 9 });
     expect(whatWouldChange.map(({ code }) => code)).toEqual(["image_pull_policy", "image_gc_threshold"]);
   });
-  it("with the node's file system is told what a collection would do with it", () => {
+  it("on a full file system says what an image collection would do with it", () => {
     const full = { time: LATER, capacityBytes: 1000, availableBytes: 50 };
     const stats = { node: { nodeName: "n1", memory: { time: LATER }, fs: full, runtime: { imageFs: full } }, pods: [] };
     const pull = pod({ spec, status: waiting("ImagePullBackOff", "no space left on device") });
@@ -421,7 +421,7 @@ describe("an image", () => {
   });
 });
 
-describe("a container at its CPU limit", () => {
+describe("the finding of a container at its CPU limit", () => {
   const containers = [container("app", { cpu: "100m" }, { cpu: "500m" })];
   const ofCpu = (nanos: number, psi?: number): Json => ({
     node: { nodeName: "n1", cpu: { time: LATER, usageNanoCores: 1 } },
@@ -439,7 +439,7 @@ describe("a container at its CPU limit", () => {
   });
   const v2 =
     "usage_usec 32000000\nuser_usec 1\nsystem_usec 1\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
-  it("by cgroup v2's cpu.stat: periods, share, average, and a limit that would have been enough on average", () => {
+  it("from cgroup v2's cpu.stat has periods, share, average, and a limit that would suffice", () => {
     const answer = story("web", [pod({ containers }), node(), v2]);
     const { numbers, decisions, whatWouldChange } = only(answer, "throttled");
     expect(numbers).toEqual({
@@ -453,7 +453,7 @@ describe("a container at its CPU limit", () => {
     expect(whatWouldChange.map(({ code }) => code)).toEqual(["cpu_limit", "no_cpu_limit"]);
     expect(answer.missing).toEqual([]);
   });
-  it("by cgroup v1's, in nanoseconds, and by the node's own period", () => {
+  it("from cgroup v1's cpu.stat converts nanoseconds, and uses the node's quota period", () => {
     const v1 = "nr_periods 1000 nr_throttled 400 throttled_time 12000000000";
     const configz = { kubeletconfig: { cpuCFSQuotaPeriod: "20ms", featureGates: { CustomCPUCFSQuotaPeriod: true } } };
     const { numbers } = only(story("web", [pod({ containers }), node(), configz, v1]), "throttled");
@@ -465,7 +465,7 @@ describe("a container at its CPU limit", () => {
       enoughMilli: 2000,
     });
   });
-  it("without its node has the quota of its limit, over the usual period", () => {
+  it("without a node uses the limit's quota over the default period", () => {
     const answer = story("web", [pod({ containers }), v2]);
     const { numbers, decisions } = only(answer, "throttled");
     expect(numbers).toMatchObject({ quotaMicros: 50_000, periodMicros: 100_000, averageMilli: 320, enoughMilli: 800 });
@@ -473,17 +473,17 @@ describe("a container at its CPU limit", () => {
     const off = { kubeletconfig: { cpuCFSQuota: false } };
     expect(codes(story("web", [pod({ containers }), off, v2]))).toEqual(["healthy"]);
   });
-  it("never asks for more than the node has", () => {
+  it("suggests no limit above the node's CPUs", () => {
     const long = "nr_periods 100 nr_throttled 100 throttled_usec 900000000";
     expect(only(story("web", [pod({ containers }), node(), long]), "throttled").numbers.enoughMilli).toBe(4000);
   });
-  it("between two readings counts what happened then", () => {
+  it("from two readings counts the difference between them", () => {
     const first = "nr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
     const second = "nr_periods 1100\nnr_throttled 450\nthrottled_usec 13000000\n";
     const { numbers } = only(story("web", [pod({ containers }), node(), first, second]), "throttled");
     expect(numbers).toMatchObject({ periods: 100, throttledPeriods: 50, throttledMicros: 1_000_000 });
   });
-  it("by its use alone is most likely throttled, and cpu.stat is asked for", () => {
+  it("from its usage alone says likely throttled, and asks for cpu.stat", () => {
     const answer = story("web", [pod({ containers }), node(), ofCpu(480_000_000, 12.5)]);
     expect(only(answer, "throttled").numbers).toMatchObject({
       usageMilli: 480,
@@ -499,7 +499,7 @@ describe("a container at its CPU limit", () => {
       codes(story("web", [pod({ containers }), node(), "nr_periods 1000 nr_throttled 3 throttled_usec 5"])),
     ).toEqual(["healthy"]);
   });
-  it("is told apart from others by the container's name or id in the file's path", () => {
+  it("belongs to the container whose name or id is in the file's path", () => {
     const two = [...containers, container("log", {}, { cpu: "1" })];
     const id = "a".repeat(64);
     const statuses = two.map(({ name }) => ({
@@ -527,7 +527,7 @@ const storyOfFiles = (files: readonly { origin: string; value: unknown }[]): rea
 /** As the terminal has it, without colors. */
 const shown = (answer: PodExplanation): string => podExplanationText(answer, { columns: Infinity, paint: plainPaint });
 
-describe("a resize", () => {
+describe("the finding of a resize", () => {
   const six = { cpu: "6", memory: "1Gi" };
   const one = { cpu: "1", memory: "1Gi" };
   const containers = [container("app", six, six)];
@@ -555,7 +555,7 @@ describe("a resize", () => {
   };
   const old = node("n1", { nodeInfo: { kubeletVersion: "v1.35.4" } });
   const configz = (config: Json) => ({ kubeletconfig: { kubeReserved: { cpu: "100m" }, ...config } });
-  it("that the node can never carry", () => {
+  it("that exceeds the node's capacity says how much is possible", () => {
     const message = "Node didn't have enough capacity: cpu, requested: 6000, capacity: 4000";
     const { numbers, words, decisions, whatWouldChange, since } = only(
       story("web", [of("Infeasible", message), other, old]),
@@ -614,7 +614,7 @@ describe("a resize", () => {
     ["resource limits cannot be removed", "not-resizable", [], null],
     ["only cpu and memory resources are mutable", "not-resizable", [], null],
     ["a word of a later kubelet", "unknown", [], null],
-  ] as const)("that is infeasible tells why: %s", (message, cause, ways, documents) => {
+  ] as const)("that is infeasible has the cause of the message %s", (message, cause, ways, documents) => {
     const isStatic = cause === "static-pod";
     const answer = story("web", [
       of("Infeasible", message, isStatic ? manifest : {}),
@@ -630,7 +630,7 @@ describe("a resize", () => {
     expect(headline.includes("the node can never give what is asked for")).toBe(cause === "capacity");
     expect(headline).toMatch(/^RESIZE INFEASIBLE {2}\S.*: app requests.cpu 1 -> 6 and app limits.cpu 1 -> 6$/);
   });
-  it("that a policy of the node forbids is told with the policy, and with what a new pod would get", () => {
+  it("that a node policy forbids names the policy, and what a new pod would get", () => {
     const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
     const amounts = { cpu: "8", memory: "8Gi", pods: "110" };
     const answer = story("web", [
@@ -650,14 +650,14 @@ WHAT WOULD CHANGE IT
 - a new pod of this size would be admitted
 `);
   });
-  it("whose allocated resources no document tells is asked about in vain", () => {
+  it("without the pod's allocated resources asks for the state file", () => {
     const bare = of("Deferred", "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 4000");
     const { containerStatuses, ...status } = bare["status"] as Json;
     const { decisions, missing } = only(story("web", [{ ...bare, status }, other, node()]), "resize-deferred");
     expect(decisions).toEqual([]);
     expect(missing).toMatchObject([{ piece: "state files", command: "cat /var/lib/kubelet/allocated_pods_state" }]);
   });
-  it("that waits tells its place in the queue, and who would have to leave", () => {
+  it("that is deferred has its place in the queue, and the pods that would have to leave", () => {
     const amounts = { cpu: "7", memory: "8Gi", pods: "110" };
     const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 7000";
     const answer = story("web", [of("Deferred", message), other, node("n1", { allocatable: amounts })]);
@@ -672,7 +672,7 @@ WHAT WOULD CHANGE IT
       `refused, on these documents · kubelet-1.36+11 · agrees with the kubelet\n  Deferred: ${message}\n`,
     );
   });
-  it("that waits for others to go, and one that is being carried out", () => {
+  it("that is deferred is compared by its amounts, and one in progress has its error", () => {
     const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 4000";
     expect(only(story("web", [of("Deferred", message), other, node()]), "resize-deferred").decisions).toMatchObject([
       { agrees: true, differs: null },
@@ -696,7 +696,7 @@ WHAT WOULD CHANGE IT
   });
 });
 
-describe("a pod that others end", () => {
+describe("the finding of a pod that something else ends", () => {
   const disrupted = (reason: string, message: string) =>
     pod({
       status: {
@@ -722,10 +722,10 @@ describe("a pod that others end", () => {
         },
       }),
     ],
-  ] as const)("%s", (code, document) => {
+  ] as const)("is %s", (code, document) => {
     expect(codes(story("web", [document]))).toEqual([code]);
   });
-  it("is late to end, and what holds it", () => {
+  it("after its deletion time says by how long it is late, and what holds it", () => {
     const metadata = { deletionTimestamp: AT, deletionGracePeriodSeconds: 30, finalizers: ["example.com/drain"] };
     const reported = only(
       story("web", [
@@ -737,7 +737,7 @@ describe("a pod that others end", () => {
     expect(reported.numbers).toEqual({ graceSeconds: 30, finalizers: ["example.com/drain"], overdueSeconds: 600 });
     expect(reported.since).toBe("2026-01-31T11:59:30.000Z");
   });
-  it("is lost with its node", () => {
+  it("on a lost node is node-lost", () => {
     const conditions = [
       {
         type: "Ready",
@@ -751,7 +751,7 @@ describe("a pod that others end", () => {
     expect(codes(answer)).toEqual(["node-lost"]);
     expect(only(answer, "node-lost")).toMatchObject({ since: LATER, numbers: { node: "n1", ready: "Unknown" } });
   });
-  it("whose local storage limit was passed: the limit, and what the stats say", () => {
+  it("over a local storage limit has the limit and the usage in the stats", () => {
     const said = 'Usage of EmptyDir volume "cache" exceeds the limit "100Mi". ';
     const status = { phase: "Failed", reason: "Evicted", message: said, containerStatuses: [] };
     const { numbers, whatWouldChange } = only(story("web", [pod({ status }), event("Evicted", said)]), "evicted");
@@ -766,7 +766,7 @@ describe("a pod that others end", () => {
   });
 });
 
-describe("from events alone", () => {
+describe("findings from events alone", () => {
   it.each([
     ["refused", event("OutOfcpu", "Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800")],
     ["evicted", event("Evicted", "The node was low on resource: memory. ")],
@@ -782,13 +782,13 @@ describe("from events alone", () => {
       event("FailedScheduling", "0/1 nodes are available", { source: { component: "default-scheduler" } }),
     ],
     ["unknown", event("ProbeWarning", "Readiness probe warning: ")],
-  ])("a story is possible, and the pod itself is asked for: %s", (code, said) => {
+  ])("can be %s, and ask for the pod itself", (code, said) => {
     const answer = story("web", [said]);
     expect(codes(answer)[0]).toBe(code);
     expect(answer.pod).toMatchObject({ name: "web", namespace: "shop", phase: null });
     expect(answer.missing.map(({ command }) => command)).toContain("kubectl get pod -n shop web -o json");
   });
-  it("those of events.k8s.io are read as well", () => {
+  it("are the same from events.k8s.io", () => {
     const { involvedObject, message, ...rest } = event(
       "OutOfcpu",
       "Node didn't have enough resource: cpu, requested: 1, used: 2, capacity: 2",
@@ -808,10 +808,10 @@ describe("from events alone", () => {
   });
 });
 
-describe("which pod is meant", () => {
+describe("the pod that an explanation is about", () => {
   const named = (name: string, namespace: string, uid: string, more: Json = {}) =>
     pod({ metadata: { name, namespace, uid, ...more } });
-  it("is told by NAME, NAMESPACE/NAME, -n and NAME, or a uid", () => {
+  it("is named by NAME, NAMESPACE/NAME, -n and NAME, or uid", () => {
     const documents = [named("web", "shop", "u1"), named("db", "shop", "u2"), named("web", "test", "u3")];
     for (const [given, namespace, uid] of [
       ["db", null, "u2"],
@@ -827,7 +827,7 @@ describe("which pod is meant", () => {
       near: ["shop/web", "test/web"],
     });
   });
-  it("is suggested where none is: a near name, a Deployment's, or the namespace in which it is", () => {
+  it("is suggested when not found: by a similar name, a Deployment's name, or another namespace", () => {
     const documents = [named("web-7d9f-x2x", "shop", "u1"), named("api", "shop", "u2")];
     expect(noExplanation("web", documents)).toMatchObject({ code: "no_such_pod", near: ["shop/web-7d9f-x2x"] });
     expect(noExplanation("apl", documents)).toMatchObject({ near: ["shop/api"] });
@@ -836,7 +836,7 @@ describe("which pod is meant", () => {
       "no pod `other` among the 2 pods that the documents tell of",
     );
   });
-  it("of two of one name is the one made last, and the events of the other are left out", () => {
+  it("is the newest of two with one name, without the other's events", () => {
     const documents = [
       named("web", "shop", "u1", { creationTimestamp: AT }),
       named("web", "shop", "u-web", { creationTimestamp: LATER }),
@@ -851,8 +851,8 @@ describe("which pod is meant", () => {
   });
 });
 
-describe("documents that do not go together", () => {
-  it("are refused where they are of two clusters", () => {
+describe("documents of an explanation", () => {
+  it("are refused when they are from two clusters", () => {
     const other = noExplanation("web", [pod(), node("n1", {}, { uid: "a" }), node("n1", {}, { uid: "b" })]);
     expect(other).toMatchObject({
       code: "contradicting_documents",
@@ -864,7 +864,7 @@ describe("documents that do not go together", () => {
     ]);
     expect(noExplanation("web", [pod(), pod({ spec: { nodeName: "n2" } })]).message).toContain("a pod never moves");
   });
-  it("are named where they are of another node, or nothing that tells of a pod", () => {
+  it("are listed as unused when they are of another node or about no pod", () => {
     const summary = { node: { nodeName: "n2", memory: { time: AT } }, pods: [] };
     const answer = story("web", [pod(), node("n2"), summary, { kind: "Secret", data: { a: "b" } }, "text"]);
     expect(answer.unused).toEqual([
@@ -874,7 +874,7 @@ describe("documents that do not go together", () => {
       { origin: "file 1", what: "node n2", why: "the pod is on n1" },
     ]);
   });
-  it("hold no pod, or the pod is none", () => {
+  it("without a pod, or with an invalid pod, are refused", () => {
     expect(noExplanation("web", [node()])).toMatchObject({ code: "no_pods" });
     expect(noExplanation("web", [])).toMatchObject({ code: "no_pods" });
     expect(noExplanation("web", [{ ...pod(), status: { phase: 1 } }])).toMatchObject({
@@ -882,7 +882,7 @@ describe("documents that do not go together", () => {
       message: expect.stringContaining("file 0: is no v1.Pod as Kubernetes writes it: status.phase: "),
     });
   });
-  it("are one page of several", () => {
+  it("that are one page of several are reported as incomplete", () => {
     const answer = story("web", [{ kind: "List", metadata: { continue: "abc" }, items: [pod()] }]);
     expect(answer.unused).toMatchObject([
       { why: "it is one page of several (metadata.continue is set): what the others hold is not known" },
@@ -890,7 +890,7 @@ describe("documents that do not go together", () => {
   });
 });
 
-describe("all pods at once", () => {
+describe("a list of all pods with findings", () => {
   const sick = pod({ metadata: { name: "sick", uid: "s" }, status: waiting("ImagePullBackOff", "Back-off") });
   const refused = pod({
     metadata: { name: "out", uid: "o" },
@@ -900,7 +900,7 @@ describe("all pods at once", () => {
       message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 1, used: 2, capacity: 2",
     },
   });
-  it("are listed, the worst first, without those of which nothing is to be told", () => {
+  it("has the worst first, and omits pods without a finding", () => {
     const {
       stories: reported,
       pods,
@@ -916,21 +916,21 @@ describe("all pods at once", () => {
       error: { code: "no_such_pod", message: expect.stringContaining("they tell of pods in shop"), near: ["shop"] },
     });
   });
-  it("one that is to end is no story until it is late", () => {
+  it("omits a pod being deleted until it is late", () => {
     const ending = (deletionTimestamp: string) =>
       pod({ metadata: { deletionTimestamp, deletionGracePeriodSeconds: 30 } });
     const seen = [event("Killing", "Stopping container app", { lastTimestamp: LATER })];
     expect(stories([ending("2026-01-31T12:10:20Z"), ...seen])).toMatchObject({ stories: [], calm: 1 });
     expect(stories([ending("2026-01-31T12:05:00Z"), ...seen]).stories).toMatchObject([{ code: "terminating" }]);
   });
-  it("one that is no pod is named, and the others are listed", () => {
+  it("reports an invalid pod as unused, and lists the others", () => {
     const { stories: reported, unused } = stories([sick, { ...pod(), status: { phase: 1 } }]);
     expect(reported).toHaveLength(1);
     expect(unused).toMatchObject([{ origin: "file 1", why: expect.stringContaining("status.phase") }]);
   });
 });
 
-describe("a node that is below a threshold, and whose status does not tell that yet", () => {
+describe("a node below an eviction threshold that its conditions do not show yet", () => {
   const configz = (evictionHard: Json) => ({ kubeletconfig: { evictionHard, enableControllerAttachDetach: true } });
   const summary = (time: string): Json => ({
     node: { nodeName: "n1", memory: { time, availableBytes: 2 ** 20, workingSetBytes: 2 ** 30 } },
@@ -940,7 +940,7 @@ describe("a node that is below a threshold, and whose status does not tell that 
   const running = pod({ status: { phase: "Running", startTime: AT } });
   const reportOf = (time: string, hard = "100Mi") =>
     story("web", [running, calm, summary(time), configz({ "memory.available": hard }), event("Pulled", "", {})]);
-  it("is under pressure at the next look of its kubelet", () => {
+  it("is under pressure in its kubelet's next pass", () => {
     const finding = only(reportOf(LATER), "under-pressure");
     expect(finding).toMatchObject({
       words: [],
@@ -951,7 +951,7 @@ describe("a node that is below a threshold, and whose status does not tell that 
       "the next pass of its node's kubelet will find MemoryPressure, which the node's status does not show yet",
     );
   });
-  it("is well where the stats are not below it, or are from long before", () => {
+  it("is healthy when stats are above the threshold, or are outdated", () => {
     expect(codes(reportOf(LATER, "1Ki"))).toEqual(["healthy"]);
     expect(codes(reportOf("2026-01-01T00:00:00Z"))).toEqual(["healthy"]);
   });

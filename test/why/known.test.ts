@@ -28,9 +28,9 @@ function unusedOf(path: string, values: readonly unknown[], stat = stopped): rea
   return answer.ok ? answer.value.unused.map(({ origin, why }) => `${origin}: ${why}`) : [answer.error.message];
 }
 
-describe("throttling of which nobody tells", () => {
+describe("throttling without evidence", () => {
   const command = "kubectl exec -n shop web -c app -- cat /sys/fs/cgroup/cpu.stat";
-  it("is not known of a pod that nothing else is wrong with, and the command that tells stands there", () => {
+  it("is missing for an otherwise healthy pod, with the command that reads cpu.stat", () => {
     const answer = story("web", [pod({ containers: limited }), node()]);
     expect(codes(answer)).toEqual(["healthy"]);
     expect(answer.missing).toEqual([
@@ -45,18 +45,18 @@ describe("throttling of which nobody tells", () => {
     ["a cpu.stat", [pod({ containers: limited }), node(), calm]],
     ["its use", [pod({ containers: limited }), node(), using(1_000_000)]],
     ["no quota on the node", [pod({ containers: limited }), node(), { kubeletconfig: { cpuCFSQuota: false } }]],
-  ])("is known with %s", (_, values) => {
+  ])("is not missing with %s", (_, values) => {
     expect(pieces(story("web", values))).toEqual([]);
   });
-  it("is read from another file where the node has cgroup v1", () => {
+  it("is read from another file on cgroup v1", () => {
     const snapshot = { node: node(), cgroup: { version: 1 }, pods: [] };
     const answer = story("web", [pod({ containers: limited }), snapshot]);
     expect(answer.missing.map((one) => one.command)).toEqual([command.replace("cgroup/", "cgroup/cpu/")]);
   });
 });
 
-describe("a pod of which numbers alone tell", () => {
-  it("is in the list with the numbers, and its container once", () => {
+describe("a pod with a finding from numbers alone", () => {
+  it("is listed with the numbers, naming its container once", () => {
     const list = stories([pod({ containers: limited }), node(), using(490_000_000)]);
     expect(list.stories).toMatchObject([{ code: "throttled", container: "app", reason: "" }]);
     expect(podExplanationListText(list, { columns: Infinity, paint: plainPaint })).toMatch(
@@ -65,8 +65,8 @@ describe("a pod of which numbers alone tell", () => {
   });
 });
 
-describe("a pod that runs again", () => {
-  it("is not unknown, whatever else its status does not tell", () => {
+describe("a pod that runs again after a restart", () => {
+  it("has the finding restarted, though its status lacks conditions", () => {
     const lastState = { terminated: { exitCode: 1, finishedAt: AT, reason: "Error" } };
     const status = { name: "app", restartCount: 1, ready: false, state: { running: { startedAt: LATER } }, lastState };
     const answer = story("web", [
@@ -77,7 +77,7 @@ describe("a pod that runs again", () => {
   });
 });
 
-describe("a cpu.stat that is of no container", () => {
+describe("a cpu.stat that fits no container", () => {
   it.each<[string, string, readonly unknown[], RegExp]>([
     [
       "of several that have a limit",
@@ -110,10 +110,10 @@ describe("a cpu.stat that is of no container", () => {
       [pod({ containers: limited })],
       /it is of the pod 12345678-1234-1234-1234-123456789abc$/,
     ],
-  ])("%s is told, and why", (_, path, values, why) => {
+  ])("is unused and reported with the cause: %s", (_, path, values, why) => {
     expect(unusedOf(path, values)).toEqual([expect.stringMatching(why)]);
   });
-  it("with more throttled periods than periods is none that can be", () => {
+  it("is unused when it has more throttled periods than periods", () => {
     const stat = "nr_periods 100\nnr_throttled 400\nthrottled_usec 1\n";
     expect(unusedOf("cpu.stat", [pod({ containers: limited })], stat)).toEqual([
       "cpu.stat: no cgroup has that: nr_throttled of 400 is more than nr_periods of 100",
@@ -126,7 +126,7 @@ describe("a cpu.stat that is of no container", () => {
     );
     expect(numbers).toMatchObject({ periods: 1010, throttledPeriods: 900 });
   });
-  it("is of no pod of a list, unless its path has the container's id", () => {
+  it("is unused in a list of pods, unless its path has a container id", () => {
     const id = "b".repeat(64);
     const status = {
       containerStatuses: [
@@ -150,10 +150,10 @@ describe("a cpu.stat that is of no container", () => {
   });
 });
 
-describe("a list", () => {
+describe("the list of pods", () => {
   const shown = (values: readonly unknown[]): string =>
     podExplanationListText(stories(values), { columns: Infinity, paint: plainPaint });
-  it("says what it did not look at, and that nothing is wrong of the rest alone", () => {
+  it("says what was not checked, and counts only fully checked pods as calm", () => {
     const free = pod({ metadata: { name: "free", uid: "u-free" } });
     const list = stories([pod({ containers: limited }), free, node()]);
     expect(list).toMatchObject({ stories: [], pods: 2, calm: 1, unknown: 1 });
@@ -168,7 +168,7 @@ NOT KNOWN
     );
     expect(shown([pod({ containers: limited }), free, node(), using(1)])).toBe("no problem with 2 pods\n");
   });
-  it("does not count a pod as well of which nothing is told", () => {
+  it("counts a pod without evidence as unknown", () => {
     const silent = pod({ status: { phase: "Failed", containerStatuses: [] } });
     const evicted = event("Evicted", "The node was low on resource: memory. ", {
       involvedObject: { kind: "Pod", namespace: "shop", name: "out", uid: "u-out" },
@@ -180,13 +180,13 @@ NOT KNOWN
   });
 });
 
-describe("documents that do not belong together", () => {
+describe("contradicting documents", () => {
   const old = node("n1", { nodeInfo: { kubeletVersion: "v1.34.2" } });
   const newer = node("n1", { nodeInfo: { kubeletVersion: "v1.37.0" } });
   it.each([
     ["the first before", [old, newer]],
     ["the last before", [newer, old]],
-  ])("are two of a node with different kubelets, %s", (_, nodes) => {
+  ])("are two of one node with different kubelet versions, %s", (_, nodes) => {
     const { code, message } = noExplanation("web", [pod(), ...nodes]);
     expect(code).toBe("contradicting_documents");
     expect(message).toMatch(/are both a node n1, with the kubelets v1\.3[47]\.\d and v1\.3[47]\.\d/);
@@ -206,8 +206,8 @@ describe("documents that do not belong together", () => {
   });
 });
 
-describe("events alone", () => {
-  it("tell of each container that ends again and again by itself", () => {
+describe("an explanation from events alone", () => {
+  it("names every container that keeps ending", () => {
     const of = (name: string) => ({
       involvedObject: {
         ...{ kind: "Pod", namespace: "shop", name: "web", uid: "u-web" },
@@ -233,14 +233,14 @@ describe("events alone", () => {
   });
 });
 
-describe("a live cluster", () => {
+describe("an explanation of a live cluster", () => {
   const live = (values: readonly unknown[], beside: AdditionalEvidence) => {
     const answer = explainPod(documentsOf(values), { pod: "web", namespace: null }, beside);
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value;
   };
   const waits = pod({ spec: { nodeName: "n1" }, status: { phase: "Pending", containerStatuses: [] } });
-  it("that has no events of the pod is not asked for them again", () => {
+  it("does not ask for events when the cluster has none of the pod", () => {
     expect(pieces(live([waits, node()], {}))).toEqual(["events"]);
     const answer = live([waits, node()], { hasAllEvents: true });
     expect([pieces(answer), answer.findings.flatMap((one) => one.missing)]).toEqual([[], []]);
@@ -248,7 +248,7 @@ describe("a live cluster", () => {
     expect(live([waits, node(), event("FailedMount", "no volume")], { hasAllEvents: true }).notes).toEqual([]);
     expect(live([pod(), node()], { hasAllEvents: true }).notes).toEqual([]);
   });
-  it("is told as of the time when it was read", () => {
+  it("has the time of reading as its time", () => {
     expect(live([waits], {}).asOf).toBe(`${AT.slice(0, -1)}.000Z`);
     const readAtMs = Date.parse(LATER) + 5000;
     const late = pod({ metadata: { deletionTimestamp: LATER, deletionGracePeriodSeconds: 30 } });

@@ -41,8 +41,8 @@ function reportOf(
   return { story: story.value, text: podExplanationText(story.value, { columns: Infinity, paint: plainPaint }) };
 }
 
-describe("what a collector saw a kubelet do", () => {
-  it("is told with its time, and with what comparing it came to", () => {
+describe("an outcome recorded by a collector in an explanation", () => {
+  it("has its time and the verdict of its comparison", () => {
     const { story, text } = reportOf([pod({ status: { phase: "Failed", containerStatuses: [] } })], [seen(refusal)]);
     expect(story.findings[0]).toMatchObject({ code: "refused", since: LATER, compared: { verdict: "agrees" } });
     expect(text).toContain(`  kubelet ${LATER}  OutOfcpu: ${message}\n`);
@@ -50,20 +50,20 @@ describe("what a collector saw a kubelet do", () => {
       "  compared  what Nodewise decides on the snapshot 3s before it (kubelet-1.36+7) agrees with the kubelet\n",
     );
   });
-  it("is told with the first number that differs", () => {
+  it("has the first number that differs", () => {
     const difference = { field: "used", kubelet: 3500, nodewise: 3000 };
     const { text } = reportOf([node()], [seen(refusal, { verdict: "differs", difference })]);
     expect(text).toContain(
       "what Nodewise decides on the snapshot 3s before it (kubelet-1.36+7) differs: used 3000 in place of 3500\n",
     );
   });
-  it("is told with why it could not be compared", () => {
+  it("has the cause why it was not comparable", () => {
     const why = { code: "no_snapshot", message: "there is none", missing: [] } as const;
     const none = { snapshotAgeMs: null, policyVersion: null, nodewise: null };
     const { text } = reportOf([node()], [seen(refusal, { verdict: "not-comparable", ...none, why })]);
     expect(text).toContain("  compared  what Nodewise decides cannot be compared: there is none\n");
   });
-  it("is told once, where an event of Kubernetes tells of it too", () => {
+  it("is shown once when a Kubernetes event reports it too", () => {
     const failed = pod({ status: { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}` } });
     const { story } = reportOf([failed, event("OutOfcpu", message)], [seen(refusal)]);
     expect(story.findings[0]).toMatchObject({
@@ -72,7 +72,7 @@ describe("what a collector saw a kubelet do", () => {
       compared: { verdict: "agrees" },
     });
   });
-  it("has the words and the time of a resize that a snapshot leaves out", () => {
+  it("supplies the message and time of a resize that a snapshot leaves out", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Infeasible" }];
     const never = "In-place resize of static-pods is not supported";
     const snapshot = { node: node(), pods: [pod({ containers: [container("app")], status: { conditions } })] };
@@ -88,7 +88,7 @@ describe("what a collector saw a kubelet do", () => {
     const deferred = seen({ kind: "resize", reason: "Deferred", message: "later" });
     expect(reportOf([snapshot], [deferred]).story.findings[0]).toMatchObject({ since: null, compared: null });
   });
-  it("has why claims were not prepared, with the comparison of the words that were said last", () => {
+  it("of unprepared claims has the comparison of the last message", () => {
     const app = { name: "app", ready: false, restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } };
     const spec = { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }] };
     const waits = pod({ spec, status: { phase: "Pending", startTime: AT, containerStatuses: [app] } });
@@ -107,7 +107,7 @@ describe("what a collector saw a kubelet do", () => {
     expect(reportOf([waits, said], both).story.findings[0]).toMatchObject({ compared: { verdict: "agrees" } });
     expect(reportOf([waits, said], both.slice(0, 1)).story.findings[0]).toMatchObject({ compared: null });
   });
-  it("makes of a pod's admission, and of claims that are prepared, no story", () => {
+  it("of an admission or of prepared claims is no finding", () => {
     const came = seen({ kind: "admission", admitted: true, reason: "", message: "" });
     const prepared = seen({ kind: "claims", prepared: true, message: "" });
     const { story } = reportOf([pod()], [came, prepared]);

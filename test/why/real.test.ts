@@ -17,11 +17,11 @@ interface Captured {
 const reportOf = ({ pod, documents }: RealStory) => story(pod, documents);
 const PREFIX = "Pod was rejected: ";
 
-describe("pods that a real kubelet refused", () => {
+describe("explanations of pods refused by a real kubelet", () => {
   const captured = data<Readonly<Record<string, Captured>>>("real-why/admission.json");
   const refused = admissionStories().filter(({ name }) => captured[name]?.status.phase === "Failed");
-  it("are there", () => expect(refused).toHaveLength(28));
-  it.each(refused)("$name: its words, and the decision agrees word for word", (real) => {
+  it("are tested for 28 captured pods", () => expect(refused).toHaveLength(28));
+  it.each(refused)("$name: the finding has the kubelet's message, and the decision agrees", (real) => {
     const { status } = captured[real.name] as Captured;
     const answer = reportOf(real);
     expect(codes(answer)).toEqual(["refused"]);
@@ -34,7 +34,7 @@ describe("pods that a real kubelet refused", () => {
     expect(decisions).toMatchObject([{ kind: "admission", agrees: true, differs: null, basis: "documents" }]);
     expect(answer.missing).toEqual([]);
   });
-  it("are told with the shortage in numbers and with what would change it", () => {
+  it("have the shortage in numbers, and what would change it", () => {
     const real = refused.find(({ name }) => name === "full-node/cpu") as RealStory;
     const { numbers, whatWouldChange } = only(reportOf(real), "refused");
     expect(numbers).toEqual({ again: false, resource: "cpu", requested: 500, used: 1800, capacity: 1800 });
@@ -42,24 +42,24 @@ describe("pods that a real kubelet refused", () => {
   });
 });
 
-describe("pods that came in beside them", () => {
+describe("explanations of pods admitted beside them", () => {
   const captured = data<Readonly<Record<string, Captured>>>("real-why/admission.json");
   const running = admissionStories().filter(({ name }) => captured[name]?.status.phase === "Running");
-  it.each(running)("$name: nothing is wrong, or a gate is not met", (real) => {
+  it.each(running)("$name is healthy, or waits for a readiness gate", (real) => {
     const gated = real.name === "with-room/readiness-gate-and-scheduling-gate";
     expect(codes(reportOf(real))).toEqual([gated ? "not-ready" : "healthy"]);
   });
 });
 
-describe("pods that a real kubelet preempted", () => {
+describe("explanations of pods preempted by a real kubelet", () => {
   const all = preemptionStories();
-  it("are there", () =>
+  it("are tested for all captured victims", () =>
     expect(all.map(({ name }) => name)).toEqual([
       "crit-150m: bu3",
       "crit-600m-needs-guaranteed: gi",
       "crit-pods-count: f08",
     ]));
-  it.each(all)("$name: by whom, though its status says nothing", (real) => {
+  it.each(all)("$name: the finding names the preemptor, though the status does not", (real) => {
     const answer = reportOf(real);
     expect(answer.pod.phase).toBe("Succeeded");
     expect(codes(answer)).toEqual(["preempted"]);
@@ -71,7 +71,7 @@ describe("pods that a real kubelet preempted", () => {
     ]);
     expect(decisions).toMatchObject([{ kind: "admission", agrees: true, excerpt: { admit: true } }]);
   });
-  it("are one of several where a kubelet takes any", () => {
+  it("name another pod that the kubelet could have chosen", () => {
     const [decision] = only(reportOf(all[2] as RealStory), "preempted").decisions;
     expect(decision).toMatchObject({
       agrees: true,
@@ -80,9 +80,9 @@ describe("pods that a real kubelet preempted", () => {
   });
 });
 
-describe("the pods that they were to make room for", () => {
+describe("explanations of the preemptors", () => {
   const captured = data<Readonly<Record<string, Captured>>>("real-why/preemption.json");
-  it.each(preemptorStories())("$name", (real) => {
+  it.each(preemptorStories())("$name is healthy, or refused with an agreeing decision", (real) => {
     const { status } = captured[real.name] as Captured;
     const answer = reportOf(real);
     if (status.phase === "Running") return expect(codes(answer)).toEqual(["healthy"]);
@@ -113,33 +113,36 @@ const MEMORY: Readonly<Record<string, FindingCode>> = {
   "static1-n1": "healthy",
 };
 
-describe("a real node under memory pressure", () => {
+describe("explanations on a real node under memory pressure", () => {
   const all = evictionStories("memory");
-  it("tells of each pod what happened to it", () => {
+  it("have the expected finding for every pod", () => {
     expect(Object.fromEntries(all.map((real) => [real.pod, codes(reportOf(real))[0]]))).toEqual(MEMORY);
   });
   it.each([
     ["m-bu-over", "1027016Ki", "100Mi", ["m-bu-over-low", "m-hi-over"]],
     ["m-bu-over-low", "821484Ki", "50Mi", ["m-hi-over", "p-be-cpu-only"]],
-  ])("%s: evicted first by the ranking of then, with its numbers, and who is next", (name, usage, request, next) => {
-    const answer = reportOf(all.find(({ pod }) => pod === name) as RealStory);
-    // its container ended with 0: there is no reason in the status
-    expect(answer.pod.phase).toBe("Succeeded");
-    const finding = only(answer, "evicted");
-    expect(finding.numbers).toMatchObject({
-      cause: "node-resource",
-      resource: "memory",
-      threshold: "21984279040",
-      containers: [{ name: "c", usage, request }],
-    });
-    expect(finding.words[0]?.message).toContain(
-      `Container c was using ${usage}, request is ${request}, has larger consumption of memory. `,
-    );
-    expect(finding.decisions).toMatchObject([{ kind: "eviction", verdict: "evicts", agrees: true, differs: null }]);
-    expect(finding.next.slice(0, 2).map(({ pod }) => pod.name)).toEqual(next);
-    expect(finding.whatWouldChange.map(({ code }) => code)).toContain("request_covers_usage");
-  });
-  it("refuses pods for a condition that has gone since, which the node's own times tell", () => {
+  ])(
+    "%s is ranked first on the stats of that time, with its numbers and the next victims",
+    (name, usage, request, next) => {
+      const answer = reportOf(all.find(({ pod }) => pod === name) as RealStory);
+      // its container ended with 0: there is no reason in the status
+      expect(answer.pod.phase).toBe("Succeeded");
+      const finding = only(answer, "evicted");
+      expect(finding.numbers).toMatchObject({
+        cause: "node-resource",
+        resource: "memory",
+        threshold: "21984279040",
+        containers: [{ name: "c", usage, request }],
+      });
+      expect(finding.words[0]?.message).toContain(
+        `Container c was using ${usage}, request is ${request}, has larger consumption of memory. `,
+      );
+      expect(finding.decisions).toMatchObject([{ kind: "eviction", verdict: "evicts", agrees: true, differs: null }]);
+      expect(finding.next.slice(0, 2).map(({ pod }) => pod.name)).toEqual(next);
+      expect(finding.whatWouldChange.map(({ code }) => code)).toContain("request_covers_usage");
+    },
+  );
+  it("of a refused pod assume the condition that was True at that time", () => {
     const { decisions, whatWouldChange, numbers } = only(
       reportOf(all.find(({ pod }) => pod === "p-be") as RealStory),
       "refused",
@@ -149,20 +152,20 @@ describe("a real node under memory pressure", () => {
     expect(whatWouldChange.map(({ code }) => code)).toEqual(["pressure_ends", "fits_now"]);
     expect(numbers.again).toBe(false);
   });
-  it("did not let running pods in again", () => {
+  it("of a running pod refused after a restart say so", () => {
     const { decisions, numbers } = only(reportOf(all.find(({ pod }) => pod === "m-be-high") as RealStory), "refused");
     expect(numbers.again).toBe(true);
     expect(decisions).toMatchObject([{ agrees: true, excerpt: { onNode: true } }]);
   });
-  it("has no ranking of then where only later stats are there, and says what brings it", () => {
+  it("lack the ranking when only later stats are posted, and ask for stats", () => {
     const { decisions, missing } = only(reportOf(evictionStories("memory", false)[2] as RealStory), "evicted");
     expect(decisions).toEqual([]);
     expect(missing.map(({ piece }) => piece)).toEqual(["stats"]);
   });
 });
 
-describe("a real node under disk pressure", () => {
-  it.each(evictionStories("disk"))("$name: re-admitted, refused, or spared as critical", (real) => {
+describe("explanations on a real node under disk pressure", () => {
+  it.each(evictionStories("disk"))("$name is refused, again if it ran before, or spared as critical", (real) => {
     const answer = reportOf(real);
     const isCritical = ["static1-n1", "q-be-crit"].includes(real.name);
     expect(codes(answer)).toEqual([isCritical ? "under-pressure" : "refused"]);
@@ -198,13 +201,13 @@ const PROBES: Readonly<Record<string, readonly FindingCode[]>> = {
   "tcp-ok": ["healthy"],
 };
 
-describe("pods that a real kubelet probed", () => {
+describe("explanations of pods probed by a real kubelet", () => {
   const all = probeStories();
-  it("are told of, each", () => {
+  it("have the expected findings for every pod", () => {
     expect(Object.fromEntries(all.map((real) => [real.pod, codes(reportOf(real))]))).toEqual(PROBES);
   });
   it.each(all.filter(({ pod }) => PROBES[pod]?.includes("restarted-by-probe")))(
-    "$name: which probe, how often, and the settings would have done it",
+    "$name: the probe, the number of failures, and a decision that agrees",
     (real) => {
       const { numbers, words, decisions } = only(reportOf(real), "restarted-by-probe");
       const type = real.pod === "startup-never" ? "startup" : "liveness";
@@ -215,11 +218,11 @@ describe("pods that a real kubelet probed", () => {
       expect(decisions).toMatchObject([{ kind: "probes", verdict: "restarts", agrees: true }]);
     },
   );
-  it("in back-off are told how long the kubelet waits", () => {
+  it("in a crash loop say how long the back-off is", () => {
     const { numbers } = only(reportOf(all.find(({ pod }) => pod === "live-grace") as RealStory), "crash-loop");
     expect(numbers).toEqual({ restarts: 3, exitCode: 137, endedBy: "Error", backOffSeconds: 20 });
   });
-  it("too slow an answer asks for a longer timeout", () => {
+  it("with too slow an answer suggest a longer timeout", () => {
     const { whatWouldChange } = only(reportOf(all.find(({ pod }) => pod === "grpc-refused") as RealStory), "not-ready");
     expect(whatWouldChange).toMatchObject([{ code: "probe_timeout", numbers: { timeoutSeconds: 1 } }]);
   });

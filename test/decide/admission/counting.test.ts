@@ -10,14 +10,14 @@ const tested = (resource: string, pods: Json[], pod: unknown = boundPod("p", { c
 const usedCpu = (pods: Json[], parts: Json = {}): number => tested("cpu", pods, undefined, parts).used;
 const status = (fields: Json): Json => ({ status: { phase: "Running", ...fields } });
 
-describe("what counts on the node", () => {
+describe("pods that count towards the node's used resources", () => {
   const old = (more: Json): Json => boundPod("old", { cpu: "2" }, {}, more);
-  it("is every pod that has not ended", () => {
+  it("include every pod that has not ended", () => {
     expect(usedCpu([old({})])).toBe(2000);
     expect(usedCpu([old(status({ phase: "Succeeded" }))])).toBe(0);
     expect(usedCpu([old(status({ phase: "Failed" }))])).toBe(0);
   });
-  it("is a pod too that is being deleted, and one that ended while a container still runs", () => {
+  it("include a pod that is being deleted, and an ended pod of which a container still runs", () => {
     const deleted = { metadata: { name: "old", uid: "u", deletionTimestamp: "2026-01-31T12:00:00Z" } };
     expect(usedCpu([{ ...old({}), ...deleted }])).toBe(2000);
     const running = [{ name: "c", state: { running: {} } }];
@@ -25,23 +25,23 @@ describe("what counts on the node", () => {
     const ended = [{ name: "c", state: { terminated: { exitCode: 0 } } }];
     expect(usedCpu([old(status({ phase: "Failed", containerStatuses: ended }))])).toBe(0);
   });
-  it("is no pod of another node", () => {
+  it("exclude pods that are bound to another node", () => {
     expect(usedCpu([boundPod("old", { cpu: "2" }, { nodeName: "m" })])).toBe(0);
     expect(tested("pods", [boundPod("old", {}, { nodeName: "m" }), boundPod("here")]).used).toBe(1);
   });
 });
 
-describe("a pod to which nothing is allocated yet", () => {
+describe("a pod that is not yet in the kubelet's allocated_pods_state", () => {
   const entries = { "uid-held": { ContainerResources: { c: { requests: { cpu: "1" } } } } };
   const pods = [boundPod("held", { cpu: "1" }, CRITICAL), boundPod("comes", { cpu: "2" })];
   const on = (kubeletVersion: string, parts: Json = {}, pod = boundPod("p", { cpu: "1" })) =>
     admitted(readyNode({ pods, ...parts }, { nodeInfo: { kubeletVersion } }), pod);
   const assignments = { allocated_pods_state: { entries } };
-  it("counts up to 1.36, and from 1.37 on where the kubelet's file is not known", () => {
+  it("counts as used up to kubelet 1.36, and from 1.37 on when the state file was not posted", () => {
     expect(on("v1.36.3", { assignments }).decision.resources[1]?.used).toBe(3000);
     expect(on("v1.37.2").decision.resources[1]?.used).toBe(3000);
   });
-  it("does not count from 1.37 on, which is told, and may be ended for a critical pod all the same", () => {
+  it("does not count as used from 1.37 on (reason not_allocated), but may still be preempted", () => {
     const { decision, reasons } = on("v1.37.2", { assignments });
     expect(decision.resources[1]?.used).toBe(1000);
     expect(reasons.flatMap((r) => r.because)).toContainEqual(
@@ -52,7 +52,7 @@ describe("a pod to which nothing is allocated yet", () => {
   });
 });
 
-describe("what claims give a pod of the node itself", () => {
+describe("node resources that a pod gets through its resource claims", () => {
   const featureGates = { DRANodeAllocatableResources: true };
   const forms = {
     "v1.36.3": { resources: { cpu: "500m", memory: "1Gi" } },
@@ -73,15 +73,18 @@ describe("what claims give a pod of the node itself", () => {
     );
   };
   const memory = { at: "memory", field: "requested", resource: "memory", bytes: 2 ** 30 };
-  it.each(["v1.36.3", "v1.37.2"] as const)("is told as the part of what is requested that it is: %s", (version) => {
-    expect(reportOf(version)).toEqual([{ at: "cpu", field: "requested", resource: "cpu", milliCpu: 500 }, memory]);
-    expect(reportOf(version, {}, {})).toEqual([]);
-    // in place of the CPUs of containers and claims stand those of the pod
-    expect(reportOf(version, { resources: { requests: { cpu: "2" } } })).toEqual([memory]);
-  });
+  it.each(["v1.36.3", "v1.37.2"] as const)(
+    "are reported as the claims' part of the requested amount: kubelet %s",
+    (version) => {
+      expect(reportOf(version)).toEqual([{ at: "cpu", field: "requested", resource: "cpu", milliCpu: 500 }, memory]);
+      expect(reportOf(version, {}, {})).toEqual([]);
+      // in place of the CPUs of containers and claims stand those of the pod
+      expect(reportOf(version, { resources: { requests: { cpu: "2" } } })).toEqual([memory]);
+    },
+  );
 });
 
-describe("a pod that is resized", () => {
+describe("a pod that is being resized", () => {
   const resizing = (inForce: string, allocated: string, more: Json = {}): Json =>
     boundPod(
       "old",
@@ -94,25 +97,31 @@ describe("a pod that is resized", () => {
         ...more,
       }),
     );
-  it("counts with what is in force while that is more", () => {
+  it("counts with the resources in force while these exceed the allocated ones", () => {
     expect(usedCpu([resizing("3", "1")])).toBe(3000);
   });
-  it("counts with what is allocated, not with what it wishes", () => {
+  it("counts with its allocated resources, not with its new requests", () => {
     const allocated_pods_state = {
       data: JSON.stringify({ entries: { "uid-old": { ContainerResources: { c: { requests: { cpu: "500m" } } } } } }),
     };
     const state = (text: unknown): Json => ({ assignments: { allocated_pods_state: text } });
     expect(usedCpu([boundPod("old", { cpu: "2" })], state(JSON.parse(allocated_pods_state.data)))).toBe(500);
   });
-  it.each(["v1.36.3", "v1.37.2"])("as a whole counts with what its status says is allocated: %s", (kubeletVersion) => {
-    const cpu = { cpu: "1" };
-    const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
-    const reported = status({ allocatedResources: cpu, resources: { requests: cpu }, conditions });
-    const waiting = boundPod("old", {}, { resources: { requests: { cpu: "3" } } }, reported);
-    const { decision } = admitted(readyNode({ pods: [waiting] }, { nodeInfo: { kubeletVersion } }), boundPod("p", cpu));
-    expect(decision.resources.find(({ resource }) => resource === "cpu")?.used).toBe(1000);
-  });
-  it("that cannot be done counts with what is there", () => {
+  it.each(["v1.36.3", "v1.37.2"])(
+    "counts with the pod-level resources that its status reports as allocated: kubelet %s",
+    (kubeletVersion) => {
+      const cpu = { cpu: "1" };
+      const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
+      const reported = status({ allocatedResources: cpu, resources: { requests: cpu }, conditions });
+      const waiting = boundPod("old", {}, { resources: { requests: { cpu: "3" } } }, reported);
+      const { decision } = admitted(
+        readyNode({ pods: [waiting] }, { nodeInfo: { kubeletVersion } }),
+        boundPod("p", cpu),
+      );
+      expect(decision.resources.find(({ resource }) => resource === "cpu")?.used).toBe(1000);
+    },
+  );
+  it("counts with its current resources when the resize is infeasible", () => {
     const infeasible = { conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] };
     expect(
       usedCpu([
@@ -140,9 +149,9 @@ describe("a pod that is resized", () => {
   });
 });
 
-describe("a pod that is on the node already", () => {
+describe("a pod that is already on the node", () => {
   const here = boundPod("p", { cpu: "3" });
-  it("is not counted twice, asked by name or as it is", () => {
+  it("is not counted twice when it is asked about by name or by its object", () => {
     for (const pod of ["default/p", here]) {
       const { decision, reasons } = admitted(readyNode({ pods: [here] }), pod);
       expect(decision).toMatchObject({ admit: true, onNode: true });
@@ -150,22 +159,22 @@ describe("a pod that is on the node already", () => {
       expect(reasons.flatMap((r) => r.because.map((b) => b.code))).toContain("asked_again");
     }
   });
-  it("is asked for what is allocated to it", () => {
+  it("is admitted with its allocated resources, not with its new requests", () => {
     const assignments = {
       allocated_pods_state: { entries: { "uid-p": { ContainerResources: { c: { requests: { cpu: "1" } } } } } },
     };
     const { decision } = admitted(readyNode({ pods: [here], assignments }), "default/p");
     expect(decision.resources[1]).toMatchObject({ resource: "cpu", requested: 1000 });
   });
-  it("and has ended is asked as a new one", () => {
+  it("is admitted like a new pod when it has ended", () => {
     const ended = { ...here, status: { phase: "Failed" } };
     const { decision } = admitted(readyNode({ pods: [ended] }), "default/p");
     expect(decision).toMatchObject({ admit: true, onNode: false });
   });
 });
 
-describe("resources", () => {
-  it("that nobody asks for are not tested, however full", () => {
+describe("the resource check of an admission", () => {
+  it("ignores resources that the pod does not request, however overcommitted they are", () => {
     const full = readyNode({ pods: [boundPod("old", { cpu: "9" })] });
     expect(admitted(full, boundPod("p", { cpu: "0", memory: "1Mi" })).decision.admit).toBe(true);
     expect(admitted(full, boundPod("p", { cpu: "1m" })).decision).toMatchObject({
@@ -179,7 +188,7 @@ describe("resources", () => {
       ],
     });
   });
-  it("of a domain count only where the node lists them, huge pages always", () => {
+  it("tests extended resources only where the node lists them, and huge pages always", () => {
     const asking = boundPod("p", { "example.com/gpu": "1" });
     expect(admitted(readyNode(), asking).decision.admit).toBe(true);
     const listing = readyNode({}, { allocatable: { cpu: "4", pods: "10", "example.com/gpu": "0" } });
@@ -188,7 +197,7 @@ describe("resources", () => {
       "predicates OutOfhugepages-2Mi",
     ]);
   });
-  it("that a claim holds are not counted", () => {
+  it("does not count an extended resource that a claim provides", () => {
     const listing = readyNode({}, { allocatable: { pods: "10", "example.com/gpu": "0" } });
     const requestMappings = [{ containerName: "c", resourceName: "example.com/gpu", requestName: "r" }];
     const claimed = boundPod(
@@ -207,17 +216,20 @@ describe("resources", () => {
     ["1.35", "deviceclass.resource.kubernetes.io/fpga", true],
     ["1.36", "deviceclass.resource.kubernetes.io/fpga", true],
     ["1.37", "deviceclass.resource.kubernetes.io/fpga", true],
-  ])("that a claim holds are counted before 1.36 where the node has some: %s, %s", (version, resource, admits) => {
-    const kubeletConfiguration = { featureGates: { DRAExtendedResource: true } };
-    const allocatable = { pods: "10", "example.com/gpu": "1" };
-    const node = readyNode({ kubeletConfiguration }, { allocatable, nodeInfo: { kubeletVersion: version } });
-    const requestMappings = [{ containerName: "c", resourceName: resource, requestName: "r" }];
-    const status = { extendedResourceClaimStatus: { requestMappings } };
-    expect(wouldRefuse(admitted(node, boundPod("p", { [resource]: "3" }, {}, { status })))).toEqual(
-      admits ? [] : [`predicates OutOf${resource}`],
-    );
-  });
-  it("of overhead cannot be asked for less", () => {
+  ])(
+    "counts an extended resource that a claim provides before 1.36 where the node lists it: %s, %s",
+    (version, resource, admits) => {
+      const kubeletConfiguration = { featureGates: { DRAExtendedResource: true } };
+      const allocatable = { pods: "10", "example.com/gpu": "1" };
+      const node = readyNode({ kubeletConfiguration }, { allocatable, nodeInfo: { kubeletVersion: version } });
+      const requestMappings = [{ containerName: "c", resourceName: resource, requestName: "r" }];
+      const status = { extendedResourceClaimStatus: { requestMappings } };
+      expect(wouldRefuse(admitted(node, boundPod("p", { [resource]: "3" }, {}, { status })))).toEqual(
+        admits ? [] : [`predicates OutOf${resource}`],
+      );
+    },
+  );
+  it("suggests no lower request when the overhead alone does not fit", () => {
     const pod = boundPod("p", { cpu: "1" }, { overhead: { cpu: "5" } });
     expect(admitted(readyNode(), pod).decision.counterfactuals).toEqual([
       {
@@ -228,16 +240,16 @@ describe("resources", () => {
   });
 });
 
-describe("a pod that was never created", () => {
+describe("an asked pod that was never created in the API server", () => {
   const fresh = (spec: Json): Json => ({ metadata: { name: "p" }, spec: { containers: [{ name: "c" }], ...spec } });
-  it("gets the priority of a system class; another class is asked for", () => {
+  it("gets the priority of a system class, and needs spec.priority for any other class", () => {
     expect(admitted(readyNode(), fresh({ priorityClassName: "system-node-critical" })).decision.critical).toBe(true);
     expect(admitted(readyNode(), fresh({ priorityClassName: "high" }))).toMatchObject({
       decision: { critical: false },
       needs: ["ask.pod.spec.priority"],
     });
   });
-  it("tolerates a node that is not ready, as the API server sees to", () => {
+  it("gets the API server's default toleration for a node that is not ready", () => {
     const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoExecute" }];
     const node = readyNode({}, {}, { metadata: { name: "n" }, spec: { taints } });
     expect(admitted(node, fresh({})).decision.admit).toBe(true);
@@ -245,8 +257,8 @@ describe("a pod that was never created", () => {
   });
 });
 
-describe("what cannot be answered", () => {
-  it("is named", () => {
+describe("an admission that cannot be decided", () => {
+  it("is refused with the input that is missing or the pod that does not exist", () => {
     expect(refusal(readyNode(), null)).toMatchObject({ code: "needs_input", needs: ["ask.pod"] });
     expect(refusal(readyNode(), "default/none")).toMatchObject({
       code: "no_such_pod",

@@ -6,7 +6,7 @@ describe("a critical pod", () => {
   const full = (parts: Json = {}): Json =>
     readyNode({ pods: [boundPod("a", { cpu: "2" }), boundPod("b", { cpu: "2" })], ...parts });
   const asking = boundPod("p", { cpu: "1" }, CRITICAL);
-  it("comes in through others, and says what would spare them", () => {
+  it("is admitted by preempting others, and the counterfactual says which request would spare them", () => {
     const { decision, verdict } = admitted(full(), asking);
     expect({ verdict, preempt: decision.preempt.map((v) => v.name) }).toEqual({ verdict: "decided", preempt: ["b"] });
     expect(decision.counterfactuals).toEqual([
@@ -16,14 +16,14 @@ describe("a critical pod", () => {
       },
     ]);
   });
-  it("ends nobody where an earlier handler refuses it, and in vain where a later one does", () => {
+  it("preempts nobody when an earlier handler refuses it, and preempts in vain when a later one does", () => {
     const refuses = { managers: () => ({ reason: "r", message: "m" }) };
     expect(admitted(full(), asking, refuses).decision.preempt).toEqual([]);
     const later = admitted(full({ kubelet: { shuttingDown: true } }), asking);
     expect(later.decision).toMatchObject({ admit: false, reason: "NodeShutdown", preempt: [{ name: "b" }] });
     expect(later.reasons.flatMap((r) => r.because.map((b) => b.code))).toContain("preempted_in_vain");
   });
-  it("is refused for other reasons only, and then ends nobody", () => {
+  it("is refused without preemption when reasons other than resources refuse it", () => {
     const { decision } = admitted(full(), boundPod("p", { cpu: "1" }, { ...CRITICAL, nodeSelector: { zone: "b" } }));
     expect(decision).toMatchObject({
       admit: false,
@@ -32,7 +32,7 @@ describe("a critical pod", () => {
       wouldRefuse: [{ reason: "NodeAffinity" }],
     });
   });
-  it("that cannot be helped says how much less would do", () => {
+  it("is told how much less to request when preemption cannot free enough", () => {
     const { decision } = admitted(full(), boundPod("p", { cpu: "5" }, CRITICAL));
     expect(decision).toMatchObject({
       reason: "UnexpectedAdmissionError",

@@ -12,7 +12,7 @@ describe("AppArmor", () => {
   const off = readyNode({ kubelet: { appArmor: false } });
   const profile = (appArmorProfile: Json, more: Json = {}): Json =>
     boundPod("p", {}, { securityContext: { appArmorProfile } }, more);
-  it("must be there for a pod that asks for it and has not started", () => {
+  it("must be enabled on the node for a pod that asks for a profile and has not started", () => {
     const confined = { type: "RuntimeDefault" };
     expect(shown(off, profile(confined))).toBe(
       "AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host",
@@ -24,21 +24,21 @@ describe("AppArmor", () => {
       needs: ["kubelet.appArmor"],
     });
   });
-  it("profiles of the host have a name", () => {
+  it("refuses a Localhost profile without a name", () => {
     expect(shown(on, profile({ type: "Localhost" }))).toBe(
       'AppArmor: Cannot enforce AppArmor: invalid empty AppArmor profile name: "&AppArmorProfile{Type:Localhost,LocalhostProfile:nil,}"',
     );
     expect(admitted(on, profile({ type: "Localhost", localhostProfile: "mine" })).decision.admit).toBe(true);
   });
-  it("is also asked for by annotation", () => {
+  it("is also read from the pod's annotation", () => {
     const annotations = { "container.apparmor.security.beta.kubernetes.io/c": "localhost/ " };
     const pod = { ...boundPod("p"), metadata: { name: "p", uid: "u", annotations } };
     expect(shown(on, pod)).toContain("LocalhostProfile:* ,}");
   });
 });
 
-describe("features", () => {
-  it("of pod level need their gate", () => {
+describe("features that a pod needs", () => {
+  it("pod-level resources are refused while their feature gate is off", () => {
     const gateOff = readyNode({ kubeletConfiguration: { featureGates: { PodLevelResources: false } } });
     const pod = boundPod("p", { cpu: "1" }, { resources: { requests: { cpu: "2" } } });
     expect(shown(gateOff, pod)).toBe("PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled");
@@ -49,7 +49,7 @@ describe("features", () => {
       expect.objectContaining({ resource: "cpu", requested: 2000 }),
     );
   });
-  it("that a node declares are compared by name", () => {
+  it("features that the node declares are compared by name", () => {
     const rules = [{ action: "RestartAllContainers" }];
     const pod = boundPod(
       "p",
@@ -83,7 +83,7 @@ describe("features", () => {
     expect([shown(on("1.35", {}), pod), shown(on("1.34", {}), pod)]).toEqual([": ", ": "]);
     expect(shown(on("1.35", { NodeDeclaredFeatures: true }), pod)).toBe(lacks(RESTART));
   });
-  it("of mounts with options of their own are those of 1.37 alone, for containers of any sort", () => {
+  it("bindMountOptions are a required feature for containers of any sort, in 1.37 alone", () => {
     const FEATURE = "VolumeBindMountOptions";
     const on = (version: string, featureGates: object, declaredFeatures?: string[]): Json =>
       readyNode(
@@ -112,7 +112,7 @@ describe("features", () => {
       ]);
     }
   });
-  it("of supplementary groups are told by the node", () => {
+  it("a strict supplementalGroupsPolicy needs a node that reports the feature", () => {
     const pod = boundPod("p", {}, { securityContext: { supplementalGroupsPolicy: "Strict" } });
     expect(shown(readyNode({}, { features: { supplementalGroupsPolicy: false } }), pod)).toBe(
       "SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in this node",

@@ -11,7 +11,7 @@ const under = (...types: string[]): Json =>
 
 describe("a node under pressure", () => {
   const bare = boundPod("bare");
-  it("refuses BestEffort pods when memory is short, unless they tolerate it", () => {
+  it("refuses BestEffort pods under MemoryPressure, unless they tolerate it", () => {
     const toleration = { key: "node.kubernetes.io/memory-pressure", operator: "Exists" };
     expect(shown(under("MemoryPressure"), bare)).toBe("Evicted: The node had condition: [MemoryPressure]. ");
     expect(admitted(under("MemoryPressure"), boundPod("p", { cpu: "1m" })).decision.admit).toBe(true);
@@ -21,7 +21,7 @@ describe("a node under pressure", () => {
     const other = { key: "node.kubernetes.io/disk-pressure", operator: "Exists" };
     expect(admitted(under("MemoryPressure"), boundPod("p", {}, { tolerations: [other] })).decision.admit).toBe(false);
   });
-  it("refuses all but critical pods when anything else is short", () => {
+  it("refuses all but critical pods under any other pressure condition", () => {
     const pod = boundPod("p", { cpu: "1m" });
     expect(shown(under("DiskPressure"), pod)).toBe("Evicted: The node had condition: [DiskPressure]. ");
     expect(shown(under("PIDPressure", "MemoryPressure"), pod)).toMatch(
@@ -29,7 +29,7 @@ describe("a node under pressure", () => {
     );
     expect(admitted(under("DiskPressure"), boundPod("p", {}, CRITICAL)).decision.admit).toBe(true);
   });
-  it("is one whose condition says True; without conditions they are asked for", () => {
+  it("is one with a condition of status True; without conditions the answer needs them", () => {
     const fine = readyNode({}, { conditions: [{ type: "DiskPressure", status: "False" }] });
     expect(admitted(fine, bare)).toMatchObject({ decision: { admit: true }, needs: [] });
     expect(admitted(readyNode({}, { conditions: undefined }), bare).needs).toEqual(["node.status.conditions"]);
@@ -41,7 +41,7 @@ describe("sysctls", () => {
     boundPod("p", {}, { securityContext: { sysctls: [{ name, value: "1" }] }, ...spec });
   const allowing = (...allowedUnsafeSysctls: string[]): Json =>
     readyNode({ kubeletConfiguration: { allowedUnsafeSysctls } });
-  it("pass when they are safe, from their kernel on", () => {
+  it("are allowed when they are safe on the node's kernel version", () => {
     const kernel = (kernelVersion: string): Json => readyNode({}, { nodeInfo: { kernelVersion } });
     expect(admitted(readyNode(), asking("net.ipv4.tcp_syncookies")).decision.admit).toBe(true);
     expect(admitted(kernel("4.15.0-rc1"), asking("net.ipv4.tcp_rmem")).decision.admit).toBe(true);
@@ -53,12 +53,12 @@ describe("sysctls", () => {
       needs: ["node.status.nodeInfo.kernelVersion"],
     });
   });
-  it("pass when the administrator allows them, by name or by beginning", () => {
+  it("are allowed when allowedUnsafeSysctls lists them by name or by prefix", () => {
     expect(admitted(allowing("net.core.somaxconn"), asking("net/core/somaxconn")).decision.admit).toBe(true);
     expect(admitted(allowing("kernel.msg*"), asking("kernel.msgmax")).decision.admit).toBe(true);
     expect(shown(allowing("kernel.msg*"), asking("kernel.sem"))).toContain('"kernel.sem" not allowlisted');
   });
-  it("do not pass in a namespace of the host", () => {
+  it("are refused in a namespace that the pod shares with the host", () => {
     expect(shown(readyNode(), asking("kernel.shm_rmid_forced", { hostIPC: true }))).toBe(
       'SysctlForbidden: forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host IPC enabled',
     );
@@ -66,13 +66,13 @@ describe("sysctls", () => {
       'SysctlForbidden: forbidden sysctl: "net.core.somaxconn" not allowed with host Net enabled',
     );
   });
-  describe("that a later kubelet knows", () => {
+  describe("that kubelet 1.37 added", () => {
     const under = (version: string, names: readonly string[] = [], kernelVersion = "6.1.0"): Json =>
       readyNode(
         { kubeletConfiguration: { allowedUnsafeSysctls: names } },
         { nodeInfo: { kernelVersion, kubeletVersion: `v${version}.0` } },
       );
-    it.each(["1.34", "1.35", "1.36", "1.37"])("as safe: to kubelet %s", (version) => {
+    it.each(["1.34", "1.35", "1.36", "1.37"])("are safe only from 1.37 on: kubelet %s", (version) => {
       const isNew = version === "1.37";
       for (const [name, since] of [
         ["net.ipv4.tcp_slow_start_after_idle", "4.15"],
@@ -82,7 +82,7 @@ describe("sysctls", () => {
         expect(shown(under(version, [], "4.5.9"), asking(name))).toContain("not allowlisted");
       }
     });
-    it("as one of a namespace: user.* is that of users, kernel.domainname that of UTS", () => {
+    it("belong to a namespace: user.* to the user namespace, kernel.domainname to the UTS namespace", () => {
       const names = ["user.*", "kernel.domainname"];
       const at = under("1.37", names);
       for (const hostUsers of [undefined, true]) {
@@ -97,7 +97,7 @@ describe("sysctls", () => {
       );
     });
   });
-  it("that the kubelet does not start with are refused as configuration", () => {
+  it("that are no valid allowedUnsafeSysctls refuse the configuration", () => {
     expect(refusal(allowing("vm.swappiness"), boundPod("p"))).toMatchObject({
       code: "invalid_configuration",
       message: 'kubeletConfiguration.allowedUnsafeSysctls: the sysctls "vm.swappiness" are not known to be namespaced',
@@ -108,19 +108,19 @@ describe("sysctls", () => {
   });
 });
 
-describe("a node that shuts down", () => {
+describe("a node that is shutting down", () => {
   const refused = "NodeShutdown: Pod was rejected as the node is shutting down.";
-  it("takes nothing more, critical or not", () => {
+  it("refuses every pod, critical ones too", () => {
     expect(shown(readyNode({ kubelet: { shuttingDown: true } }), boundPod("p", {}, CRITICAL))).toBe(refused);
   });
-  it("says so in its Ready condition", () => {
+  it("is recognised by its Ready condition", () => {
     const conditions = [{ type: "Ready", status: "False", message: "node is shutting down" }];
     expect(shown(readyNode({}, { conditions }), boundPod("p"))).toBe(refused);
   });
 });
 
-describe("all reasons", () => {
-  it("are listed in the order of the handlers, and the first is shown", () => {
+describe("the reasons of a refusal", () => {
+  it("are listed in the order of the handlers, and the first one is shown", () => {
     const node = {
       metadata: { name: "n", labels: { zone: "a" } },
       spec: { taints: [{ key: "k", effect: "NoExecute" }] },
@@ -161,9 +161,9 @@ describe("all reasons", () => {
   });
 });
 
-describe("the resource managers", () => {
+describe("the resource managers in an admission", () => {
   const given = [{ container: "c", cpus: "1", exclusive: true, memory: [], devices: {} }];
-  it("tell what they would give, unless they refuse", () => {
+  it("show what they would assign, unless one of them refuses", () => {
     expect(
       admitted(readyNode(), boundPod("p"), { managers: () => null, assigned: () => given }).decision.assigned,
     ).toBe(given);
@@ -175,7 +175,7 @@ describe("the resource managers", () => {
     });
     expect(admitted(readyNode(), boundPod("p")).decision.assigned).toBeNull();
   });
-  it("raise what the node can give to what containers hold", () => {
+  it("raise the node's allocatable devices to the number that containers hold", () => {
     const snapshot = readyNode({ pods: [boundPod("old", { "example.com/gpu": "1" })] });
     const pod = boundPod("p", { "example.com/gpu": "1" });
     const held = new Map([["example.com/gpu", 2]]);

@@ -13,8 +13,8 @@ const holdersOf = (asking: Json, ...pods: readonly Json[]) => {
   return { admit: decision.admit, message: decision.message, holders: reported.map(({ numbers }) => numbers) };
 };
 
-describe("a host port that is taken", () => {
-  it("names who has it and on which address, and the message stays the kubelet's", () => {
+describe("a refusal for a host port in use", () => {
+  it("names the pod that holds the port and its address, and keeps the kubelet's message", () => {
     const web = boundPod("web", {}, with80({}));
     const other = boundPod("other", {}, with80({ hostPort: 81 }));
     expect(holdersOf(asking80({ hostIP: "127.0.0.1" }), other, web)).toEqual({
@@ -23,7 +23,7 @@ describe("a host port that is taken", () => {
       holders: [{ ip: "0.0.0.0", protocol: "TCP", port: 80, by: "default/web" }],
     });
   });
-  it("names each holder of one address where all are asked for", () => {
+  it("names the holder on each address when the pod asks for the port on all addresses", () => {
     const web = boundPod("web", {}, with80({ hostIP: "10.0.0.1" }, { hostIP: "10.0.0.2" }, { protocol: "UDP" }));
     const dns = boundPod("dns", {}, with80({ hostIP: "10.0.0.3" }));
     expect(holdersOf(asking80({}), web, dns).holders).toEqual([
@@ -32,7 +32,7 @@ describe("a host port that is taken", () => {
       { ip: "10.0.0.3", protocol: "TCP", port: 80, by: "default/dns" },
     ]);
   });
-  it("is the containerPort of a pod on the host's network that was never posted, of its sidecars too", () => {
+  it("covers containerPorts of hostNetwork pods that were never created, those of sidecars too", () => {
     const agent = boundPod("agent", {}, with80({}));
     const holders = [{ ip: "0.0.0.0", protocol: "TCP", port: 80, by: "default/agent" }];
     const ports = [{ containerPort: 80 }];
@@ -45,7 +45,7 @@ describe("a host port that is taken", () => {
       expect(holdersOf(inItsOwn, agent).holders).toEqual([]);
     }
   });
-  it("names nobody where it is free", () => {
+  it("names nobody when the port is free", () => {
     expect(holdersOf(asking80({}), boundPod("udp", {}, with80({ protocol: "UDP" })))).toEqual({
       admit: true,
       message: "",

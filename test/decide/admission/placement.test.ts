@@ -37,10 +37,10 @@ describe("node affinity", () => {
     [expression("word", "Gt", "2"), false],
     [expression("none", "Lt", "2"), false],
     [expression("gen", "Lt", "9223372036854775808"), false],
-  ])("%j holds: %s", (requirement, holds) => {
+  ])("expression %j selects the node: %s", (requirement, holds) => {
     expect(selects(requirement)).toBe(holds);
   });
-  it("with a requirement that is not valid selects nothing", () => {
+  it("selects nothing when a requirement is invalid", () => {
     for (const wrong of [
       expression("zone", "In"),
       expression("zone", "Exists", "a"),
@@ -55,13 +55,13 @@ describe("node affinity", () => {
     expect(selectsField(expression("metadata.name", "In", "n", "m"))).toBe(false);
     expect(selectsField(expression("metadata.name", "Exists"))).toBe(false);
   });
-  it("looks at the node's name, and at no other field", () => {
+  it("matches fields by metadata.name only", () => {
     expect(selectsField(expression("metadata.name", "In", "n"))).toBe(true);
     expect(selectsField(expression("metadata.name", "NotIn", "n"))).toBe(false);
     expect(selectsField(expression("spec.x", "In", "n"))).toBe(false);
     expect(selectsField(expression("spec.x", "NotIn", "n"))).toBe(true);
   });
-  it("wants all of a term, any of the terms, and the selector", () => {
+  it("needs all requirements of a term, any one of the terms, and the nodeSelector", () => {
     expect(selects(expression("zone", "Exists"), expression("gen", "Gt", "7"))).toBe(false);
     expect(selectsNode(specified(term({})), LABELS, "n")).toBe(false);
     expect(
@@ -73,7 +73,7 @@ describe("node affinity", () => {
     ).toBe(false);
     expect(selectsNode(specified({ nodeSelector: { constructor: "x" } }), LABELS, "n")).toBe(false);
   });
-  it("alone sees the labels as they are, beside others as the kubelet corrects them", () => {
+  it("reads node labels as posted when it alone refuses, else as the kubelet corrects them", () => {
     const without = term({ matchExpressions: [expression("kubernetes.io/os", "DoesNotExist")] });
     const node = { metadata: { name: "n", labels: { zone: "a" } } };
     expect(admitted(readyNode({}, {}, node), boundPod("p", {}, without)).decision.admit).toBe(true);
@@ -94,15 +94,15 @@ describe("tolerations", () => {
     [{ key: "k", operator: "Exists", effect: "NoSchedule" }, false],
     [{ key: "k", operator: "Lt", value: "6" }, false],
     [{ key: "k", operator: "Near", value: "5" }, false],
-  ])("%j tolerates it: %s", (toleration, yes) => {
+  ])("toleration %j tolerates the taint: %s", (toleration, yes) => {
     expect(tolerates([toleration], taint, false)).toBe(yes);
   });
-  it("compare numbers where the gate is on", () => {
+  it("compare numbers with Lt and Gt when the feature gate is on", () => {
     const lower = (value: string): boolean => tolerates([{ key: "k", operator: "Lt", value }], taint, true);
     expect([lower("6"), lower("5"), lower("06"), lower("x")]).toEqual([true, false, false, false]);
     expect(tolerates([{ key: "k", operator: "Gt", value: "-4" }], taint, true)).toBe(true);
   });
-  it("are asked of NoExecute taints only, and not of static pods", () => {
+  it("are required for NoExecute taints only, and not of static pods", () => {
     const tainted = (effect: string): Json =>
       readyNode({}, {}, { spec: { taints: [{ key: "k", value: "5", effect }] } });
     const fixed = { ...boundPod("p"), metadata: { name: "p", annotations: { "kubernetes.io/config.source": "file" } } };
@@ -114,7 +114,7 @@ describe("tolerations", () => {
 
 describe("host ports", () => {
   const on = (ip: string, port = 80, protocol = "TCP") => ({ ip, port, protocol });
-  it("conflict on one address, and where one side takes all", () => {
+  it("conflict on the same address, and when one side binds all addresses", () => {
     expect(conflicts(on("10.0.0.1"), on("10.0.0.1"))).toBe(true);
     expect(conflicts(on("10.0.0.1"), on("10.0.0.2"))).toBe(false);
     expect(conflicts(on("0.0.0.0"), on("10.0.0.2"))).toBe(true);
@@ -122,7 +122,7 @@ describe("host ports", () => {
     expect(conflicts(on("0.0.0.0"), on("0.0.0.0", 81))).toBe(false);
     expect(conflicts(on("0.0.0.0"), on("0.0.0.0", 80, "UDP"))).toBe(false);
   });
-  it("are those of containers and sidecars, not of init containers", () => {
+  it("are taken by containers and sidecars, not by init containers", () => {
     const ports = [{ containerPort: 80, hostPort: 8080 }];
     const init = (restartPolicy?: string): Json => ({
       initContainers: [{ name: "i", ports, ...(restartPolicy && { restartPolicy }) }],
@@ -134,8 +134,8 @@ describe("host ports", () => {
   });
 });
 
-describe("names", () => {
-  it("tell extended resources from Kubernetes' own", () => {
+describe("parsing of names", () => {
+  it("extended resources are told from Kubernetes' own resources", () => {
     const names = [
       "example.com/gpu",
       "cpu",
@@ -147,11 +147,11 @@ describe("names", () => {
     ];
     expect(names.filter(isExtendedResource)).toEqual(["example.com/gpu"]);
   });
-  it("of sysctls read alike with dots and with slashes", () => {
+  it("sysctl names with dots and with slashes are normalised alike", () => {
     expect(normalized("net/ipv4/conf/eth0.1/x")).toBe("net.ipv4.conf.eth0/1.x");
     expect(normalized("net.ipv4.conf.eth0/1.x")).toBe("net.ipv4.conf.eth0/1.x");
   });
-  it("of kernels compare by number", () => {
+  it("kernel versions are compared as numbers", () => {
     expect(kernelAtLeast("4.15", [4, 15])).toBe(true);
     expect(kernelAtLeast("10.1-generic", [4, 15])).toBe(true);
     expect(kernelAtLeast("4.9.0", [4, 15])).toBe(false);

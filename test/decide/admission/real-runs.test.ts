@@ -4,8 +4,8 @@ import { eventMessage, realCases } from "./real-cases.ts";
 
 const cases = realCases("real-admission");
 
-describe("what a kubelet answered on a real node", () => {
-  it("is there to compare with", () => {
+describe("admissions captured from a real kubelet", () => {
+  it("cover 41 cases and every expected reason", () => {
     expect(cases).toHaveLength(41);
     expect(new Set(cases.map(({ outcome }) => outcome.reason ?? outcome.phase))).toEqual(
       new Set([
@@ -20,7 +20,7 @@ describe("what a kubelet answered on a real node", () => {
       ]),
     );
   });
-  it.each(cases)("$name: the same reason and message", (real) => {
+  it.each(cases)("$name: the decision has the kubelet's reason and message", (real) => {
     const { admit, reason, message, preempt } = admitted(real.snapshot, real.applied).decision;
     expect({ admit, reason, message, preempt }).toEqual({
       admit: real.outcome.phase === "Running",
@@ -31,8 +31,8 @@ describe("what a kubelet answered on a real node", () => {
   });
 });
 
-describe("what the kubelet did not show", () => {
-  it("is named behind the reason that it did", () => {
+describe("a refusal reason that the kubelet did not show", () => {
+  it("is listed after the reason that it showed", () => {
     const both = cases.find(({ name }) => name === "with-room/cpu-and-memory");
     expect(admitted(both?.snapshot ?? {}, both?.applied).decision.wouldRefuse).toEqual([
       {

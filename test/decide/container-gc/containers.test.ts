@@ -13,8 +13,8 @@ const limits = (perContainer: number, total = -1, more: Json = {}): Json => ({
 });
 const named = (c: Json, name: string): Json => ({ ...c, metadata: { name, attempt: 0 } });
 
-describe("dead containers of a pod that exists", () => {
-  test("one of each name stays by default, the newest; the oldest goes first", () => {
+describe("dead containers of an existing pod", () => {
+  test("are removed oldest first, all but the newest of each name by default", () => {
     const decided = answer(gcNode([live("a")], { containers: [...THREE].reverse(), sandboxes: LIVE }));
     expect(removed(decided)).toEqual(["a1: per-container-limit", "a2: per-container-limit"]);
     expect(kept(decided)).toEqual(["a3: within-limits", "sb-a: sandbox-ready"]);
@@ -42,12 +42,12 @@ describe("dead containers of a pod that exists", () => {
     [0, ["a1", "a2", "a3"]],
     [2, ["a1"]],
     [3, []],
-  ])("with %i for each", (most, gone) => {
+  ])("are removed beyond a limit of %i per container name", (most, gone) => {
     const decided = answer(gcNode([live("a")], { containers: THREE, sandboxes: LIVE }, limits(most)));
     expect(decided.decision.remove.map((r) => r.id)).toEqual(gone);
     expect(decided.verdict).toBe(gone.length > 0 ? "removes" : "keeps");
   });
-  test("each name counts on its own, and so does each pod", () => {
+  test("are counted per container name and per pod", () => {
     const containers = [
       ...THREE.map((c) => named(c, "c")),
       named(gcContainer("x1", "a", 9), "x"),
@@ -56,13 +56,13 @@ describe("dead containers of a pod that exists", () => {
     const decided = answer(gcNode([live("a"), live("b")], { containers, sandboxes: LIVE }));
     expect(decided.decision.remove.map((r) => r.id)).toEqual(["a1", "a2"]);
   });
-  test("a running one never goes, and does not count", () => {
+  test("do not include running containers, which stay and do not count", () => {
     const running = gcContainer("a0", "a", 9 * MINUTE, { state: "CONTAINER_RUNNING" });
     const decided = answer(gcNode([live("a")], { containers: [running, ...THREE], sandboxes: LIVE }, limits(0)));
     expect(decided.decision.remove.map((r) => r.id)).toEqual(["a1", "a2", "a3"]);
     expect(kept(decided)[0]).toBe("a0: running");
   });
-  test("one that was made and never started is dead; one in an unknown state is stopped first", () => {
+  test("include containers never started, and ones of unknown state, which are stopped first", () => {
     const containers = [
       gcContainer("a1", "a", 3, { state: "CONTAINER_CREATED" }),
       gcContainer("a2", "a", 2, { state: "CONTAINER_UNKNOWN" }),
@@ -73,7 +73,7 @@ describe("dead containers of a pod that exists", () => {
       ["a2", true],
     ]);
   });
-  test("of one moment the smaller id goes, and it is told that chance decides in the kubelet", () => {
+  test("of the same creation time are removed by smaller id and marked as a tie", () => {
     const containers = ["z", "m", "k"].map((id) => gcContainer(id, "a", MINUTE));
     const { decision } = answer(gcNode([live("a")], { containers, sandboxes: LIVE }));
     expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([
@@ -81,7 +81,7 @@ describe("dead containers of a pod that exists", () => {
       ["m", true],
     ]);
   });
-  test("each of two of one moment is told, and none beside them", () => {
+  test("are both marked as a tie when two share a creation time, others are not", () => {
     const containers = [gcContainer("o", "a", 2 * MINUTE), ...["k", "m"].map((id) => gcContainer(id, "a", MINUTE))];
     const { decision } = answer(gcNode([live("a")], { containers, sandboxes: LIVE }, limits(0)));
     expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([
@@ -90,7 +90,7 @@ describe("dead containers of a pod that exists", () => {
       ["m", true],
     ]);
   });
-  test("times that differ by a nanosecond are no tie", () => {
+  test("are no tie when their creation times differ by a nanosecond", () => {
     const at = (id: string, nanos: string): Json => ({ ...gcContainer(id, "a", 0), createdAt: nanos });
     const containers = [at("a", "1769860799000000001"), at("b", "1769860799000000000")];
     const { decision } = answer(gcNode([live("a")], { containers, sandboxes: LIVE }));
@@ -98,11 +98,11 @@ describe("dead containers of a pod that exists", () => {
   });
 });
 
-describe("the minimum age", () => {
+describe("the minimum age of dead containers", () => {
   const old = limits(0, -1, { minimumContainerTTLMs: MINUTE });
   const at = (createdAt: string) =>
     answer(gcNode([live("a")], { containers: [{ ...THREE[0], createdAt }], sandboxes: LIVE }, old));
-  test("exactly as old is old enough, a nanosecond younger is not", () => {
+  test("is reached exactly at the age, and not a nanosecond earlier", () => {
     const edge = BigInt(NOW - MINUTE) * 1_000_000n;
     expect(removed(at(String(edge)))).toEqual(["a1: per-container-limit"]);
     const young = at(String(edge + 1n));
@@ -111,24 +111,24 @@ describe("the minimum age", () => {
     expect(young.decision.keep[0]?.oldEnoughAtMs).toBe(NOW + 1);
     expect(at(String(edge + 1_000_000n)).decision.keep[0]?.oldEnoughAtMs).toBe(NOW + 1);
   });
-  test("the nanoseconds of the snapshot's own time count", () => {
+  test("is measured with the nanoseconds of observedAt", () => {
     const snapshot = gcNode([live("a")], { containers: [{ ...THREE[0], createdAt: "1769860740000000001" }] }, old);
     expect(removed(answer({ ...snapshot, observedAt: "2026-01-31T12:00:00.000000001Z" }))).toHaveLength(1);
     expect(removed(answer({ ...snapshot, observedAt: "2026-01-31T13:00:00+01:00" }))).toHaveLength(0);
   });
-  test("what is too young does not count for the limits", () => {
+  test("keeps young containers out of the count for the limits", () => {
     const containers = [...THREE, gcContainer("a4", "a", 1)];
     const decided = answer(gcNode([live("a")], { containers, sandboxes: LIVE }, { minimumContainerTTLMs: MINUTE }));
     expect(removed(decided)).toEqual(["a1: per-container-limit", "a2: per-container-limit"]);
     expect(kept(decided).slice(0, 2)).toEqual(["a3: within-limits", "a4: too-young"]);
   });
-  test("an age beyond 1970 lets nothing go", () => {
+  test("keeps every container when it reaches back before 1970", () => {
     const snapshot = gcNode([live("a")], { containers: THREE }, { minimumContainerTTLMs: Number.MAX_SAFE_INTEGER });
     expect(removed(answer(snapshot))).toEqual([]);
   });
 });
 
-describe("the total limit", () => {
+describe("the total limit of dead containers", () => {
   const minutes = (n: number) => n * MINUTE;
   /** `a` has four, `b` two, `d` one. */
   const CROWD = [
@@ -140,22 +140,22 @@ describe("the total limit", () => {
     answer(gcNode([live("a"), live("b"), live("d")], { containers: CROWD }, limits(perContainer, total)))
       .decision.remove.filter((r) => r.target === "container")
       .map((r) => r.id);
-  test("what is not taken for the total stays", () => {
+  test("keeps the containers that it does not remove as within-limits", () => {
     const decided = answer(gcNode([live("a"), live("b"), live("d")], { containers: CROWD }, limits(-1, 2)));
     expect(kept(decided)).toEqual(["a2: within-limits", "b3: within-limits"]);
   });
-  test("an equal share is left to each name first", () => {
+  test("first leaves each container name an equal share", () => {
     expect(ids(7)).toEqual([]);
     // six for three: two each
     expect(ids(6)).toEqual(["a9", "a8"]);
   });
-  test("then the oldest of all go, and a share is at least one", () => {
+  test("leaves each name at least one, then removes the oldest of all", () => {
     // four for three: one each
     expect(ids(4)).toEqual(["a9", "a8", "a7", "b6"]);
     expect(ids(2)).toEqual(["a9", "a8", "a7", "b6", "d5"]);
     expect(ids(0)).toEqual(["a9", "a8", "a7", "b6", "d5", "b3", "a2"]);
   });
-  test("the limit of each name comes first", () => {
+  test("applies after the limit per container name", () => {
     const decided = answer(gcNode([live("a"), live("b"), live("d")], { containers: CROWD }, limits(1, 2)));
     expect(removed(decided)).toEqual([
       "a9: per-container-limit",
@@ -166,7 +166,7 @@ describe("the total limit", () => {
     ]);
     expect(codesOf(decided, "d5")).toContain("over_total_limit");
   });
-  test("the containers of pods that are gone do not count for it", () => {
+  test("does not count containers of removed pods", () => {
     const decided = answer(gcNode([live("b"), live("d")], { containers: CROWD }, limits(-1, 3)));
     expect(removed(decided)).toEqual(["a9", "a8", "a7", "a2"].map((id) => `${id}: pod-removed`));
   });

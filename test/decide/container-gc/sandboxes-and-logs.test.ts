@@ -20,10 +20,10 @@ const TWO = [sandbox("old", "a", 3000), sandbox("new", "a", 1000)];
 const ENDED = pod("a", { status: { phase: "Succeeded" } });
 const DELETED = pod("a", { status: { phase: "Running" }, metadata: { deletionTimestamp: "2026-01-31T11:00:00Z" } });
 
-describe("sandboxes", () => {
+describe("removal of dead sandboxes", () => {
   const of = (pods: readonly Json[], sandboxes: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
     answer(gcNode(pods, { sandboxes }, kubelet), ask);
-  test("all but the newest of a pod that exists", () => {
+  test("removes all but the newest sandbox of an existing pod", () => {
     const decided = of([live("a")], [...TWO].reverse());
     expect(removed(decided)).toEqual(["old: older-sandbox"]);
     expect(kept(decided)).toEqual(["new: newest-sandbox"]);
@@ -36,19 +36,19 @@ describe("sandboxes", () => {
       createdAtMs: NOW - 3000,
     });
   });
-  test("the newest is the newest of every state", () => {
+  test("picks the newest sandbox over all states", () => {
     const ready = sandbox("ready", "a", 500, READY);
     expect(kept(of([live("a")], [...TWO, ready]))).toEqual(["ready: sandbox-ready"]);
     const older = sandbox("ready", "a", 9000, READY);
     expect(kept(of([live("a")], [...TWO, older]))).toEqual(["ready: sandbox-ready", "new: newest-sandbox"]);
   });
-  test("all of a pod that is gone, evicted, or ended and deleted; of one that ended only under pressure", () => {
+  test("removes all of a removed, evicted or deleted pod, and of an ended pod only under pressure", () => {
     const ALL = ["old: pod-removed", "new: pod-removed"];
     for (const pods of [[], [evictedPod("a")], [DELETED]]) expect(removed(of(pods, TWO))).toEqual(ALL);
     expect(removed(of([ENDED], TWO))).toEqual(["old: older-sandbox"]);
     expect(removed(of([ENDED], TWO, {}, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
   });
-  test("what is not posted is not gone before all sources are ready; what is known to be gone is", () => {
+  test("waits for all pod sources when the pod is not posted, but not when it is known to be gone", () => {
     const unready = { sourcesReady: false };
     const decided = of([], TWO, unready);
     expect(removed(decided)).toEqual(["old: older-sandbox"]);
@@ -56,34 +56,34 @@ describe("sandboxes", () => {
     expect(removed(of([DELETED], TWO, unready))).toEqual(["old: pod-removed", "new: pod-removed"]);
     expect(removed(of([ENDED], TWO, unready, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
   });
-  test("a ready one stays, whatever became of its pod", () => {
+  test("keeps a ready sandbox, whatever became of its pod", () => {
     expect(removed(of([evictedPod("a")], [sandbox("r", "a", 1, READY)]))).toEqual([]);
   });
-  test("of one moment the greater id counts as the newest", () => {
+  test("keeps the greater id of two sandboxes created at the same time, as a tie", () => {
     const { decision } = of(
       [live("a")],
       ["y", "x"].map((id) => sandbox(id, "a", 1000)),
     );
     expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([["x", true]]);
   });
-  test("a young one goes too: the minimum age is of containers", () => {
+  test("ignores the minimum age, which applies to containers only", () => {
     expect(removed(of([], [sandbox("s", "a", 1)], { minimumContainerTTLMs: 60_000 }))).toEqual(["s: pod-removed"]);
   });
 });
 
-describe("a sandbox goes once the containers in it are gone", () => {
+describe("a sandbox with containers", () => {
   const containers = ["c1", "c2"].map((id, i) => gcContainer(id, "a", 5000 - i, { podSandboxId: "old" }));
-  test("those that this pass takes count as gone", () => {
+  test("is removed when this pass removes its containers", () => {
     const decided = answer(gcNode([], { containers, sandboxes: TWO }));
     expect(removed(decided)).toEqual(["c1", "c2", "old", "new"].map((id) => `${id}: pod-removed`));
     expect(decided.decision.remove.map((r) => r.place)).toEqual([1, 2, 3, 4]);
   });
-  test("one that stays within its limits holds it", () => {
+  test("is kept when a container in it stays within its limits", () => {
     const decided = answer(gcNode([live("a")], { containers, sandboxes: TWO }));
     expect(removed(decided)).toEqual(["c1: per-container-limit"]);
     expect(kept(decided)).toEqual(["c2: within-limits", "old: sandbox-has-containers", "new: newest-sandbox"]);
   });
-  test("one that could not be removed holds it, though the limits count it as gone", () => {
+  test("is kept when removing a container in it failed, though the limits count it as removed", () => {
     const done = [
       { id: "c1", end: "removed" },
       { id: "c2", end: "failed", message: "device or resource busy" },
@@ -97,7 +97,7 @@ describe("a sandbox goes once the containers in it are gone", () => {
     expect(kept(decided)).toEqual(["old: sandbox-has-containers"]);
     expect(codesOf(decided, "c2")).toContain("removal_failed");
   });
-  test("after a stop the pass goes no further", () => {
+  test("is not reached when the pass was stopped", () => {
     const done = [{ id: "c1", end: "stopped", message: "the container runs again" }];
     const logs = { podLogDirectories: ["default_z_uid-z"], danglingLogLinks: ["z_default_c-0123456789ab.log"] };
     const decided = answer(gcNode([], { containers, sandboxes: TWO, ...logs }), { done });
@@ -111,17 +111,17 @@ describe("a sandbox goes once the containers in it are gone", () => {
     ]);
     expect(codesOf(decided, "c1")).toContain("pass_stopped");
   });
-  test("an end of what was not to be removed is told", () => {
+  test("a reported removal that was not planned gets the reason done_without_plan", () => {
     const decided = answer(gcNode([live("a")], { containers }), { done: [{ id: "c2", end: "removed" }] });
     expect(codesOf(decided, "c2")).toContain("done_without_plan");
   });
 });
 
-describe("log directories", () => {
+describe("pod log directories", () => {
   const directories = ["default_b_uid-b", "default_a_uid-a"];
   const of = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
     answer(gcNode(pods, { podLogDirectories: directories }, kubelet), ask);
-  test("those of pods that are gone, by name", () => {
+  test("are removed when their pod is gone, sorted by name", () => {
     const decided = of([live("a")]);
     expect(removed(decided)).toEqual(["default_b_uid-b: pod-removed"]);
     expect(kept(decided)).toEqual(["default_a_uid-a: pod-exists"]);
@@ -132,63 +132,66 @@ describe("log directories", () => {
       createdAtMs: null,
     });
   });
-  test("a directory whose name is not NAMESPACE_NAME_UID is no pod's, and stays", () => {
+  test("are kept when their name is not NAMESPACE_NAME_UID", () => {
     const strays = ["backup", "lost+found", "ns_uid", "ns_x_y_uid", "_x_uid", "ns__uid", "ns_x_"].sort();
     const decided = answer(gcNode([], { podLogDirectories: [...strays, "ns_x_uid"] }));
     expect(removed(decided)).toEqual(["ns_x_uid: pod-removed"]);
     expect(kept(decided)).toEqual(strays.map((name) => `${name}: not-pod-logs`));
     expect(codesOf(decided, "backup")).toEqual(["not_pod_logs"]);
   });
-  test("none before all sources are ready, not even of an evicted pod", () => {
+  test("are all kept until all pod sources are ready, even that of an evicted pod", () => {
     const decided = of([evictedPod("a")], { sourcesReady: false });
     expect(removed(decided)).toEqual([]);
     expect(decided.decision.keep.map((k) => k.why)).toEqual(directories.map(() => "sources-not-ready"));
   });
-  test("a pod that has only ended keeps its logs, under pressure too", () => {
+  test("are kept when their pod has ended but was not deleted, under pressure too", () => {
     expect(kept(of([ENDED], {}, UNDER_PRESSURE))).toContain("default_a_uid-a: pod-exists");
     expect(removed(of([DELETED]))).toContain("default_a_uid-a: pod-removed");
   });
-  test("a pod that is not posted and still runs keeps its logs", () => {
+  test("are kept when their pod is not posted but still runs", () => {
     const runtime = { podLogDirectories: ["default_b_uid-b"], sandboxes: [sandbox("s", "b", 1, READY)] };
     expect(kept(answer(gcNode([], runtime)))).toContain("default_b_uid-b: pod-exists");
   });
 });
 
-describe("links to logs that are gone", () => {
+describe("dangling links to container logs", () => {
   const ID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
   const link = (id: string) => `a_default_c-${id}.log`;
   const of = (links: readonly string[], state: string, kubelet: Json = {}) =>
     answer(gcNode([live("a")], { containers: [gcContainer(ID, "a", 1, { state })], danglingLogLinks: links }, kubelet));
-  test("go when their container has exited, is not listed, or cannot be read from the name", () => {
+  test("are removed when their container has exited or is unknown, or the name holds no id", () => {
     const links = ["a_default_c-12345.log", link("f".repeat(64)), link(ID), "x.txt"].sort();
     const decided = of(links, "CONTAINER_EXITED");
     expect(removed(decided)).toEqual(links.map((l) => `${l}: dangling`));
     const own = decided.decision.remove.find((r) => r.id === link(ID));
     expect(own).toMatchObject({ target: "log-link", name: "c", state: "CONTAINER_EXITED", pod: { name: "a" } });
   });
-  test.each(["CONTAINER_RUNNING", "CONTAINER_CREATED", "CONTAINER_UNKNOWN"])("stay while it is %s", (state) => {
-    expect(kept(of([link(ID)], state))).toContain(`${link(ID)}: container-not-exited`);
-    // a long name is cut
-    expect(kept(of([link(ID.slice(0, 40))], state))).toContain(`${link(ID.slice(0, 40))}: container-not-exited`);
-  });
-  test("fewer than six characters name no container", () => {
+  test.each(["CONTAINER_RUNNING", "CONTAINER_CREATED", "CONTAINER_UNKNOWN"])(
+    "are kept while the container is %s",
+    (state) => {
+      expect(kept(of([link(ID)], state))).toContain(`${link(ID)}: container-not-exited`);
+      // a long name is cut
+      expect(kept(of([link(ID.slice(0, 40))], state))).toContain(`${link(ID.slice(0, 40))}: container-not-exited`);
+    },
+  );
+  test("are removed when the id in their name has fewer than six characters", () => {
     const [tooShort, enough] = [link(ID.slice(0, 5)), link(ID.slice(0, 6))];
     const decided = of([tooShort, enough], "CONTAINER_RUNNING");
     expect(removed(decided)).toEqual([`${tooShort}: dangling`]);
     expect(kept(decided)).toContain(`${enough}: container-not-exited`);
   });
-  test("of several with one beginning, one that has not exited is enough", () => {
+  test("are kept when one of several containers with the id prefix has not exited", () => {
     const states = ["CONTAINER_EXITED", "CONTAINER_RUNNING"];
     const containers = states.map((state, i) => gcContainer(`${ID}${i}`, "a", i + 1, { state }));
     const runtime = { containers, danglingLogLinks: [link(ID), link(`${ID}0`)] };
     const decided = answer(gcNode([live("a")], runtime));
     expect(removed(decided)).toEqual([`${link(`${ID}0`)}: dangling`]);
   });
-  test("of a container that this pass removes: it goes too", () => {
+  test("are removed when this pass removes their container", () => {
     const decided = of([link(ID)], "CONTAINER_CREATED", { maximumDeadContainersPerContainer: 0 });
     expect(removed(decided)).toEqual([`${ID}: per-container-limit`, `${link(ID)}: dangling`]);
   });
-  test("whether or not all sources are ready", () => {
+  test("are removed even when not all pod sources are ready", () => {
     expect(removed(of([link(ID)], "CONTAINER_EXITED", { sourcesReady: false }))).toHaveLength(1);
   });
 });

@@ -27,8 +27,8 @@ function answer(suite: "cpu-manager" | "cpu-hints", input: unknown): object {
   return JSON.parse(JSON.stringify(show(decide(read(input, v1_36), v1_36)))) as object;
 }
 
-describe("the static policy on uneven machines", () => {
-  test(`${cases.length} cases as the kubelet answered them`, () => {
+describe("the static CPU manager policy on uneven machines", () => {
+  test(`answers ${cases.length} recorded cases as the kubelet did`, () => {
     let accounting = 0;
     let endless = 0;
     for (const { name, in: input, out } of cases) {

@@ -22,8 +22,8 @@ import {
 const twoSockets = evenMachine({ sockets: 2, cores: 8 });
 const near = (nodes: number): TopologyHint => ({ nodes, preferred: true });
 
-describe("who gets CPUs of their own", () => {
-  test("containers of Guaranteed pods with a whole request; the others run in the pool", () => {
+describe("exclusive CPUs", () => {
+  test("go to containers of Guaranteed pods with whole CPU requests; others run in the shared pool", () => {
     const manager = freshManager(policyOn(twoSockets));
     expect(admit(manager, cpuPod("a", { whole: 2, half: "1500m" }))).toBeUndefined();
     const burstable = cpuPod("b", { c: 2 });
@@ -31,7 +31,7 @@ describe("who gets CPUs of their own", () => {
     expect(admit(manager, burstable)).toBeUndefined();
     expect(shown(manager)).toEqual({ "a/whole": "1,9", pool: "0,2-8,10-15" });
   });
-  test("not those of a pod with resources as a whole", () => {
+  test("are not given to a pod with pod-level resources", () => {
     const pod = cpuPod("a", { c: 2 });
     const whole = { ...pod, spec: { ...pod.spec, resources: pod.spec.containers[0]?.resources } };
     const manager = freshManager(policyOn(twoSockets));
@@ -41,7 +41,7 @@ describe("who gets CPUs of their own", () => {
       manager.podHints(whole).size + manager.containerHints(whole, whole.spec.containers[0] as Container).size,
     ).toBe(0);
   });
-  test("nobody with policy none, which also leaves the state alone", () => {
+  test("are given to nobody by policy none, which also leaves the state alone", () => {
     const state = {
       defaultCpus: cpus("0-2"),
       assignments: new Map([["x", new Map([["c", cpus("3")]])]]),
@@ -57,8 +57,8 @@ describe("who gets CPUs of their own", () => {
   });
 });
 
-describe("within a pod", () => {
-  test("an init container leaves its CPUs to those after it, a sidecar does not", () => {
+describe("CPUs within a pod", () => {
+  test("are reused from an init container, but not from a sidecar", () => {
     const manager = freshManager(policyOn(twoSockets));
     expect(admit(manager, cpuPod("a", { "big-init": 4, "log-side": 2, app: 2, more: 3 }))).toBeUndefined();
     // the sidecar comes first after the init container and keeps what it took of its CPUs
@@ -70,7 +70,7 @@ describe("within a pod", () => {
       pool: "0,4-7,12-15",
     });
   });
-  test("what an init container leaves is for its own pod alone", () => {
+  test("of an init container are reused by its own pod only", () => {
     const manager = freshManager(policyOn(evenMachine({ cores: 2 })));
     expect(admit(manager, cpuPod("a", { "one-init": 3, app: 1 }))).toBeUndefined();
     expect(admit(manager, cpuPod("b", { app: 1 }))).toBe(
@@ -78,7 +78,7 @@ describe("within a pod", () => {
     );
     expect(shown(manager)).toEqual({ "a/one-init": "1-3", "a/app": "2", pool: "0" });
   });
-  test("asking again for a container changes nothing", () => {
+  test("do not change when a container is allocated again", () => {
     const manager = freshManager(policyOn(twoSockets));
     const pod = cpuPod("a", { "one-init": 2, app: 3 });
     admit(manager, pod);
@@ -86,7 +86,7 @@ describe("within a pod", () => {
     expect(admit(manager, pod)).toBeUndefined();
     expect(shown(manager)).toEqual(before);
   });
-  test("an error leaves the container without CPUs, and those before it with theirs", () => {
+  test("stay with earlier containers when a later one fails to allocate", () => {
     const manager = freshManager(policyOn(evenMachine({ cores: 2, threads: 1 })));
     expect(admit(manager, cpuPod("two", { a: 1, b: 1 }))).toBe(
       "not enough cpus available to satisfy request: requested=1, available=0",
@@ -95,8 +95,8 @@ describe("within a pod", () => {
   });
 });
 
-describe("release", () => {
-  test("gives back what no other container of the pod holds", () => {
+describe("releasing CPUs", () => {
+  test("frees those that no other container of the pod holds", () => {
     const manager = freshManager(policyOn(twoSockets));
     admit(manager, cpuPod("a", { "one-init": 4, app: 2 }));
     manager.removeContainer("a", "one-init");
@@ -106,7 +106,7 @@ describe("release", () => {
     manager.removeContainer("nobody", "app");
     expect(shown(manager)).toEqual({ pool: "0-15" });
   });
-  test("what no active pod has is stale, also a container that its pod no longer lists", () => {
+  test("drops entries of pods that are not active and of containers that their pod no longer lists", () => {
     const manager = managerWith(policyOn(twoSockets), "0-1,4-15", { gone: { c: "2" }, a: { old: "3" } });
     const pod = cpuPod("a", { c: 1 });
     admit(manager, pod);
@@ -115,13 +115,13 @@ describe("release", () => {
   });
 });
 
-describe("near the hint of the topology manager", () => {
-  test("first as many as the nodes have, then the rest from anywhere", () => {
+describe("CPUs for a topology hint", () => {
+  test("come from the hinted NUMA nodes first, and the rest from anywhere", () => {
     const manager = freshManager(policyOn(twoSockets));
     expect(admit(manager, cpuPod("a", { c: 10 }), near(0b10))).toBeUndefined();
     expect(shown(manager)).toEqual({ "a/c": "1,4-7,9,12-15", pool: "0,2-3,8,10-11" });
   });
-  test("with align-by-socket all nodes of their sockets count", () => {
+  test("come from all NUMA nodes of the hinted sockets with align-by-socket", () => {
     const quarters = evenMachine({ sockets: 2, nodes: 4, cores: 8 });
     // the first socket has less left, so the rest would come from there
     const [plain, bySocket] = [[], ["align-by-socket"]].map((options) =>
@@ -139,7 +139,7 @@ describe("full-pcpus-only", () => {
     const pod = cpuPod("a", { c: count });
     return manager.allocate(pod, pod.spec.containers[0] as Container, { nodes: null, preferred: false });
   };
-  test("refuses a part of a core under its own name", () => {
+  test("refuses a request for part of a core with SMTAlignmentError", () => {
     expect(allocate(3)).toEqual({
       ok: false,
       error: {
@@ -148,7 +148,7 @@ describe("full-pcpus-only", () => {
       },
     });
   });
-  test("does not count the cores of reserved CPUs", () => {
+  test("does not count cores that hold reserved CPUs as available", () => {
     expect(allocate(16)).toEqual({
       ok: false,
       error: {
@@ -159,13 +159,13 @@ describe("full-pcpus-only", () => {
     });
     expect(allocate(14)).toEqual({ ok: true, value: undefined });
   });
-  test("may refuse after a restart what already runs, up to kubelet 1.36", () => {
+  test("may refuse a running container again after a restart, up to kubelet 1.36", () => {
     const gates = { alpha: true, beta: true, behaviour: v1_36.behaviour };
     const manager = managerWith(policyOn(twoSockets, options, { gates }), "0,8", { a: { c: "1-7,9-15" } });
     expect(allocate(14, manager).ok).toBe(false);
     expect(shown(manager)).toEqual({ "a/c": "1-7,9-15", pool: "0,8" });
   });
-  test("lets a container keep what it has, half a core too", () => {
+  test("lets a container keep the CPUs that it holds, even half a core", () => {
     const gates = { alpha: true, beta: true, behaviour: NEWEST.behaviour };
     const policy = policyOn(twoSockets, options, { gates });
     const manager = managerWith(policy, "0,2-8,10-15", { a: { c: "1,9" }, b: { c: "" } });
@@ -184,8 +184,8 @@ describe("strict-cpu-reservation", () => {
   });
 });
 
-describe("where the kubelet goes wrong, so does the answer, and it can be seen", () => {
-  test("on cores of two sizes it gives a thread that another container has", () => {
+describe("a flaw of the kubelet's CPU manager is reproduced", () => {
+  test("on cores of two sizes it assigns a CPU that another container holds", () => {
     // cores 0 and 1 have two threads, 2 to 4 have one: 1.4 a core, so one free thread makes a free core
     const rows = [0, 0, 1, 1, 2, 3, 4].map((core, cpu) => ({ cpu, core, socket: 0, numa: 0 }));
     const manager = managerWith(policyOn(topologyOf(rows)), "0-1,3-6", { other: { c: "2" } });

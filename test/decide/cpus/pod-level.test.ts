@@ -25,9 +25,9 @@ const given = (m: CpuManager, pod: Pod) => {
   return answer.ok ? undefined : answer.error;
 };
 
-describe("a pod with CPUs as a whole, with the gate PodLevelResourceManagers", () => {
+describe("pod-level CPUs with the gate PodLevelResourceManagers", () => {
   const pod = wholePod(6, { "setup-init": 0, "log-side": 2, "late-init": 0, app: 2, more: 0 });
-  test("shares them out: own ones first, the rest to all others", () => {
+  test("give containers their exclusive CPUs first and share the rest among the others", () => {
     const m = manager();
     expect(given(m, pod)).toBeUndefined();
     expect(shown(m)).toEqual({
@@ -39,7 +39,7 @@ describe("a pod with CPUs as a whole, with the gate PodLevelResourceManagers", (
       pool: "0,4-8,12-15",
     });
   });
-  test("gives them back with its last container", () => {
+  test("are freed with the pod's last container", () => {
     const m = manager();
     given(m, pod);
     for (const name of ["setup-init", "log-side", "late-init", "app"]) m.removeContainer("a", name);
@@ -47,7 +47,7 @@ describe("a pod with CPUs as a whole, with the gate PodLevelResourceManagers", (
     m.removeContainer("a", "more");
     expect(shown(m)).toEqual({ pool: "0-15" });
   });
-  test("is written in version 3, and read back", () => {
+  test("are written to a version 3 state file and read back", () => {
     const m = manager();
     given(m, wholePod(2, { app: 0 }));
     const form = { profile: v1_36, podLevel: true };
@@ -58,7 +58,7 @@ describe("a pod with CPUs as a whole, with the gate PodLevelResourceManagers", (
     expect(startState({ ...form, policy, file })).toEqual({ ok: true, value: m.state() });
     expect(startState({ ...form, policy, file, podLevel: false }).ok).toBe(false);
   });
-  test("is refused by name when nothing is left to share", () => {
+  test("are refused with EmptyPodSharedPoolError when nothing is left to share", () => {
     const reason = "EmptyPodSharedPoolError";
     for (const [asked, message] of [
       [
@@ -79,12 +79,12 @@ describe("a pod with CPUs as a whole, with the gate PodLevelResourceManagers", (
     // all for themselves: nobody shares
     expect(given(manager(), wholePod(2, { app: 2 }))).toBeUndefined();
   });
-  test("under container scope its containers get what they ask for themselves", () => {
+  test("are allocated per container under container scope", () => {
     const m = manager();
     expect(admit(m, wholePod(6, { app: 2, more: 0 }))).toBeUndefined();
     expect(shown(m)).toEqual({ "a/app": "1,9", pool: "0,2-8,10-15" });
   });
-  test("without the gate nothing is given", () => {
+  test("are not allocated without the gate", () => {
     const m = cpuManager(policy, freshState(policy));
     expect([given(m, pod), admit(m, pod)]).toEqual([undefined, undefined]);
     expect(shown(m)).toEqual({ pool: "0-15" });

@@ -25,14 +25,14 @@ function reservedOf(setting: Partial<CpuPolicySetting>): string {
 }
 const on = (...names: string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, "true"]));
 
-describe("the reserve", () => {
-  test("is rounded up to whole CPUs, and taken as any other CPUs are: whole cores first", () => {
+describe("the CPUs reserved for the system", () => {
+  test("are rounded up to whole CPUs and taken whole cores first", () => {
     expect(reservedOf({ reservedCpu: fromNanos(1_500_000_000n) })).toBe("0,4");
     expect(reservedOf({ reservedCpu: fromNanos(1_000_001n) })).toBe("0");
     expect(reservedOf({ reservedCpu: fromUnits(3) })).toBe("0-1,4");
     expect(reservedOf({ reservedCpu: fromUnits(2), options: on("distribute-cpus-across-cores") })).toBe("0-1");
   });
-  test("is what reservedSystemCPUs says, whatever the other reserves add up to", () => {
+  test("are those of reservedSystemCPUs, whatever the other reserves add up to", () => {
     expect(reservedOf({ reservedSystemCpus: "1,6", reservedCpu: fromUnits(0) })).toBe("1,6");
     const { reservedCores } = policyOn(SETTING.topology, [], { numReserved: 2, reserved: new Set([1, 6]) });
     expect(cpuText(reservedCores)).toBe("1-2,5-6");
@@ -51,29 +51,29 @@ describe("the reserve", () => {
       'unable to parse reserved-cpus list: strconv.Atoi: parsing "x": invalid syntax',
     );
   });
-  test("may hold CPUs that are missing between others", () => {
+  test("may be listed with gaps between CPU ids", () => {
     const rows = [0, 1, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
     expect(reservedOf({ topology: topologyOf(rows), reservedSystemCpus: "1,3" })).toBe("1,3");
   });
 });
 
-describe("policies and their options", () => {
+describe("CPU manager policies and their options", () => {
   const wrapped = (message: string): string => `new static policy error: ${message}`;
-  test("an unknown policy is named", () => {
+  test("an unknown policy is refused by name", () => {
     expect(errorOf({ policy: "Static" })).toBe('unknown policy: "Static"');
   });
-  test("none takes no options", () => {
+  test("policy none refuses options", () => {
     expect(errorOf({ policy: "none" })).toBeUndefined();
     expect(errorOf({ policy: "none", options: { b: "2", a: "1" } })).toBe(
       "new none policy error: None policy: received unsupported options=map[a:1 b:2]",
     );
   });
-  test("an unknown option is named", () => {
+  test("an unknown option is refused by name", () => {
     expect(errorOf({ options: { 'full"cpus': "true" } })).toBe(
       wrapped('unknown CPU Manager Policy option: "full\\"cpus"'),
     );
   });
-  test("alpha and beta options need their gates, stable ones none", () => {
+  test("alpha and beta options need their feature gates, stable ones do not", () => {
     const gates = { ...ALL_OPTIONS, alpha: false, beta: false };
     const need = (level: string, option: string) =>
       wrapped(`CPU Manager Policy ${level}-level Options not enabled, but option "${option}" provided`);
@@ -88,7 +88,7 @@ describe("policies and their options", () => {
       expect(errorOf({ gates, options: on(option) })).toBeUndefined();
     }
   });
-  test("a value that is no truth value is named; of several faults the first by name", () => {
+  test("a non-boolean option value is refused; of several faults the first by name is reported", () => {
     const options = { zz: "1", "full-pcpus-only": "yes" };
     expect(errorOf({ options })).toBe(
       wrapped('bad value for option "full-pcpus-only": strconv.ParseBool: parsing "yes": invalid syntax'),
@@ -99,13 +99,13 @@ describe("policies and their options", () => {
     ["distribute-cpus-across-numa", "distribute-cpus-across-cores"],
     ["prefer-align-cpus-by-uncorecache", "distribute-cpus-across-cores"],
     ["prefer-align-cpus-by-uncorecache", "distribute-cpus-across-numa"],
-  ])("%s does not go with %s", (a, b) => {
+  ])("options %s and %s cannot be combined", (a, b) => {
     expect(errorOf({ options: on(a, b) })).toBe(
       wrapped(`static policy options ${a} and ${b} can not be used at the same time`),
     );
     expect(errorOf({ options: { [a]: "true", [b]: "false" } })).toBeUndefined();
   });
-  test("align-by-socket needs as many NUMA nodes as sockets, and a topology policy that spans them", () => {
+  test("align-by-socket needs at least as many NUMA nodes as sockets, and not single-numa-node", () => {
     const options = on("align-by-socket");
     expect(errorOf({ options, topologyPolicy: "single-numa-node" })).toBe(
       wrapped("Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option"),

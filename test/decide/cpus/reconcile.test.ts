@@ -23,7 +23,7 @@ const having =
     return text === undefined ? undefined : cpus(text);
   };
 
-describe("a pod with 16 CPUs of its own comes to a node of 64", () => {
+describe("reconciling CPU sets when a pod with 16 exclusive CPUs comes to a node of 64 CPUs", () => {
   // 2 sockets of 2 NUMA nodes of 8 cores; others hold 12 CPUs, and one thread of two cores is reserved
   const topology = evenMachine({ sockets: 2, nodes: 4, cores: 32 });
   const policy = policyOn(topology, [], { numReserved: 2, reserved: cpus("0,7") });
@@ -32,15 +32,15 @@ describe("a pod with 16 CPUs of its own comes to a node of 64", () => {
   const coming = cpuPod("pod-2", { app: 16 });
   const started = podInStates("pod-2", { app: 16 }, { app: RUNNING });
 
-  test("first the shared container has what nobody has alone", () => {
+  test("first gives the shared container all CPUs that are not exclusive", () => {
     expect(changesOf(manager, [shared], having({}))).toEqual(["pod-1/app pod-1-app: null -> 0,7-32,39-63"]);
     expect(changesOf(manager, [shared], having({ "pod-1/app": "0,7-32,39-63" }))).toEqual([]);
   });
-  test("then the pod comes in and gets a whole NUMA node", () => {
+  test("admits the pod with a whole NUMA node", () => {
     expect(admit(manager, coming)).toBeUndefined();
     expect(shown(manager)["pod-2/app"]).toBe("8-15,40-47");
   });
-  test("then the shared container makes room, and last the new one has its own", () => {
+  test("then shrinks the shared container's set before the new container gets its own", () => {
     expect(changesOf(manager, [coming, shared], having({ "pod-1/app": "0,7-32,39-63" }))).toEqual([
       "pod-1/app pod-1-app: 0,7-32,39-63 -> 0,7,16-32,39,48-63",
     ]);
@@ -48,20 +48,20 @@ describe("a pod with 16 CPUs of its own comes to a node of 64", () => {
       ["pod-1/app pod-1-app: 0,7-32,39-63 -> 0,7,16-32,39,48-63", "pod-2/app pod-2-app: 0-63 -> 8-15,40-47"],
     );
   });
-  test("and nothing is left to do", () => {
+  test("changes nothing once all sets are applied", () => {
     const current = having({ "pod-1/app": "0,7,16-32,39,48-63", "pod-2/app": "8-15,40-47" });
     expect(reconcile(manager, [started, shared], current)).toEqual({ changes: [], skipped: [] });
   });
 });
 
-describe("which containers are left alone", () => {
+describe("reconciling skips", () => {
   const manager = freshManager(policyOn(evenMachine({ cores: 4 })));
   const skippedOf = (pod: Pod) => reconcile(manager, [pod], having({})).skipped.map((s) => `${s.container} ${s.code}`);
 
-  test("those of a pod without a status", () => {
+  test("the containers of a pod without a status", () => {
     expect(skippedOf(cpuPod("a", { c: "1m" }))).toEqual(["null no_status"]);
   });
-  test("those without an id, or with one that names no runtime", () => {
+  test("containers without an id, or with an id that names no runtime", () => {
     const status = (containerID: string | undefined) => ({
       status: { containerStatuses: [{ name: "c", containerID, state: RUNNING }] },
     });
@@ -70,7 +70,7 @@ describe("which containers are left alone", () => {
     }
     expect(skippedOf(cpuPod("a", { c: "1m" }, status('"containerd://x"')))).toEqual([]);
   });
-  test("those that wait or have ended, init containers first", () => {
+  test("containers that wait or have ended, init containers first", () => {
     const pod = podInStates(
       "a",
       { "one-init": "1m", b: "1m", c: "1m" },
@@ -81,7 +81,7 @@ describe("which containers are left alone", () => {
     );
     expect(skippedOf(pod)).toEqual(["one-init terminated", "b waiting", "c waiting"]);
   });
-  test("those of the pool when it is empty", () => {
+  test("shared containers when the shared pool is empty", () => {
     const strict = policyOn(evenMachine({ cores: 2 }), ["strict-cpu-reservation"]);
     const full = managerWith(strict, "", {});
     admit(full, cpuPod("all", { c: 3 }));
@@ -90,7 +90,7 @@ describe("which containers are left alone", () => {
       { pod: { namespace: "default", name: "a", uid: "a" }, container: "c", code: "no_cpus" },
     ]);
   });
-  test("all of them with policy none", () => {
+  test("all containers with policy none", () => {
     const idle = cpuManager(nonePolicyOf(), freshState(nonePolicyOf()));
     expect(reconcile(idle, [podInStates("a", { c: 1 }, { c: RUNNING })], having({}))).toEqual({
       changes: [],
@@ -99,8 +99,8 @@ describe("which containers are left alone", () => {
   });
 });
 
-describe("after a pod with CPUs of its own has gone", () => {
-  test("the shared containers get them back", () => {
+describe("reconciling after a pod with exclusive CPUs was removed", () => {
+  test("gives its CPUs back to the shared containers", () => {
     const manager = managerWith(policyOn(evenMachine({ cores: 4 })), "0,2-4,6-7", { gone: { c: "1,5" } });
     const pod = podInStates("a", { b: "1m", c: "1m" }, { c: RUNNING, b: RUNNING });
     manager.removeStale([pod]);

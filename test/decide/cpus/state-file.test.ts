@@ -37,8 +37,8 @@ const unread = (what: string, directory = "/var/lib/kubelet"): string =>
 const fileOf = (defaultCpuSet: string, entries: object = {}, more: object = {}): string =>
   JSON.stringify({ policyName: "static", defaultCpuSet, entries, ...more });
 
-describe("the file as it is written", () => {
-  test("is read back as it was, with its checksum", () => {
+describe("the written cpu_manager_state", () => {
+  test("is read back unchanged, with its checksum", () => {
     const file =
       '{"policyName":"static","defaultCpuSet":"0-4","entries":{"a<b":{"z":"5"},"b":{"x":"6","y":"7"}},"checksum":1}';
     const state = startState({ ...AS_1_36, policy, file: file.replace(/,"checksum":1/, "") });
@@ -47,30 +47,30 @@ describe("the file as it is written", () => {
     expect(written.replace(/"checksum":\d+/, '"checksum":1')).toBe(file.replace("<", "\\u003c"));
     expect(startOf(written)).toEqual({ pool: "0-4", "a<b/z": "5", "b/x": "6", "b/y": "7" });
   });
-  test("of a real node comes out to the byte", () => {
+  test("matches the file of a real node byte for byte", () => {
     const real = capturedText("cpu_manager_state");
     const node = policyOn(evenMachine({ cores: 2, threads: 1 }));
     const state = startState({ ...AS_1_36, policy: node, file: real });
     expect(state.ok && writeCpuState("static", state.value, AS_1_36)).toBe(real);
   });
-  test("of a kubelet with policy none is the one that nodes have everywhere", () => {
+  test("matches the file that every kubelet with policy none writes", () => {
     expect(writeCpuState("none", freshState(none), AS_1_36)).toBe(
       '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}',
     );
   });
 });
 
-describe("no file, and a file of nothing", () => {
-  test("without a file all CPUs are shared, less the strictly reserved ones", () => {
+describe("a missing or empty cpu_manager_state", () => {
+  test("without the file all CPUs are shared, except strictly reserved ones", () => {
     expect(startOf(undefined)).toEqual({ pool: "0-7" });
     expect(startOf(undefined, { policy: strict })).toEqual({ pool: "1-3,5-7" });
     expect(startOf(undefined, { policy: none })).toEqual({ pool: "" });
   });
-  test("an empty pool without containers begins anew", () => {
+  test("an empty default set without containers is initialised anew", () => {
     expect(startOf(fileOf(""))).toEqual({ pool: "0-7" });
     expect(startOf(fileOf("", { u: { c: "1" } }))).toBe("default cpuset cannot be empty");
   });
-  test("an empty or cut file is none of this", () => {
+  test("an empty or truncated file is refused", () => {
     const whole = writeCpuState("static", freshState(policy), AS_1_36);
     for (const text of ["", " \n", whole.slice(0, -1), whole.slice(0, 20)]) {
       expect(startOf(text)).toBe(unread("unexpected end of JSON input"));
@@ -79,28 +79,28 @@ describe("no file, and a file of nothing", () => {
   });
 });
 
-describe("versions and checksums", () => {
+describe("versions and checksums of cpu_manager_state", () => {
   const entries = { u: { c: "6", b: "7" } };
   const read = { pool: "0-5", "u/b": "7", "u/c": "6" };
 
-  test("version 2 has two right checksums, of a kubelet before 1.36 and of its own type's name", () => {
+  test("version 2 is accepted with the checksum of a kubelet before 1.36 and of its own type name", () => {
     expect(startOf(fileOf("0-5", entries, { checksum: 913283141 }))).toEqual(read);
     expect(startOf(fileOf("0-5", entries, { checksum: 1329628417 }))).toEqual(read);
     expect(startOf(fileOf("0-5", entries, { checksum: 1329628417 }), { podLevel: true })).toBe(
       unread("json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"),
     );
   });
-  test("a wrong checksum is told as what version 1 says to such a file", () => {
+  test("a wrong checksum is reported with the error of parsing the file as version 1", () => {
     expect(startOf(fileOf("0-5", entries, { checksum: 5 }))).toBe(
       unread("json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"),
     );
     expect(startOf(fileOf("0-7", {}, { checksum: 5 }))).toBe(unread("checkpoint is corrupted"));
   });
-  test("a file without a checksum is taken as it is", () => {
+  test("a file without a checksum is accepted", () => {
     expect(startOf(fileOf("0-5", entries))).toEqual(read);
     expect(startOf(fileOf("0-5", entries, { checksum: 0 }))).toEqual(read);
   });
-  test("version 1 knows containers by their ids", () => {
+  test("version 1 identifies containers by their container ids", () => {
     const ids = new Map([
       ["id1", "6"],
       ["id2", "7"],
@@ -113,14 +113,14 @@ describe("versions and checksums", () => {
       unread("failed to migrate checkpoint from v1 to v2: containerID 'id1' not found in initial containers list"),
     );
   });
-  test("version 3 is read with its gate alone, and its pods' CPUs count", () => {
+  test("version 3 is read only with its gate, and its pod CPUs are taken from the pool", () => {
     const file = fileOf("0-5", {}, { podEntries: { u: { cpuSet: "6,7" } }, checksum: 1877743232 });
     expect(startOf(file, { podLevel: true })).toEqual({ pool: "0-5" });
     expect(startOf(file)).toBe(unread("checkpoint is corrupted"));
   });
 });
 
-describe("a file that is not this node's", () => {
+describe("a cpu_manager_state that does not fit the node is refused", () => {
   test.each([
     [
       "of another policy",
@@ -155,13 +155,13 @@ describe("a file that is not this node's", () => {
   ])("%s", (_, file, message) => {
     expect(startOf(file)).toBe(message);
   });
-  test("with a strictly reserved CPU in the pool", () => {
+  test("with a strictly reserved CPU in the default set", () => {
     expect(startOf(fileOf("0-7"), { policy: strict })).toBe(
       'some of strictly reserved cpus: "0,4" are present in defaultCpuSet: "0-7"',
     );
     expect(startOf(fileOf("1-3,5-7"), { policy: strict })).toEqual({ pool: "1-3,5-7" });
   });
-  test("with lists that no machine has the CPUs for", () => {
+  test("with CPU lists larger than any machine", () => {
     expect(startOf(fileOf("0-4000000000"))).toBe(
       unread('could not parse default cpu set "0-4000000000": CPU 4000000000 is above 65535'),
     );
@@ -170,7 +170,7 @@ describe("a file that is not this node's", () => {
   });
 });
 
-test("two pods that hold one CPU are no reason for the kubelet not to start, but can be seen", () => {
+test("a file that gives two pods the same CPU is accepted, and the shared CPU is reported", () => {
   const state = startState({ ...AS_1_36, policy, file: fileOf("0-4", { u: { a: "5-6", b: "6" }, v: { c: "6-7" } }) });
   if (!state.ok) throw new Error(state.error);
   expect(sharedCpus(state.value.assignments)).toEqual([
@@ -195,7 +195,7 @@ interface KubeletStart {
   /** The file's text afterwards. */
   readonly file?: string;
 }
-describe("the kubelet's own words about", () => {
+describe("the kubelet's own errors on cpu_manager_state", () => {
   const starts = linesOf<KubeletStart>("state-files.jsonl.gz");
   const answered = (start: KubeletStart): Pick<KubeletStart, "error" | "file"> => {
     const made = cpuPolicy({
@@ -211,7 +211,7 @@ describe("the kubelet's own words about", () => {
     const state = startState({ ...form, policy: made.value, file: start.text ?? undefined, containers });
     return state.ok ? { file: writeCpuState(start.policy, state.value, form) } : { error: state.error };
   };
-  test(`${starts.length} files`, () => {
+  test(`are the same for ${starts.length} recorded files`, () => {
     expect(starts.length).toBeGreaterThan(200);
     // a reserve of three for a kubelet that is to reserve two cannot be posted: reservedSystemCPUs sets the number
     for (const start of starts.filter(({ reserved }) => reserved === "")) {

@@ -11,16 +11,16 @@ function taken(topology: CpuTopology, count: number, options: readonly string[],
   return set.ok ? cpuText(set.value) : set.error;
 }
 
-describe("packed", () => {
+describe("taking CPUs packed", () => {
   const machine = evenMachine({ sockets: 2, cores: 8 });
-  test("whole sockets, then whole cores, then threads where the fewest are free", () => {
+  test("takes whole sockets first, then whole cores, then threads where the fewest are free", () => {
     expect(taken(machine, 8, [])).toBe("0-3,8-11");
     expect(taken(machine, 11, [])).toBe("0-5,8-12");
     expect(taken(machine, 1, [], "0-7,9-15")).toBe("0");
     expect(taken(machine, 2, [], "0,2,4-7,12-15")).toBe("4,12");
     expect(taken(machine, 3, ["distribute-cpus-across-cores"])).toBe("0-2");
   });
-  test("by uncore cache: whole caches, then one that has room for all the rest", () => {
+  test("takes whole uncore caches first, then one with room for the rest", () => {
     const caches = evenMachine({ caches: 4, cores: 16 });
     const byCache = ["prefer-align-cpus-by-uncorecache"];
     expect(taken(caches, 10, byCache)).toBe("0-4,16-20");
@@ -31,16 +31,16 @@ describe("packed", () => {
   });
 });
 
-describe("across NUMA nodes", () => {
+describe("distributing CPUs across NUMA nodes", () => {
   const machine = evenMachine({ nodes: 4, cores: 16 });
   const across = ["distribute-cpus-across-numa"];
-  test("on one node where that has room, else the same share from each of as few as can be", () => {
+  test("uses one node if it has room, else equal shares of as few nodes as possible", () => {
     expect(taken(machine, 8, across)).toBe("0-3,16-19");
     expect(taken(machine, 10, across)).toBe("0-2,4-6,16-17,20-21");
     expect(taken(machine, 10, [])).toBe("0-4,16-20");
     expect(taken(machine, 10, [...across, "full-pcpus-only"])).toBe("0-2,4-5,16-18,20-21");
   });
-  test("a choice of four nodes may end as another, as it does in the kubelet", () => {
+  test("repeats the kubelet's flaw that a combination can change while it is being visited", () => {
     const seen: (readonly number[])[] = [];
     combinations([0, 1, 2, 3, 4, 5], 4, (choice) => {
       seen.push(choice);
@@ -59,7 +59,7 @@ describe("across NUMA nodes", () => {
       [1, 2, 3],
     ]);
   });
-  test("nodes that cannot give the rest in groups would keep the kubelet busy for ever", () => {
+  test("fails where the kubelet would search for ever, as nodes cannot give the rest in groups", () => {
     const search = spreadSearch({ nodes: [0, 1, 2, 3], free: [5, 5, 8, 8], count: 14, group: 2 });
     expect(search(4)).toEqual({
       ok: false,
@@ -67,7 +67,7 @@ describe("across NUMA nodes", () => {
         "the kubelet would not come back: it looks for 6 more CPUs in groups of 2 on NUMA nodes that have none left",
     });
   });
-  test("a search over more choices than can be tried is given up", () => {
+  test("gives up a search over too many combinations", () => {
     const nodes = Array.from({ length: 31 }, (_, i) => i);
     const search = spreadSearch({ nodes, free: nodes.map((i) => 16 - ((i * 7) % 5)), count: 130, group: 1 });
     const sizes = nodes.slice(8).map((size) => search(size));

@@ -10,8 +10,8 @@ function issuesOf(posted: Machine): readonly string[] {
   return topology.error.map(({ path, message }) => `${path}: ${message}`);
 }
 
-describe("the topology of a machine", () => {
-  test("core numbers count within their socket, and a core goes by its lowest CPU", () => {
+describe("the CPU topology of a machine", () => {
+  test("numbers cores within their socket and identifies a core by its lowest CPU", () => {
     const { cores, sockets, cpusPerCore } = topologyOf([row(0, 0), row(2, 0), row(1, 0, 1, 1), row(3, 0, 1, 1)]);
     expect(cores.ids).toEqual([0, 1]);
     expect(cores.members).toEqual([
@@ -21,7 +21,7 @@ describe("the topology of a machine", () => {
     expect(sockets.ids).toEqual([0, 1]);
     expect(cpusPerCore).toBe(2);
   });
-  test("cAdvisor's numbers and rows give the same", () => {
+  test("is the same from cAdvisor's machine info and from rows of CPUs", () => {
     const core = (id: number, socket_id: number, thread_ids: number[]) => ({ core_id: id, socket_id, thread_ids });
     const posted = machine.parse({
       topology: [
@@ -36,7 +36,7 @@ describe("the topology of a machine", () => {
     const topology = cpuTopology(posted);
     expect(topology.ok && topology.value).toEqual(topologyOf(rows));
   });
-  test("a machine that names no uncore cache has one a socket", () => {
+  test("has one uncore cache per socket when the machine names none", () => {
     const { caches } = topologyOf([row(0, 0, 0, 0), row(1, 1, 0, 1), row(2, 2, 7, 2), row(3, 3, 7, 3)]);
     expect(caches.ids).toEqual([0, 7]);
     expect(caches.members).toEqual([
@@ -44,32 +44,32 @@ describe("the topology of a machine", () => {
       [2, 3],
     ]);
   });
-  test("a NUMA node without a CPU keeps its bit in the masks", () => {
+  test("keeps the mask bit of a NUMA node without CPUs", () => {
     const topology = cpuTopology(machine.parse({ cpus: [row(0, 0, 0, 2)], numaNodes: [{ id: 0 }, { id: 2 }] }));
     expect(topology.ok && [topology.value.numa.ids, topology.value.nodes.ids]).toEqual([[0, 2], [2]]);
   });
 });
 
-describe("a topology that no machine has", () => {
-  test("a CPU that comes twice is named", () => {
+describe("an impossible CPU topology is refused", () => {
+  test("when a CPU is listed twice", () => {
     expect(issuesOf({ cpus: [row(0, 0), row(1, 1), row(0, 1)] })).toEqual([
       "machine.cpus[2].cpu: CPU 0 is also machine.cpus[0]",
     ]);
   });
-  test("a core on two NUMA nodes is named", () => {
+  test("when a core lies on two NUMA nodes", () => {
     expect(issuesOf({ cpus: [row(0, 0, 0, 0), row(1, 0, 0, 1)] })).toEqual([
       "machine.cpus[1].numa: core 0 is on NUMA node 0 (CPU 0) and on 1",
     ]);
   });
-  test("a hole is named, unless the CPU is offline", () => {
+  test("when a CPU id is missing, unless that CPU is offline", () => {
     expect(issuesOf({ cpus: [row(0, 0), row(2, 1)] })[0]).toMatch(/^machine\.cpus: CPU 1 is missing below CPU 2/);
     expect(cpuTopology({ cpus: [row(0, 0), row(2, 1)], offlineCpus: "1" }).ok).toBe(true);
   });
-  test("no CPU at all, in the kubelet's words", () => {
+  test("when it has no CPU at all, in the kubelet's words", () => {
     expect(issuesOf({})).toEqual(["machine.cpus: could not detect number of cpus"]);
     expect(issuesOf({ cpus: [] })).toEqual(["machine.cpus: could not detect number of cpus"]);
   });
-  test("more NUMA nodes than a mask holds", () => {
+  test("when it has more NUMA nodes than a mask holds", () => {
     const cpus = Array.from({ length: 32 }, (_, cpu) => row(cpu, cpu, 0, cpu));
     expect(issuesOf({ cpus })).toEqual(["machine.cpus: has 32 NUMA nodes; answered are at most 31"]);
     expect(cpuTopology({ cpus: cpus.slice(1), offlineCpus: "0" }).ok).toBe(true);

@@ -41,12 +41,12 @@ describe("device capacity", () => {
     expect(counts(stopped, STOP_GRACE_MS)).toEqual(kept);
     expect(counts(stopped, STOP_GRACE_MS + 1)).toEqual({ capacity: {}, allocatable: {}, removed: [GPU] });
   });
-  it("gives what it had back to a plugin that registers again within or after that time", () => {
+  it("is allocatable again when the plugin re-registers, within or after that time", () => {
     expect(counts([withPlugin({ registered: true, stoppedAt: NOW })], STOP_GRACE_MS + 1).allocatable).toEqual({
       [GPU]: 3,
     });
   });
-  it("knows a resource without devices, and one that never registered, as 0 of 0", () => {
+  it("is 0 for a resource without devices and for a plugin that never registered", () => {
     const none = { capacity: { [GPU]: 0 }, allocatable: { [GPU]: 0 }, removed: [] };
     expect(counts([{ resource: GPU, devices: [] }])).toEqual(none);
     expect(counts([withPlugin({ registered: false })], STOP_GRACE_MS + 1)).toEqual(none);
@@ -56,8 +56,8 @@ describe("device capacity", () => {
   });
 });
 
-describe("sanitized node allocatable", () => {
-  it("is raised to what is allocated, and never lowered", () => {
+describe("the sanitized node allocatable", () => {
+  it("is raised to the number of allocated devices, and never lowered", () => {
     const before = new Map([
       [GPU, 1],
       [NIC, 5],
@@ -76,7 +76,7 @@ describe("sanitized node allocatable", () => {
     expect(raised).toEqual([GPU, "example.com/gone"]);
     expect(before.get(GPU)).toBe(1);
   });
-  it("counts each device once, whoever of a pod holds it", () => {
+  it("counts a device once, even if several containers of a pod hold it", () => {
     const manager = managerOf({ resources: [resource(GPU, { a: [0, 1], b: null })] });
     expect(
       admit(manager, devicePod("p", { init: { i: { [GPU]: 2 } }, containers: { c: { [GPU]: 1 } } })),
@@ -85,9 +85,9 @@ describe("sanitized node allocatable", () => {
   });
 });
 
-describe("the natural order of ids", () => {
+describe("the natural order of device ids", () => {
   const sorted = ["gpu-10", "gpu-2", "gpu-02", "gpu", "GPU-1", "gpu-2a", "gpu-1b2", "gpu-1b10", "10", "9", "", "é"];
-  it("puts numbers by their size and is total", () => {
+  it("compares numbers by value and is a total order", () => {
     expect([...sorted].sort(naturalOrder)).toEqual([
       "",
       "9",
@@ -106,7 +106,7 @@ describe("the natural order of ids", () => {
       for (const b of sorted) expect(Math.sign(naturalOrder(a, b))).toBe(-Math.sign(naturalOrder(b, a)) + 0);
     for (const a of sorted) for (const b of sorted) expect(naturalOrder(a, b) === 0).toBe(a === b);
   });
-  it("holds for numbers that no float holds", () => {
+  it("compares numbers exactly beyond the range of floats", () => {
     expect(naturalOrder("x90071992547409931", "x90071992547409930")).toBeGreaterThan(0);
     expect(naturalOrder("x100000000000000000000", "x99999999999999999999")).toBeGreaterThan(0);
   });

@@ -45,11 +45,11 @@ describe("kubelet_internal_checkpoint", () => {
     expect(writeCheckpoint(read(text))).toBe(text);
   });
 
-  it("that lacks a part is read as the kubelet starts out", () => {
+  it("without one of its parts is read like that of a fresh kubelet", () => {
     expect(read('{"Checksum":2932075448}')).toEqual({ entries: [], registered: new Map() });
     expect(read('{"Data":{"Other":1},"Checksum":2932075448}').entries).toEqual([]);
   });
-  it("is hashed as Go's spew prints it, NUMA nodes as numbers", () => {
+  it("is hashed over Go's spew output, NUMA nodes as numbers", () => {
     const entry = {
       podUid: "u",
       containerName: "c",
@@ -67,7 +67,7 @@ describe("kubelet_internal_checkpoint", () => {
         "RegisteredDevices:(map[string][]string)<nil>}",
     );
   });
-  it("has the checksum of that text, whatever bytes a plugin answered", () => {
+  it("has the checksum of that output for any bytes that a plugin answered", () => {
     const allocResp = btoa(String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i)));
     const entry = { podUid: "ü", containerName: "", resourceName: "a/b", deviceIds: null, allocResp };
     for (const entries of [null, [], [entry], [entry, { ...entry, allocResp: "" }, { ...entry, allocResp: null }]]) {
@@ -78,7 +78,7 @@ describe("kubelet_internal_checkpoint", () => {
     expect(hashedText({ entries: [entry], registered: null })).toContain(" 98 99 100 101 ");
     expect(hashedText({ entries: [entry], registered: null })).toContain(" 199 200 201 ");
   });
-  it("gives the same checksum to text in any notation", () => {
+  it("has the same checksum whatever notation the JSON uses", () => {
     const one = fileOf('[{"PodUID":"u","DeviceIDs":{"01":["\\u0061"]},"AllocResp":"A\\r\\nA=="}]', "{}", 0);
     const fault = faultOf(one) as { actual: number };
     const other = fileOf('[{"AllocResp":"AA==","DeviceIDs":{"1":["a"]},"PodUID":"u"}]', "{}", fault.actual);
@@ -131,11 +131,11 @@ describe("kubelet_internal_checkpoint", () => {
     ],
     [fileOf("[]", "{}", 1), { code: "checksum", expected: 1, actual: 2932075448, message: "checkpoint is corrupted" }],
     ["null", { code: "checksum", expected: 0, actual: 2932075448, message: "checkpoint is corrupted" }],
-  ])("that is no such file is refused by name: %s", (text, fault) => {
+  ])("is refused when it is malformed: %s", (text, fault) => {
     expect(faultOf(text)).toEqual(fault);
   });
 
-  it("of a real node is refused after any change of a byte", () => {
+  it("of a real node is refused when any byte of it changes", () => {
     const story = JSON.parse(
       readFileSync(join(import.meta.dirname, "../../data/real-devices/story.json"), "utf8"),
     ) as readonly { readonly name: string; readonly after: { readonly checkpoint: unknown } }[];
@@ -154,7 +154,7 @@ describe("kubelet_internal_checkpoint", () => {
   });
 });
 
-describe("a checkpoint that gives one device to several", () => {
+describe("a checkpoint that gives one device to several holders", () => {
   const entry = (podUid: string, containerName: string, ids: string[], resourceName = "a/b") => ({
     podUid,
     containerName,
@@ -165,7 +165,7 @@ describe("a checkpoint that gives one device to several", () => {
     ]),
     allocResp: "",
   });
-  it("is read, and the devices that two pods hold are named", () => {
+  it("is accepted, and devices held by two pods are reported", () => {
     const entries = [
       entry("p", "c", ["x", "y"]),
       entry("q", "c", ["y", "z"]),
@@ -174,7 +174,7 @@ describe("a checkpoint that gives one device to several", () => {
     ];
     expect(sharedDevices(entries)).toEqual([{ resource: "a/b", id: "y", podUids: ["p", "q", "r"] }]);
   });
-  it("may do so within a pod, where init containers leave theirs to the next", () => {
+  it("is fine within a pod, where containers reuse the devices of init containers", () => {
     expect(sharedDevices([entry("p", "i", ["x"]), entry("p", "c", ["x"])])).toEqual([]);
     expect(sharedDevices(null)).toEqual([]);
   });

@@ -38,8 +38,8 @@ const FULL = {
   cdiDevices: [{ name: "vendor.com/gpu=0" }, { name: "vendor.com/gpu=1" }],
 };
 
-describe("a plugin's answer in protobuf", () => {
-  it("is read as another writer wrote it", () => {
+describe("a plugin's AllocateResponse in protobuf", () => {
+  it("is decoded from the output of another protobuf library", () => {
     expect(read(encode(FULL))).toEqual({
       envs: new Map(Object.entries(FULL.envs)),
       mounts: FULL.mounts,
@@ -49,7 +49,7 @@ describe("a plugin's answer in protobuf", () => {
     });
     expect(read("")).toEqual(read(encode({})));
   });
-  it("is read as real plugins sent it", () => {
+  it("is decoded from the bytes of real plugins", () => {
     expect(read("EhgKCi90bXAvRGV2LTESCi90bXAvRGV2LTE=").mounts).toEqual([
       { containerPath: "/tmp/Dev-1", hostPath: "/tmp/Dev-1", readOnly: false },
     ]);
@@ -57,7 +57,7 @@ describe("a plugin's answer in protobuf", () => {
       { containerPath: "/dev/fuse", hostPath: "/dev/fuse", permissions: "mrw" },
     ]);
   });
-  it("may hold fields that are unknown, of any wire type, and known ones of another", () => {
+  it("may contain unknown fields, and known ones with another wire type", () => {
     const cdi = [0x2a, 3, 0x0a, 1, 0x67];
     const unknown = [
       [0x30, 0x96, 0x01],
@@ -69,7 +69,7 @@ describe("a plugin's answer in protobuf", () => {
     ];
     for (const bytes of unknown) expect(read(base64(...bytes, ...cdi)).cdiDevices).toEqual(["g"]);
   });
-  it("takes the last of two values of one field or key, and reads what lacks as empty", () => {
+  it("keeps the last of repeated values, and reads missing ones as empty", () => {
     expect(read(base64(0x2a, 6, 0x0a, 1, 0x61, 0x0a, 1, 0x62)).cdiDevices).toEqual(["b"]);
     expect(read(base64(0x0a, 3, 0x0a, 1, 0x61, 0x0a, 6, 0x0a, 1, 0x61, 0x12, 1, 0x7a)).envs).toEqual(
       new Map([["a", "z"]]),
@@ -96,10 +96,10 @@ describe("a plugin's answer in protobuf", () => {
     ["with a group that ends unopened", [0x3c], { code: "bad_group", at: 0 }],
     ["with a group that another closes", [0x3b, 0x44], { code: "bad_group", at: 1 }],
     ["with text that is not UTF-8", [0x2a, 3, 0x0a, 1, 0xff], { code: "bad_utf8", at: 4 }],
-  ])("is refused by name: %s", (_, bytes, error) => {
+  ])("is refused when malformed: %s", (_, bytes, error) => {
     expect(readAllocateResponse(base64(...bytes))).toEqual({ ok: false, error });
   });
-  it("cut anywhere is refused or whole in itself, and never throws", () => {
+  it("is refused or read as a shorter message when cut at any byte, and never throws", () => {
     const bytes = Buffer.from(encode(FULL), "base64");
     const whole = Array.from(
       { length: bytes.length },
@@ -121,8 +121,8 @@ const response = (over: Partial<AllocateResponse>): AllocateResponse => ({
 const spec = (hostPath: string, permissions = "r") => ({ containerPath: "/dev/x", hostPath, permissions });
 const mount = (hostPath: string, readOnly = false) => ({ containerPath: "/mnt", hostPath, readOnly });
 
-describe("what a container gets of several plugins", () => {
-  it("is in the order of resources, names and lists, whatever order the answers come in", () => {
+describe("the options of a container with several device plugins", () => {
+  it("are ordered by resource, name and list, whatever order the answers come in", () => {
     const gpu = { resource: "a/gpu", response: read(encode(FULL)) };
     const nic = { resource: "b/nic", response: response({ envs: new Map([["AA", "0"]]), cdiDevices: ["v/nic=0"] }) };
     const options = containerOptions([nic, gpu]);
@@ -133,7 +133,7 @@ describe("what a container gets of several plugins", () => {
     expect(options.conflicts).toEqual([]);
     expect(containerOptions([gpu, nic])).toEqual(options);
   });
-  it("is the first of two under one name, and both are named where they differ", () => {
+  it("take the first of two values for one name, and report a conflict when they differ", () => {
     const first = response({
       envs: new Map([["E", "1"]]),
       annotations: new Map([["n", "1"]]),
@@ -166,7 +166,7 @@ describe("what a container gets of several plugins", () => {
     expect(options.mounts).toEqual([mount("/a")]);
     expect(options.cdiDevices).toEqual(["v/c=0"]);
   });
-  it("does not conflict where only permissions or read-only differ: the kubelet looks at host paths", () => {
+  it("do not conflict when only permissions or readOnly differ, as the kubelet compares host paths", () => {
     const one = { resource: "a", response: response({ devices: [spec("/d", "r")], mounts: [mount("/m", true)] }) };
     const two = { resource: "b", response: response({ devices: [spec("/d", "rw")], mounts: [mount("/m")] }) };
     const options = containerOptions([one, two]);

@@ -151,8 +151,8 @@ function kinds(c: Case, resource: string, ids: Iterable<string>): readonly strin
   return [...ids].map(kind).sort();
 }
 
-describe("what the kubelet's own device manager answered", () => {
-  it("is many cases of every kind", () => {
+describe("recorded answers of the kubelet's own device manager", () => {
+  it("cover many cases of every kind", () => {
     const count = (is: (c: Case) => boolean) => CASES.filter(is).length;
     expect(CASES.length).toBeGreaterThan(300);
     expect(count((c) => c.out.error !== undefined)).toBeGreaterThan(90);
@@ -162,7 +162,7 @@ describe("what the kubelet's own device manager answered", () => {
     expect(new Set(given)).toEqual(new Set(["any", "reused", "aligned", "unaligned", "without topology"]));
   });
 
-  it("has our hints, for the container and for the pod", () => {
+  it("have the same topology hints for container and pod", () => {
     for (const [i, c] of CASES.entries()) {
       const { manager, nodes, pod, container } = replay(c);
       if (c.out.podHints !== undefined)
@@ -171,14 +171,14 @@ describe("what the kubelet's own device manager answered", () => {
     }
   });
 
-  it("has our errors, word for word", () => {
+  it("have the same errors, word for word", () => {
     for (const [i, c] of CASES.entries()) {
       const { allocated } = decided(c);
       expect(allocated.ok ? undefined : allocated.error.message, `case ${i}`).toBe(c.out.error);
     }
   });
 
-  it("gave as many devices as we, reused, aligned, unaligned and without topology alike", () => {
+  it("give as many devices of each sort: reused, aligned, unaligned and without topology", () => {
     for (const [i, c] of CASES.entries()) {
       if (c.out.given === undefined) continue;
       const { manager } = decided(c);
@@ -190,7 +190,7 @@ describe("what the kubelet's own device manager answered", () => {
     }
   });
 
-  it("gave the very same devices where a plugin chose them all", () => {
+  it("give the very same devices where a plugin chose them all", () => {
     let met = 0;
     for (const [i, c] of CASES.entries()) {
       const { manager } = decided(c);

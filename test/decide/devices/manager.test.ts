@@ -20,7 +20,7 @@ const checkpoint = (...entries: ReturnType<typeof entry>[]): DeviceCheckpoint =>
   registered: new Map([[GPU, []]]),
 });
 
-it("a resource that a claim gives takes no device, from kubelet 1.35 on and with the gate", () => {
+it("a resource provided by a claim takes no plugin device, from kubelet 1.35 on with the gate", () => {
   const bare = devicePod("p", { containers: { c: { [GPU]: 1 }, d: { [GPU]: 1 } } });
   const requestMappings = [{ containerName: "c", resourceName: GPU }];
   const pod: Pod = { ...bare, status: { extendedResourceClaimStatus: { requestMappings } } };
@@ -37,7 +37,7 @@ it("a resource that a claim gives takes no device, from kubelet 1.35 on and with
 });
 
 describe("devices within a pod", () => {
-  it("go from an init container to the next and to the app", () => {
+  it("are reused from one init container by the next and by the app containers", () => {
     const manager = managerOf({ resources: [plain(GPU, 4)] });
     const pod = devicePod("p", {
       init: { i1: { [GPU]: 1 }, i2: { [GPU]: 2 } },
@@ -51,14 +51,14 @@ describe("devices within a pod", () => {
       "p/d": ["a-2"],
     });
   });
-  it("stay with a sidecar, also those that an init container before it had", () => {
+  it("stay with a sidecar, including those reused from an init container before it", () => {
     const manager = managerOf({ resources: [plain(GPU, 4)] });
     const init = { i: { [GPU]: 2 }, side: { [GPU]: 1 } };
     const pod = devicePod("p", { init, sidecars: ["side"], containers: { c: { [GPU]: 2 } } });
     expect(admit(manager, pod)).toBeUndefined();
     expect(held(manager, GPU)).toEqual({ "p/i": ["a-0", "a-1"], "p/side": ["a-0"], "p/c": ["a-1", "a-2"] });
   });
-  it("that only an init container needed stay held until the pod ends", () => {
+  it("that only an init container needed stay allocated until the pod ends", () => {
     const manager = managerOf({ resources: [plain(GPU, 3)] });
     expect(
       admit(manager, devicePod("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 } } })),
@@ -67,13 +67,13 @@ describe("devices within a pod", () => {
       "requested number of devices unavailable for example.com/gpu. Requested: 1, Available: 0",
     );
   });
-  it("are no other pod's to reuse", () => {
+  it("of an init container are not reused by another pod", () => {
     const manager = managerOf({ resources: [plain(GPU, 2)] });
     expect(admit(manager, devicePod("p", { init: { i: { [GPU]: 1 } }, containers: { c: {} } }))).toBeUndefined();
     expect(admit(manager, devicePod("q", { containers: { c: { [GPU]: 1 } } }))).toBeUndefined();
     expect(held(manager, GPU)).toEqual({ "p/i": ["a-0"], "q/c": ["a-1"] });
   });
-  it("are reused without a look at their health", () => {
+  it("are reused without a check of their health", () => {
     const pod = devicePod("p", { init: { i: { [GPU]: 1 } }, containers: { c: { [GPU]: 1 } } });
     const manager = managerOf({
       resources: [resource(GPU, { "a-0": null, "a-1": null })],
@@ -84,22 +84,22 @@ describe("devices within a pod", () => {
   });
 });
 
-describe("devices of pods that are gone", () => {
+describe("devices of pods that are no longer active", () => {
   const scene = { resources: [plain(GPU, 1)], checkpoint: checkpoint(entry("gone", "c", ["a-0"])) };
   const pod = devicePod("p", { containers: { c: { [GPU]: 1 } } });
 
-  it("are free for the next pod once sources are ready", () => {
+  it("are freed for the next pod once all pod sources are ready", () => {
     const manager = managerOf(scene);
     expect(admit(manager, pod)).toBeUndefined();
     expect(manager.purged).toEqual(["gone"]);
     expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
   });
-  it("are held until then, and while their pod is active", () => {
+  it("stay allocated until sources are ready, and while their pod is active", () => {
     const text = "requested number of devices unavailable for example.com/gpu. Requested: 1, Available: 0";
     expect(admit(managerOf({ ...scene, sourcesReady: false }), pod)).toBe(text);
     expect(admit(managerOf({ ...scene, activePods: new Set(["gone"]) }), pod)).toBe(text);
   });
-  it("are free again after a pod of the same decision was refused its devices", () => {
+  it("are freed after a pod of the same decision was refused its devices", () => {
     const manager = managerOf({ resources: [plain(GPU, 2)] });
     const both = devicePod("q", { containers: { c: { [GPU]: 2 }, d: { [GPU]: 1 } } });
     expect(admit(manager, both)).toContain("Requested: 1, Available: 0");
@@ -108,7 +108,7 @@ describe("devices of pods that are gone", () => {
     expect(manager.purged).toEqual(["q"]);
     expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
   });
-  it("are looked for only when somebody asks for devices or hints", () => {
+  it("are purged only when somebody asks for devices or hints", () => {
     const manager = managerOf(scene);
     expect(admit(manager, devicePod("q", { containers: { c: { cpu: 1 } } }))).toBeUndefined();
     expect(manager.purged).toEqual([]);
@@ -120,28 +120,28 @@ describe("devices of pods that are gone", () => {
   });
 });
 
-describe("a kubelet that starts", () => {
+describe("a device manager after a kubelet start", () => {
   const held1 = checkpoint(entry("p", "c", ["a-0"]));
   const pod = devicePod("p", { containers: { c: { [GPU]: 1 } } });
   const noHealthy = "no healthy devices present; cannot allocate unhealthy devices example.com/gpu";
 
-  it("lets a running container be while its sources are not ready: only the kubelet restarted", () => {
+  it("leaves a running container alone while its pod sources are not ready", () => {
     const manager = managerOf({ resources: [], checkpoint: held1, sourcesReady: false, runningAtStart: () => true });
     expect(admit(manager, pod)).toBeUndefined();
     expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
   });
-  it("refuses it after a reboot, or once sources are ready, until the plugin is back", () => {
+  it("refuses a container after a reboot, or once sources are ready, until its plugin is back", () => {
     const rebooted = { resources: [], checkpoint: held1, sourcesReady: false };
     expect(admit(managerOf(rebooted), pod)).toBe(noHealthy);
     expect(admit(managerOf({ ...rebooted, sourcesReady: true, runningAtStart: () => true }), pod)).toBe(noHealthy);
     expect(admit(managerOf({ ...rebooted, resources: [plain(GPU, 1)] }), pod)).toBeUndefined();
   });
-  it("asks for the running container alone, not for its pod", () => {
+  it("looks at the running container itself, not at others of its pod", () => {
     const scene = { resources: [], checkpoint: held1, sourcesReady: false };
     const manager = managerOf({ ...scene, runningAtStart: (uid, name) => uid === "p" && name === "other" });
     expect(admit(manager, pod)).toBe(noHealthy);
   });
-  it("forgets entries whose answer of the plugin is no message, and names them", () => {
+  it("drops checkpoint entries whose plugin answer cannot be decoded, and reports them", () => {
     const manager = managerOf({
       resources: [plain(GPU, 2)],
       checkpoint: checkpoint(entry("p", "c", ["a-0"], GPU, "Cg==")),
@@ -154,33 +154,33 @@ describe("a kubelet that starts", () => {
 });
 
 /** The calls before a start, and the words of one that fails: test/actuator/pods/devices/start-of.test.ts. */
-describe("a container that starts", () => {
+describe("a container that is being started", () => {
   const pod = devicePod("p", { containers: { c: { [GPU]: 1, [NIC]: 0 } } });
 
-  it("gets what its plugins answered", () => {
+  it("gets the options that its plugins answered", () => {
     const held1 = checkpoint(entry("p", "c", ["a-0"]));
     const manager = managerOf({ resources: [plain(GPU, 1, { preStartRequired: true })], checkpoint: held1 });
     expect(containerDevices(manager, "p", "c")).toMatchObject({ pending: [], options: { envs: [], conflicts: [] } });
   });
-  it("is given devices that it was passed over with at the restart, once its pod is admitted anew", () => {
+  it("that was skipped at the restart gets devices once its pod is admitted again", () => {
     const manager = managerOf({ resources: [plain(GPU, 1)] });
     expect(containerDevices(manager, "p", "c")).toEqual({ options: undefined, pending: [] });
     expect(admit(manager, pod)).toBeUndefined();
     expect(containerDevices(manager, "p", "c")).toMatchObject({ options: { envs: [] }, pending: [GPU] });
   });
-  it("is given none where that fails", () => {
+  it("gets no devices when that admission fails", () => {
     const manager = managerOf({ resources: [resource(GPU, { "-a": null })] });
     expect(admit(manager, pod)).toBe("no healthy devices present; cannot allocate unhealthy devices example.com/gpu");
     expect(containerDevices(manager, "p", "c")).toEqual({ options: undefined, pending: [] });
   });
 });
 
-describe("the manager's hints", () => {
+describe("the device manager's topology hints", () => {
   const scene = { resources: [resource(GPU, { a: [0], b: [1], c: [1] }), plain(NIC, 2)] };
   const pod = devicePod("p", { containers: { c: { [GPU]: 2, [NIC]: 1, cpu: 1 } } });
   const hints = (provider: HintProvider, of = pod) => Object.fromEntries(provider.containerHints(of, app(of)));
 
-  it("name the sets of nodes that can give the devices, the smallest preferred", () => {
+  it("name the sets of NUMA nodes that can give the devices, the smallest preferred", () => {
     expect(hints(managerOf(scene))).toEqual({
       [GPU]: [
         { nodes: 2, preferred: true },
@@ -189,11 +189,11 @@ describe("the manager's hints", () => {
       [NIC]: null,
     });
   });
-  it("hold the size to what all devices could give, taken and sick ones too", () => {
+  it("compute the smallest size over all devices, also allocated and unhealthy ones", () => {
     const sick = { resources: [resource(GPU, { a: [0], b: [1], "-c": [1] })] };
     expect(hints(managerOf(sick))).toEqual({ [GPU]: [{ nodes: 3, preferred: false }] });
   });
-  it("are none where too few are free, and the same again where the container has its devices", () => {
+  it("are empty when too few devices are free, and unchanged for a container that holds its devices", () => {
     const taken = { ...scene, activePods: new Set(["q"]), checkpoint: checkpoint(entry("q", "c", ["a", "b"])) };
     expect(hints(managerOf(taken))[GPU]).toEqual([]);
     const manager = managerOf(scene);
@@ -204,11 +204,11 @@ describe("the manager's hints", () => {
     ]);
     expect(hints(manager, devicePod("p", { containers: { c: { [GPU]: 1 } } }))[GPU]).toEqual([]);
   });
-  it("of a pod ask for what its containers need together", () => {
+  it("for a pod ask for what its containers need together", () => {
     const big = devicePod("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 }, d: { [GPU]: 1 } } });
     expect(Object.fromEntries(managerOf(scene).podHints(big))).toEqual({ [GPU]: [{ nodes: 3, preferred: true }] });
   });
-  it("leave nodes without such devices and nodes that the machine lacks out", () => {
+  it("leave out NUMA nodes without such devices and nodes that the machine lacks", () => {
     const far = { resources: [resource(GPU, { a: [2], b: [9] })], numaNodes: [0, 1, 2, 3] };
     expect(hints(managerOf(far), devicePod("p", { containers: { c: { [GPU]: 1 } } }))).toEqual({
       [GPU]: [{ nodes: 4, preferred: true }],

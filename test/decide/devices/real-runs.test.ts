@@ -113,18 +113,18 @@ function answer(manager: DeviceManager, after: DeviceCheckpoint): void {
   }
 }
 
-describe("the device plugins of a real node", () => {
+describe("device plugins captured on a real node", () => {
   const moments = STEPS.flatMap((s) =>
     [s.before, s.after].flatMap((seen) => (seen === undefined ? [] : [{ name: s.name, seen }])),
   );
 
-  it("is the whole story", () => {
+  it("cover all steps and moments of the capture", () => {
     expect(STEPS).toHaveLength(20);
     expect(asked).toHaveLength(13);
     expect(moments).toHaveLength(33);
   });
 
-  it.each(moments)("capacity and allocatable are those of the node at $name, $seen.at", ({ name, seen }) => {
+  it.each(moments)("at $name, $seen.at capacity and allocatable equal the node's", ({ name, seen }) => {
     const { capacity, allocatable, removed } = deviceCapacity(inventoriesAt(name, seen.at));
     const text = (counts: ReadonlyMap<string, number>) => Object.fromEntries([...counts].map(([k, n]) => [k, `${n}`]));
     expect(text(capacity)).toEqual(seen.capacity);
@@ -133,31 +133,37 @@ describe("the device plugins of a real node", () => {
   });
 
   it.each(moments.filter((m) => m.seen.checkpoint !== null))(
-    "the checkpoint at $name, $seen.at has its checksum and is written again byte for byte",
+    "the checkpoint at $name, $seen.at has its checksum and is rewritten byte for byte",
     ({ seen }) => {
       expect(writeCheckpoint(checkpointOf(seen))).toBe(fileOf(seen));
     },
   );
 
-  it.each(asked.filter((s) => s.outcome?.phase === "Running"))("$name: the pod gets what it got", (s) => {
-    const manager = managerBefore(s);
-    expect(admit(manager, decodedPod(s.pod))).toBeUndefined();
-    expect(manager.given.length).toBeGreaterThan(0);
-    const after = checkpointOf(s.after);
-    answer(manager, after);
-    expect(content(manager.checkpoint())).toEqual(content(after));
-  });
+  it.each(asked.filter((s) => s.outcome?.phase === "Running"))(
+    "$name: the pod is given the devices that the kubelet gave it",
+    (s) => {
+      const manager = managerBefore(s);
+      expect(admit(manager, decodedPod(s.pod))).toBeUndefined();
+      expect(manager.given.length).toBeGreaterThan(0);
+      const after = checkpointOf(s.after);
+      answer(manager, after);
+      expect(content(manager.checkpoint())).toEqual(content(after));
+    },
+  );
 
-  it.each(asked.filter((s) => s.outcome?.phase === "Failed"))("$name: the pod is refused in the same words", (s) => {
-    const manager = managerBefore(s);
-    const text = admit(manager, decodedPod(s.pod));
-    expect(`Pod was rejected: Allocate failed due to ${text}, which is unexpected`).toBe(s.outcome?.message);
-    expect(manager.given).toEqual([]);
-    // the kubelet writes nothing either
-    expect(fileOf(s.after)).toBe(fileOf(s.before as Seen));
-  });
+  it.each(asked.filter((s) => s.outcome?.phase === "Failed"))(
+    "$name: the pod is refused in the kubelet's words",
+    (s) => {
+      const manager = managerBefore(s);
+      const text = admit(manager, decodedPod(s.pod));
+      expect(`Pod was rejected: Allocate failed due to ${text}, which is unexpected`).toBe(s.outcome?.message);
+      expect(manager.given).toEqual([]);
+      // the kubelet writes nothing either
+      expect(fileOf(s.after)).toBe(fileOf(s.before as Seen));
+    },
+  );
 
-  it.each(asked.filter((s) => s.runtime !== undefined))("$name: the runtime was sent these mounts and devices", (s) => {
+  it.each(asked.filter((s) => s.runtime !== undefined))("$name: the runtime gets the same mounts and devices", (s) => {
     const manager = managerBefore(s);
     admit(manager, decodedPod(s.pod));
     answer(manager, checkpointOf(s.after));
@@ -179,8 +185,8 @@ describe("the device plugins of a real node", () => {
   });
 });
 
-describe("the same node's kubelet restarted while a plugin was dead", () => {
-  it("frees a deleted pod's devices at the next pod that asks for devices, although that one is refused", () => {
+describe("the captured kubelet after a restart with a dead plugin", () => {
+  it("frees a deleted pod's devices when the next pod asks for devices, even if that pod is refused", () => {
     const s = step("16");
     const gone = "2dc83e7c-10ac-4065-9a51-9e1eeb43deeb";
     const manager = managerBefore(s);
@@ -191,7 +197,7 @@ describe("the same node's kubelet restarted while a plugin was dead", () => {
     expect(content(manager.checkpoint()).entries).toEqual(content(checkpointOf(step("17").after)).entries);
   });
 
-  it("takes the resource from the checkpoint alone, with nothing to give, and from its 5 minutes on no more", () => {
+  it("takes the resource from the checkpoint with 0 allocatable, and drops it after 5 minutes", () => {
     const checkpoint = checkpointOf(step("16").before as Seen);
     const known = {
       resources: [],

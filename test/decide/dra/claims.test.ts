@@ -14,8 +14,8 @@ function decided(dra: Json, asked: unknown, version?: string): ClaimsDecision {
 }
 const drivers = [{ name: DRIVER, answers: [answer("gpu", ["0"])] }];
 const gpu = claim("gpu", [result("0")], ["p"]);
-describe("the claims of a pod", () => {
-  test("are prepared by their drivers, and its containers get what those answer", () => {
+describe("the resource claims of a pod", () => {
+  test("are prepared by their drivers, whose answers give the containers their devices", () => {
     const decision = decided({ resourceClaims: [gpu], drivers }, claiming("p", ["gpu"]));
     expect(decision.refusal).toBeNull();
     expect(decision.pods[0]?.calls).toEqual([
@@ -30,7 +30,7 @@ describe("the claims of a pod", () => {
       { container: "c", cdiDevices: ["example.com/gpu=0"], pending: [], error: null },
     ]);
   });
-  test("go to each driver in one call", () => {
+  test("are prepared with one call per driver", () => {
     const nic = claim("nic", [result("1"), { ...result("2"), driver: "nic.example.com" }], ["p"]);
     const both = { resourceClaims: [gpu, nic], drivers: [...drivers, { name: "nic.example.com" }] };
     const [of] = decided(both, claiming("p", ["nic", "gpu"])).pods;
@@ -51,7 +51,7 @@ describe("the claims of a pod", () => {
     [[gpu], [{ name: DRIVER, registered: false }], `DRA driver ${DRIVER} is not registered`],
     [[gpu], [{ name: DRIVER, services: ["v1alpha4.DRAPlugin"] }], `DRA driver ${DRIVER} is not registered`],
     [[{ ...gpu, status: { reservedFor: [{ uid: "uid-p" }] } }], drivers, "ResourceClaim gpu: not allocated"],
-  ])("keep it from starting in the kubelet's words: %#", (resourceClaims, drivers, why) => {
+  ])("keep the pod from starting, in the kubelet's words: %#", (resourceClaims, drivers, why) => {
     const decision = decided({ resourceClaims, drivers }, claiming("p", ["gpu"]));
     expect(decision.refusal).toEqual({
       reason: "FailedPrepareDynamicResources",
@@ -59,13 +59,13 @@ describe("the claims of a pod", () => {
     });
     expect(decision.pods[0]?.claims.map(({ state }) => state)).toEqual(["refused"]);
   });
-  test("are not looked at where none are posted", () => {
+  test("are reported in needs when no ResourceClaims are posted", () => {
     expect(decide({ dra: { drivers } }, claiming("p", ["gpu"]))).toMatchObject({
       refused: { code: "needs_input", needs: ["dra.resourceClaims"] },
     });
     expect(decide({ pods: [claiming("p", ["gpu"])] })).toMatchObject({ needs: ["dra.resourceClaims"] });
   });
-  test("what is wrong with a state file keeps the kubelet from starting", () => {
+  test("keep the kubelet from starting when its state file is damaged", () => {
     expect(decide({ assignments: { dra_manager_state: "{" } })).toMatchObject({
       verdict: "kubelet-refuses",
       decision: {
@@ -77,14 +77,14 @@ describe("the claims of a pod", () => {
   });
 });
 
-describe("a claim that another pod held", () => {
+describe("a claim that another pod held before", () => {
   const shared = claim("gpu", [result("0")], ["new"]);
   const held = stateOf("gpu", "uid-old");
   const ended = { ...claiming("old", ["gpu"]), status: { phase: "Succeeded" } };
   test.each([
     ["gone", []],
     ["ended", [ended]],
-  ])("is joined, and only left by it: %s", (_, others) => {
+  ])("is joined by the new pod, and only the old one leaves it: the old pod is %s", (_, others) => {
     const of = claiming("new", ["gpu"]);
     const parts = { pods: [...others, of], dra: { resourceClaims: [shared], drivers }, assignments: held };
     for (const asked of [undefined, "default/new"]) {
@@ -96,7 +96,7 @@ describe("a claim that another pod held", () => {
   });
 });
 
-test("without a time it is not known whether what drivers told of health still holds", () => {
+test("without observedAt, device health recorded by drivers is of unknown age", () => {
   const device = { PoolName: "n1", DeviceName: "0", Health: "Healthy", LastUpdated: "2025-01-01T00:00:00Z" };
   const dra_health_state = JSON.stringify({ [DRIVER]: { Devices: { "n1/0": device } } });
   const parts = {
@@ -114,7 +114,7 @@ test("without a time it is not known whether what drivers told of health still h
   expect(healthIn(timed)).toBe("Healthy");
 });
 
-test("without the gate DynamicResourceAllocation, which 1.34 has, nothing is prepared and pods start without their devices", () => {
+test("with the gate DynamicResourceAllocation off in 1.34, nothing is prepared and pods start without devices", () => {
   const parts = {
     pods: [claiming("p", ["gpu"])],
     dra: { resourceClaims: [gpu], drivers },
@@ -129,7 +129,7 @@ test("without the gate DynamicResourceAllocation, which 1.34 has, nothing is pre
   }
 });
 
-describe("what the scheduler gave", () => {
+describe("a device that the scheduler allocated", () => {
   const faultsOf = (of: Json, slices: readonly Json[], more: Json = {}) =>
     decided(
       { resourceClaims: [claim("gpu", [of], ["p"])], resourceSlices: slices, drivers, ...more },
@@ -162,7 +162,7 @@ describe("what the scheduler gave", () => {
     ],
   ])("%s", (_, of, slices, faults) => expect(faultsOf(of, slices)).toEqual(faults));
   const twin = (name: string): Json => ({ ...slice(["0"]), metadata: { name } });
-  test("is more than once in its pool", () => {
+  test("is reported when its pool has it more than once", () => {
     expect(faultsOf(result("0"), [twin("a"), twin("b")])).toEqual([
       "twice-in-pool: generation 1 of pool n1 has it more than once, in ResourceSlice a, b: nothing is given from such a pool",
     ]);
@@ -170,7 +170,7 @@ describe("what the scheduler gave", () => {
       "twice-in-pool: generation 1 of pool n1 has it more than once, in ResourceSlice slice, 2 times: nothing is given from such a pool",
     ]);
   });
-  test("takes more of a counter than others leave", () => {
+  test("is reported when it takes more of a counter than other devices leave", () => {
     const part = (name: string, memory: string) => ({
       name,
       consumesCounters: [{ counterSet: "gpu-0", counters: { memory: { value: memory }, slices: { value: "1" } } }],
@@ -190,7 +190,7 @@ describe("what the scheduler gave", () => {
       "counter-overdrawn: counter memory of gpu-0 has 40Gi, and the devices that are given take 50Gi: a of default/gpu takes 20Gi, b of default/other takes 30Gi",
     ]);
   });
-  test("is given in shares that take more than it has, or that its driver does not allow", () => {
+  test("is reported when its shares exceed its capacity, or its driver allows no sharing", () => {
     const device = { name: "0", capacity: { memory: { value: "80Gi" } } };
     const share = (shareID: string, memory: string) => result("0", { shareID, consumedCapacity: { memory } });
     const other = (of: Json) => ({
@@ -205,7 +205,7 @@ describe("what the scheduler gave", () => {
       "not-shareable: a share of it is given, and its driver does not allow shares (allowMultipleAllocations)",
     ]);
   });
-  test("is another claim's as well", () => {
+  test("is reported when another claim has it too, unless by adminAccess", () => {
     const claims = [gpu, claim("other", [result("0")], ["q"])];
     const { allocationFaults } = decided({ resourceClaims: claims, drivers }, claiming("p", ["gpu"]));
     expect(allocationFaults).toMatchObject([{ fault: "given-twice", message: "it is given to default/other as well" }]);
@@ -217,7 +217,7 @@ describe("what the scheduler gave", () => {
       fault,
       message,
     ]);
-  test("is given twice within its claim, or whole to one and as a share to another", () => {
+  test("is reported when its claim has it twice, or one claim has all of it and another a share", () => {
     const twice = "it is given to this claim once more as well";
     expect(reportOf([claim("gpu", [result("0"), result("0")], ["p"])])).toEqual([
       ["given-twice", twice],
@@ -229,7 +229,7 @@ describe("what the scheduler gave", () => {
     ]);
     expect(reportOf([claim("gpu", [share("s"), share("t")], ["p"]), claim("other", [share("u")], ["q"])])).toEqual([]);
   });
-  test("is for a request that the claim has not, and an allocation without devices is for other nodes", () => {
+  test("is reported when the claim has no such request, or the allocation is for other nodes", () => {
     const spec = { devices: { requests: [{ name: "nic", exactly: { deviceClassName: "c" } }] } };
     expect(reportOf([{ ...claim("gpu", [result("0")], ["p"]), spec }])).toEqual([
       ["no-request", "the claim has no request gpu"],
@@ -244,7 +244,7 @@ describe("what the scheduler gave", () => {
   });
 });
 
-describe("extended resources", () => {
+describe("extended resources with a claim", () => {
   const RESOURCE = "example.com/gpu";
   const asking = pod("p", {
     spec: { containers: [container("c", { [RESOURCE]: "1" })] },
@@ -262,7 +262,7 @@ describe("extended resources", () => {
     ["1.35", "device-plugin"],
     ["1.36", "claim"],
     ["1.37", "claim"],
-  ])("of kubelet %s are given by a %s", (version, by) => {
+  ])("under kubelet %s are provided by a %s", (version, by) => {
     const answered = decide({ devices, dra: { resourceClaims: [gpu], drivers } }, asking, version);
     const decision = "decision" in answered ? answered.decision : undefined;
     expect(decision?.extendedResources).toMatchObject([{ by, claim: "gpu", requests: ["gpu"], plugin: true }]);
@@ -295,7 +295,7 @@ describe("extended resources", () => {
     expect(codes.filter((one) => one.startsWith("resource_"))).toEqual([code]);
     expect(answered.needs).toEqual(by === null ? ["node.status.allocatable"] : []);
   });
-  test("of a claim are given by a plugin too where a node of 1.34 lists them", () => {
+  test("are provided by a plugin as well when a 1.34 node lists them", () => {
     const gates = { featureGates: { DRAExtendedResource: true } };
     const parts = { node: listing("2"), kubeletConfiguration: gates, dra: { resourceClaims: [gpu], drivers } };
     const answered = decide(parts, asking, "1.34");
@@ -304,7 +304,7 @@ describe("extended resources", () => {
   });
 });
 
-test("of all pods of the node one that does not start makes the answer a refusal", () => {
+test("one pod of the node that cannot start makes the whole answer a refusal", () => {
   const other = claim("nic", [result("1")], ["q"]);
   const parts = {
     pods: [claiming("p", ["gpu"]), claiming("q", ["nic"])],

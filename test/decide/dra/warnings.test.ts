@@ -16,7 +16,7 @@ const dra = { resourceClaims: [gpu], drivers };
 const messages = (...question: Parameters<typeof decide>): readonly string[] =>
   decisionOf(...question).warnings.map(({ about, warning, message }) => `${warning} ${about}: ${message}`);
 
-describe("a pod that a kubelet ends", () => {
+describe("claims of a pod that has ended or is being deleted", () => {
   const succeeded: Json = { status: { phase: "Succeeded" } };
   const running = { containerStatuses: [{ name: "c", containerID: "containerd://1", state: { running: {} } }] };
   const named = claiming("p", ["gpu"])["metadata"] as Json;
@@ -28,7 +28,7 @@ describe("a pod that a kubelet ends", () => {
     ["ended", succeeded, "the pod has ended (Succeeded)"],
     ["ended", { status: { phase: "Failed", ...running } }, "the pod has ended (Failed)"],
     ["being-deleted", deleted, "the pod is being deleted"],
-  ])("is %s: nothing is prepared for it, and what it holds is given back", (warning, more, why) => {
+  ])("are not prepared, and held ones are given back: %s", (warning, more, why) => {
     const of = { ...claiming("p", ["gpu"]), ...more };
     const held = { pods: [of], dra, assignments: stateOf("gpu", "uid-p") };
     for (const asked of ["default/p", undefined, of]) {
@@ -54,22 +54,22 @@ describe("a pod that a kubelet ends", () => {
     expect(messages({ pods: [of] }, "default/p")).toEqual(messages(held, "default/p"));
     expect(decisionOf({ pods: [of] }, "default/p").pods).toEqual([]);
   });
-  test("is none that is posted anew without a status", () => {
+  test("give no warning when the pod is posted without a status", () => {
     expect(decisionOf({ dra }, claiming("p", ["gpu"]))).toMatchObject({ warnings: [], pods: [{ calls: [{}] }] });
   });
 });
 
-describe("nothing is prepared for a pod", () => {
+describe("nothing is prepared for a pod, with a warning why", () => {
   const extended = pod("p", { spec: { containers: [container("c", { "example.com/gpu": "1" })] } });
   test.each(["1.34", "1.35", "1.36", "1.37"])(
-    "of kubelet %s that has an extended resource alone, or nothing",
+    "when it has only an extended resource, or nothing, under kubelet %s",
     (version) => {
       const reported = ["no-claims default/p: the pod has no claims: nothing is prepared"];
       expect(messages({ dra }, extended, version)).toEqual(reported);
       expect(messages({}, pod("p"), version)).toEqual(reported);
     },
   );
-  test("of whose templates no claim was made", () => {
+  test("when its templates generated no claim", () => {
     const of = claiming("p", []);
     const spec = { ...(of["spec"] as Json), resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "t" }] };
     const unneeded = { ...of, spec, status: { resourceClaimStatuses: [{ name: "gpu" }] } };
@@ -83,7 +83,7 @@ describe("nothing is prepared for a pod", () => {
     };
     expect(messages({ dra: { ...dra, resourceClaims: [own] } }, one)).toEqual([]);
   });
-  test("while the gate is off", () => {
+  test("when the gate DynamicResourceAllocation is off", () => {
     const kubeletConfiguration = { featureGates: { DynamicResourceAllocation: false } };
     expect(messages({ dra, kubeletConfiguration }, claiming("p", ["gpu"]), "1.34")).toEqual([
       "gate-off default/p: the gate DynamicResourceAllocation is off: no claim is prepared, and the pod starts without their devices",
@@ -91,7 +91,7 @@ describe("nothing is prepared for a pod", () => {
   });
 });
 
-describe("a container gets no device", () => {
+describe("a warning says that a container gets no device", () => {
   const requesting = (request: string): Json => {
     const resources = { claims: [{ name: "gpu", request }] };
     const spec = {
@@ -109,7 +109,7 @@ describe("a container gets no device", () => {
     messages({ dra: { resourceClaims: [wanting], ...parts } }, requesting(request), version);
   const none = (request: string) =>
     `request-without-device default/p: container c gets no device for request ${request} of ResourceClaim gpu:`;
-  test.each(["1.34", "1.37"])("by a request that the claim has not, under %s", (version) => {
+  test.each(["1.34", "1.37"])("when its claim has no such request, under %s", (version) => {
     const why = `${none("rr")} the claim has no such request, only gpu`;
     expect(reportOf("rr", { drivers }, version)).toEqual([why]);
     // also before the driver has answered
@@ -117,7 +117,7 @@ describe("a container gets no device", () => {
     expect(reportOf("gpu", { drivers }, version)).toEqual([]);
     expect(reportOf("gpu", {}, version)).toEqual([]);
   });
-  test.each(["1.34", "1.35", "1.36", "1.37"])("by a driver that answers for a subrequest, under %s", (version) => {
+  test.each(["1.34", "1.35", "1.36", "1.37"])("when the driver answers for a subrequest only, under %s", (version) => {
     const parts = { drivers: answering(["gpu/big"]) };
     expect(reportOf("gpu", parts, version)).toEqual([
       `${none("gpu")} its drivers answer for gpu/big alone, and the kubelet compares whole names`,
@@ -129,9 +129,9 @@ describe("a container gets no device", () => {
   });
 });
 
-describe("of posted drivers it is told", () => {
+describe("a warning about a posted driver says", () => {
   const reported = (parts: Json, of = claiming("p", ["gpu"])) => messages({ dra: { ...dra, ...parts } }, of);
-  test("why the kubelet does not register one", () => {
+  test("why the kubelet does not register it", () => {
     const words =
       'none of services supported by the plugin (["v1alpha4.Node"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])';
     const driver = { name: DRIVER, services: ["v1alpha4.Node"] };
@@ -141,12 +141,12 @@ describe("of posted drivers it is told", () => {
       ]);
     expect(reported({ drivers: [{ ...driver, registered: false }] })).toEqual([]);
   });
-  test.each(["gpu", "default/gpu"])("that no claim has the uid %s, and which claim has that name", (uid) => {
+  test.each(["gpu", "default/gpu"])("that no claim has the uid %s, and the uid of the claim with that name", (uid) => {
     expect(reported({ drivers: [{ name: DRIVER, answers: [{ claim: uid }] }] })).toEqual([
       `answer-for-no-claim ${DRIVER}: no ResourceClaim has the uid ${uid}, of which it answers; that of ResourceClaim default/gpu is claim-gpu`,
     ]);
   });
-  test("what the kubelet takes from them unchecked", () => {
+  test("what is wrong in its answer that the kubelet takes unchecked", () => {
     const devices = [
       { poolName: "n1", deviceName: "0", cdiDeviceIds: ["example.com/gpu=0", "notcdi", "a.b/c-d=0:1"] },
       { poolName: "n1", deviceName: "9" },
@@ -163,7 +163,7 @@ describe("of posted drivers it is told", () => {
   });
 });
 
-test("a claim that another namespace has is told beside the kubelet's words", () => {
+test("a claim not found in the pod's namespace is reported with the namespace that has one of its name", () => {
   const lost = claim("gpu", [result("0")], ["p"], { metadata: { name: "gpu", uid: "claim-gpu" } });
   const of = claiming("p", ["gpu"]);
   const elsewhere = { ...of, metadata: { ...(of["metadata"] as Json), namespace: "ml" } };
@@ -174,7 +174,7 @@ test("a claim that another namespace has is told beside the kubelet's words", ()
   ]);
 });
 
-test("of a whole node a claim that several pods share is to be prepared for the first, and joined by the others", () => {
+test("a claim shared by pods of the node is to be prepared for the first and joined by the others", () => {
   const shared = claim("gpu", [result("0")], ["a", "b"]);
   const parts = { pods: [claiming("a", ["gpu"]), claiming("b", ["gpu"])], dra: { resourceClaims: [shared], drivers } };
   const states = (more: Json = {}) => decisionOf({ ...parts, ...more }).pods.map(({ claims }) => claims[0]?.state);
@@ -184,7 +184,7 @@ test("of a whole node a claim that several pods share is to be prepared for the 
   expect(open.pods.map(({ containers }) => containers[0]?.pending)).toEqual([[DRIVER], [DRIVER]]);
 });
 
-test("the table says of a pod that its claims can be prepared only where some are, and warns below", () => {
+test("the claims table says that claims can be prepared only for pods with claims, with warnings below", () => {
   const table = (of: Json, parts: Json = {}) => {
     const decision = decisionOf({ dra: { ...dra, ...parts } }, of);
     const asked = { namespace: "default", name: "p", uid: "uid-p" };

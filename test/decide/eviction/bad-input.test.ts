@@ -28,14 +28,14 @@ const refusal = (snapshot: unknown, facts?: unknown, ask?: unknown) => {
 };
 
 describe("an eviction pass is refused", () => {
-  test.each(["observedAt", "pods", "stats"])("without %s, which it names", (field) =>
+  test.each(["observedAt", "pods", "stats"])("without %s, which needs names", (field) =>
     expect(refusal(without(field))).toMatchObject({ code: "needs_input", needs: [field] }),
   );
-  test("with a pod whose uid nobody knows", () => {
+  test("with a pod that has no uid", () => {
     const pods = [{ metadata: { name: "a" }, spec: { containers: [{ name: "c" }] } }];
     expect(refusal({ ...good, pods }).needs).toEqual(["pods[0].metadata.uid"]);
   });
-  test("with a configuration that the kubelet does not start with, in its words", () => {
+  test("with a configuration that keeps the kubelet from starting, in its words", () => {
     const kubeletConfiguration = { evictionHard: {}, evictionSoft: { "memory.available": "1Gi" } };
     expect(refusal({ ...good, kubeletConfiguration })).toEqual({
       code: "invalid_configuration",
@@ -44,16 +44,16 @@ describe("an eviction pass is refused", () => {
       needs: [],
     });
   });
-  test("with a memory of passes that is none, by its path", () => {
+  test("with malformed facts of earlier passes, by their path", () => {
     expect(refusal(good, { atMs: "yesterday" }).message).toContain("facts.eviction.atMs: ");
     expect(refusal(good, [])).toMatchObject({ code: "invalid_state" });
   });
-  test("for a pod that does not run here", () => {
+  test("for an asked pod that is not on the node", () => {
     expect(refusal(good, undefined, { pod: "default/nobody" })).toMatchObject({ code: "no_such_pod" });
   });
 });
 
-describe("input that no node sends", () => {
+describe("eviction input that no node sends", () => {
   test.each<[string, Json]>([
     ["stats.node.memory.workingSetBytes", { node: { memory: { workingSetBytes: -1 } } }],
     ["stats.node.fs.inodesFree", { node: { fs: { inodesFree: -1 } } }],
@@ -72,7 +72,7 @@ describe("input that no node sends", () => {
   ])("%s is refused with its path", (path, stats) => {
     expect(issuePaths({ ...good, stats })).toEqual([path]);
   });
-  test("asks and memories are checked with their paths, and bounded", () => {
+  test("is refused with paths in asks and in facts, which are also bounded in size", () => {
     const ask = decodeEvictionAsk({ pod: "a", other: 1 });
     expect(ask.ok ? [] : ask.error.map((i) => i.path)).toEqual(["ask.other"]);
     const usage = decodeEvictionAsk({ statsAfterReclaim: { node: { fs: { availableBytes: -1 } } } });
@@ -87,8 +87,8 @@ describe("input that no node sends", () => {
   });
 });
 
-describe("what is odd is said by name", () => {
-  test("a signal with a threshold and no stats", () => {
+describe("a reason code reports", () => {
+  test("a threshold whose signal has no stats", () => {
     const decided = answer({ ...good, kubeletConfiguration: { evictionHard: { "pid.available": "5%" } } });
     expect(decided.decision.thresholds[0]).toMatchObject({
       signal: "pid.available",
@@ -97,11 +97,11 @@ describe("what is odd is said by name", () => {
     });
     expect(decided.needs).toContain("stats.node.rlimit");
   });
-  test("half of a signal is none", () => {
+  test("a signal of which only half is in the stats", () => {
     const stats = { node: { memory: { availableBytes: 5 } }, pods: [] };
     expect(answer({ ...good, stats }).needs).toContain("stats.node.memory");
   });
-  test("stats much older, and much newer, than the snapshot", () => {
+  test("stats that are much older or newer than the snapshot", () => {
     const old = answer({ ...good, observedAt: iso(START + 120_001) });
     expect(codes(old)).toContain("stats_older_than_snapshot");
     expect(old.needs).toEqual(["stats.node.memory.time"]);
@@ -115,14 +115,14 @@ describe("what is odd is said by name", () => {
     const decided = passes.after(0, (now) => underMemory(HARD, 5 * Gi, now, PODS));
     expect(codes(decided)).toEqual(expect.arrayContaining(["clock_ran_backwards", "stats_ran_backwards"]));
   });
-  test("more left than there is, and a threshold above what there is", () => {
+  test("more available than capacity, and a threshold above capacity", () => {
     const config = { evictionHard: { "nodefs.available": "200Gi" } };
     const decided = answer(underDisk(config, { fs: disk(150 * Gi, START) }));
     expect(codes(decided)).toEqual(
       expect.arrayContaining(["available_above_capacity", "threshold_above_capacity", "below_threshold"]),
     );
   });
-  test("a soft threshold that is not above its hard one comes too late", () => {
+  test("a soft threshold that is not above its hard one", () => {
     const softOf = (soft: string): Json => ({
       ...HARD,
       evictionSoft: { "memory.available": soft },
@@ -132,7 +132,7 @@ describe("what is odd is said by name", () => {
     expect(codes(answer(underMemory(softOf("9%"), 5 * Gi)))).toContain("soft_not_above_hard");
     expect(codes(answer(underMemory(softOf("2Gi"), 5 * Gi)))).not.toContain("soft_not_above_hard");
   });
-  test("more process ids in use than there are is a shortage like any other", () => {
+  test("a pid shortage even when more process ids are in use than exist", () => {
     const config = { evictionHard: { "pid.available": "1k" }, enforceNodeAllocatable: ["none"] };
     const stats = { node: { rlimit: { maxpid: 100, curproc: 130 } }, pods: PODS.map(([, s]) => s) };
     const decided = answer({ ...good, kubeletConfiguration: config, stats });
@@ -140,7 +140,7 @@ describe("what is odd is said by name", () => {
       "The node was low on resource: pids. Threshold quantity: 1k, available: -30. ",
     );
   });
-  test("a minimum reclaim beyond all bounds leaves the threshold open", () => {
+  test("a threshold that stays open because its minimum reclaim is infinite", () => {
     const config = {
       evictionHard: { "memory.available": "10%" },
       evictionMinimumReclaim: { "memory.available": "inf%" },

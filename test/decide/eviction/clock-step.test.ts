@@ -25,7 +25,7 @@ const next = (decided: Answer): EvictionFacts => decided.next as EvictionFacts;
 /** Remembered after thirty seconds below the soft threshold. */
 const known = (): EvictionFacts => next(answer(at(START + 30_000, Gi), next(answer(at(START, Gi)))));
 
-test.each([-2 * HOUR, 2 * HOUR])("a clock that is set by %i ms moves all that is remembered with it", (step) => {
+test.each([-2 * HOUR, 2 * HOUR])("remembered times move with a clock that is set by %i ms", (step) => {
   const now = START + 40_000 + step;
   const decided = answer(at(now, Gi, stepped(step, START + 30_000)), known());
   expect(victims(decided)).toEqual([]);
@@ -44,21 +44,21 @@ test.each([-2 * HOUR, 2 * HOUR])("a clock that is set by %i ms moves all that is
   expect(codes(after)).not.toContain("clock_stepped");
 });
 
-test("a condition ends in its time after the clock was set back", () => {
+test("a condition ends after its usual time when the clock was set back", () => {
   const back = START + 40_000 - 2 * HOUR;
   const first = answer(at(back, 5 * Gi, stepped(-2 * HOUR, START + 30_000)), known());
   expect(first.decision.conditions).toMatchObject([{ observed: false, untilMs: START + 90_000 - 2 * HOUR }]);
   expect(types(answer(at(back + 50_000, 5 * Gi), next(first)))).toEqual([]);
 });
 
-test("without the step it is named that the clock ran backwards, and the condition stays", () => {
+test("without a reported step the reason is clock_ran_backwards, and the condition stays", () => {
   const decided = answer(at(START + 40_000 - 2 * HOUR, 5 * Gi), known());
   expect(codes(decided)).toContain("clock_ran_backwards");
   expect(codes(decided)).not.toContain("clock_stepped");
   expect(decided.decision.conditions[0]?.untilMs).toBe(START + 90_000);
 });
 
-test("what is remembered of a pass after the step is not moved again", () => {
+test("times remembered by a pass after the clock step are not moved again", () => {
   const step = stepped(-2 * HOUR, START + 30_000);
   const first = answer(at(START + 40_000 - 2 * HOUR, Gi, step), known());
   const second = answer(at(START + 50_000 - 2 * HOUR, Gi, step), next(first));
@@ -66,7 +66,7 @@ test("what is remembered of a pass after the step is not moved again", () => {
   expect(next(second).thresholdsFirstObservedAt[0]?.atMs).toBe(START - 2 * HOUR);
 });
 
-test("stats that were taken right after the clock was set, in a pass before it, are not newer for hours", () => {
+test("stats taken right after the step, in a pass before it, do not hide newer stats afterwards", () => {
   const facts = known();
   const [memory] = facts.lastObservations;
   const raced = { ...facts, lastObservations: memory ? [{ ...memory, atMs: START + 2 * HOUR }] : [] };

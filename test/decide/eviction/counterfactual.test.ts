@@ -17,12 +17,12 @@ const flips = (a: Answer, change: Counterfactual["change"]): readonly string[] =
     .filter((c) => c.change === change)
     .map((c) => `${c.quantity ?? c.to}: place ${c.place}, ${c.victim?.name ?? "nobody"} goes`);
 
-describe("the smallest change that moves the next victim", () => {
+describe("counterfactuals of the next eviction victim", () => {
   const decided = answer(underMemory(HARD, 5 * Gi, START, PODS));
-  test("the order without a change", () => {
+  test("start from the ranking without a change", () => {
     expect(decided.decision.rankings[0]?.pods.map((p) => p.pod.name)).toEqual(["a", "b", "c", "e", "d"]);
   });
-  test("the memory request at which it would rank 2nd, 3rd, 4th", () => {
+  test("give the memory requests at which it would rank 2nd, 3rd and 4th", () => {
     expect(flips(decided, "request")).toEqual([
       `${200 * Mi + 1}: place 2, b goes`,
       `${300 * Mi + 1}: place 3, b goes`,
@@ -30,17 +30,17 @@ describe("the smallest change that moves the next victim", () => {
       "500Mi: place 4, b goes",
     ]);
   });
-  test("the usage at which it would no longer be the victim", () => {
+  test("give the usage at which it would no longer be the victim", () => {
     expect(flips(decided, "usage")).toEqual([
       `${400 * Mi - 1}: place 2, b goes`,
       `${300 * Mi - 1}: place 3, b goes`,
       "104857600: place 4, b goes",
     ]);
   });
-  test("the priority: with any more than the others it goes after them", () => {
+  test("give the priority at which it would rank behind the others", () => {
     expect(flips(decided, "priority")).toEqual(["1: place 3, b goes", "1000: place 4, b goes"]);
   });
-  test("of a pod that was asked about as well", () => {
+  test("are given for the asked pod as well", () => {
     const asked = answer(underMemory(HARD, 5 * Gi, START, PODS), undefined, { pod: "default/c" });
     const ofC = asked.decision.rankings[0]?.counterfactuals.filter((c) => c.pod.name === "c") ?? [];
     expect(ofC.map((c) => `${c.change} ${c.to}: ${c.place}`)).toEqual([
@@ -51,16 +51,16 @@ describe("the smallest change that moves the next victim", () => {
     ]);
     expect(ofC.every((c) => c.victim?.name === "a")).toBe(true);
   });
-  test("alone nothing helps but nothing is invented either", () => {
+  test("are empty when it is the only pod", () => {
     const alone = answer(underMemory(HARD, 5 * Gi, START, PODS.slice(0, 1)));
     expect(alone.decision.rankings[0]?.counterfactuals).toEqual([]);
   });
-  test("with a critical pod behind it there is another place, and still nobody else to go", () => {
+  test("give a rank behind a critical pod, though the victim stays the same", () => {
     const critical = [requesting("crit", {}, { priority: 2_000_000_000 }), podStats("crit", Gi)] as const;
     const two = answer(underMemory(HARD, 5 * Gi, START, [PODS[0], critical]));
     expect(flips(two, "request")).toEqual(["500Mi: place 2, a goes"]);
   });
-  test("inodes cannot be requested: only usage and priority are told", () => {
+  test("give usage and priority only for inodes, which cannot be requested", () => {
     const config = { evictionHard: { "nodefs.inodesFree": "5%" } };
     const stats = (name: string, inodesUsed: number) => ({
       podRef: { name, uid: `uid-${name}` },

@@ -26,7 +26,7 @@ const decide = (layout: FileSystems, low: Disk, config: Json = BOTH): Answer =>
 const order = ({ decision }: Answer, signal: string): readonly string[] | undefined =>
   decision.rankings.find((r) => r.signals.some((s) => s === signal))?.pods.map((p) => p.pod.name);
 
-describe("where images and containers lie", () => {
+describe("the layout of nodefs, imagefs and containerfs", () => {
   test.each<[FileSystems, Disk, readonly string[]]>([
     ["one", "nodefs", [CONTAINERS, IMAGES]],
     ["one", "imagefs", [CONTAINERS, IMAGES]],
@@ -34,7 +34,7 @@ describe("where images and containers lie", () => {
     ["dedicated", "imagefs", [CONTAINERS, IMAGES]],
     ["split", "nodefs", [CONTAINERS]],
     ["split", "imagefs", [IMAGES]],
-  ])("%s: pressure on %s runs %j first", (layout, low, functions) => {
+  ])("%s: pressure on %s runs the node-level reclaim functions %j", (layout, low, functions) => {
     expect(decide(layout, low).decision.reclaim?.nodeLevel).toEqual(functions);
   });
   test.each<[FileSystems, string, readonly string[]]>([
@@ -43,10 +43,10 @@ describe("where images and containers lie", () => {
     ["dedicated", "nodefs.available", ["volumes", "logs", "layers"]],
     ["dedicated", "imagefs.available", ["layers", "logs", "volumes"]],
     ["split", "nodefs.available", ["layers", "volumes", "logs"]],
-  ])("%s: %s ranks %j", (layout, signal, names) => {
+  ])("%s: pods are ranked for %s as %j", (layout, signal, names) => {
     expect(order(decide(layout, "nodefs"), signal)).toEqual(names);
   });
-  test("split: images are nobody's, so all pods tie on the image disk", () => {
+  test("ties all pods on a split imagefs, as images belong to no pod", () => {
     const ranking = decide("split", "imagefs").decision.rankings.find((r) => r.signals.includes("imagefs.available"));
     expect(ranking?.pods.map((p) => [p.usage, p.tie])).toEqual([0, 0, 0].map((n) => [n, true]));
   });
@@ -69,7 +69,7 @@ describe("where images and containers lie", () => {
     expect(derived(second)).toMatchObject({ state: "below" });
     expect(second.decision.reclaim?.threshold.signal).toBe("containerfs.available");
   });
-  test("a containerfs threshold of one's own is overridden, in the kubelet's words", () => {
+  test("overrides a configured containerfs threshold, with the kubelet's warning", () => {
     const config = { evictionHard: { ...BOTH.evictionHard, "containerfs.available": "1%" } };
     const decided = decide("one", "containerfs", config);
     expect(decided.decision.warnings).toEqual(["found containerfs.available for hard eviction. ignoring"]);
@@ -81,7 +81,7 @@ describe("where images and containers lie", () => {
     const runtime = containerFs === undefined ? { imageFs } : { imageFs, containerFs };
     return answer(underDisk(BOTH, { fs, runtime })).decision.fileSystems;
   };
-  test("without being told, equal sizes with about as much left are one file system", () => {
+  test("is one file system when sizes are equal and available bytes are close", () => {
     const big = disk(HIGH, START);
     const drifted = disk(HIGH - Gi / 2, START);
     const other = disk(HIGH, START, { capacityBytes: 200 * Gi });
@@ -91,7 +91,7 @@ describe("where images and containers lie", () => {
     expect(sized(big, other, big)).toBe("split");
     expect(sized(big, disk(2 * Gi, START))).toBe("dedicated");
   });
-  test("the layout is looked at once and remembered", () => {
+  test("is determined once and remembered over passes", () => {
     const passes = new Passes();
     const at = (fileSystems: FileSystems) => (now: number) => ({
       ...underDisk(BOTH, { ...lowOn("one", "nodefs", now), fileSystems }),
@@ -102,12 +102,12 @@ describe("where images and containers lie", () => {
   });
 });
 
-describe("what the node itself holds is tried first", () => {
+describe("node-level reclaim before pod eviction", () => {
   const config = { evictionHard: { "nodefs.available": "10%" }, evictionMinimumReclaim: { "nodefs.available": "2Gi" } };
   const snapshot = underDisk(config, lowOn("one", "nodefs"), PODS);
   const freedTo = (available: number): Json => ({ statsAfterReclaim: { node: { fs: disk(available, START) } } });
   const goal = 10_737_418_400 + 2 * Gi;
-  test("not yet run: nothing is taken to be freed, and what must be reached is told", () => {
+  test("frees nothing while its result is unknown, and the answer says what it must reach", () => {
     const decided = answer(snapshot);
     expect(decided.decision.reclaim).toMatchObject({
       afterNodeLevel: "unknown",
@@ -116,16 +116,16 @@ describe("what the node itself holds is tried first", () => {
     expect(decided.needs).toContain("ask.statsAfterReclaim");
     expect(decided.verdict).toBe("evicts");
   });
-  test("enough was freed, the minimum reclaim included: nobody goes", () => {
+  test("evicts no pod when it reached threshold plus minimum reclaim", () => {
     const decided = answer(snapshot, undefined, freedTo(goal));
     expect([decided.verdict, decided.decision.evicted]).toEqual(["reclaims", []]);
   });
-  test("a byte less, and one goes; its message has the numbers from before", () => {
+  test("evicts a pod when it falls a byte short, with the amounts from before in the message", () => {
     const decided = answer(snapshot, undefined, freedTo(goal - 1));
     expect(decided.decision.reclaim?.afterNodeLevel).toBe("not-enough");
     expect(decided.decision.evicted[0]?.message).toContain("Threshold quantity: 10737418400, available: 1Gi. ");
   });
-  test("a soft threshold in its grace period still forces one to go", () => {
+  test("does not suffice while a soft threshold is met, even in its grace period", () => {
     const soft = {
       evictionSoft: { "nodefs.inodesFree": "95%" },
       evictionSoftGracePeriod: { "nodefs.inodesFree": "1h" },

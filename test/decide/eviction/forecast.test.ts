@@ -17,8 +17,8 @@ function falling(levels: readonly number[], config: Json = HARD): Answer {
 }
 const forecast = ({ decision }: Answer) => decision.forecast[0];
 
-describe("when a threshold will be met", () => {
-  test("a steady fall: the distance over the slope, and what each victim buys", () => {
+describe("the forecast of when a threshold will be met", () => {
+  test("divides the distance by the slope, and says what evicting each victim gains", () => {
     const decided = falling([6 * Gi, 5 * Gi, 4 * Gi, 3 * Gi]);
     expect(forecast(decided)).toMatchObject({
       distance: 2 * Gi,
@@ -33,7 +33,7 @@ describe("when a threshold will be met", () => {
     });
     expect(decided.verdict).toBe("calm");
   });
-  test("a fall that has turned is no fall any more, after half a window", () => {
+  test("ends half a window after the fall has turned", () => {
     const down = Array.from({ length: 14 }, (_, i) => 7 * Gi - i * 256 * Mi);
     const up = Array.from({ length: 8 }, (_, i) => 4 * Gi + i * 384 * Mi);
     expect(forecast(falling(down))?.slopePerSecond).toBeLessThan(0);
@@ -41,10 +41,10 @@ describe("when a threshold will be met", () => {
     const flat = Array.from({ length: 10 }, () => 4 * Gi);
     expect(forecast(falling([...down, ...flat]))).toMatchObject({ slopePerSecond: 0, belowInMs: null });
   });
-  test("one jump up, as when images go, does not hide the fall", () => {
+  test("survives a single jump up, as when images are removed", () => {
     expect(forecast(falling([6 * Gi, 5 * Gi, 8 * Gi, 4 * Gi, 3 * Gi, 2 * Gi]))?.slopePerSecond).toBeLessThan(0);
   });
-  test("a soft threshold evicts a grace period later, and what has passed of it counts", () => {
+  test("adds a soft threshold's grace period, less what has passed of it", () => {
     const soft = {
       evictionHard: {},
       evictionSoft: { "memory.available": "1Gi" },
@@ -54,7 +54,7 @@ describe("when a threshold will be met", () => {
     const below = forecast(falling([2 * Gi, Gi - Mi, Gi - 2 * Mi, Gi - 3 * Mi], soft));
     expect(below).toMatchObject({ belowInMs: 0, evictsInMs: 40_000 });
   });
-  test("nothing is foretold of two observations, of a rise, or of stats that stand still", () => {
+  test("is absent for two observations, for a rise, and for stats that stand still", () => {
     expect(forecast(falling([3 * Gi, 2 * Gi]))).toMatchObject({ slopePerSecond: null, belowInMs: null });
     expect(forecast(falling([2 * Gi, 3 * Gi, 4 * Gi]))).toMatchObject({ belowInMs: null, evictsInMs: null });
     const passes = new Passes();
@@ -63,13 +63,13 @@ describe("when a threshold will be met", () => {
       expect(forecast(decided)).toMatchObject({ observations: 1, slopePerSecond: null });
     }
   });
-  test("what is remembered stays bounded, the latest of each signal", () => {
+  test("keeps a bounded number of observations, the latest of each signal", () => {
     const passes = new Passes();
     for (let i = 0; i < 100; i++) passes.after(10_000, (now) => underMemory(HARD, 5 * Gi - i, now, PODS));
     expect(passes.facts?.samples.length).toBe(32);
     expect(passes.facts?.samples.at(-1)?.available).toBe(5 * Gi - 99);
   });
-  test("observations of a later time than now are left out, by name", () => {
+  test("leaves out observations later than now, with a reason code", () => {
     const passes = new Passes();
     passes.after(60_000, (now) => underMemory(HARD, 3 * Gi, now, PODS));
     passes.clock.nowMs -= 30_000;
@@ -81,15 +81,15 @@ describe("when a threshold will be met", () => {
   });
 });
 
-describe("the slope of points", () => {
+describe("the slope of observations", () => {
   const line = (n: number, of: (i: number) => number) =>
     Array.from({ length: n }, (_, i) => ({ atMs: i * 1000, available: of(i) }));
-  test("of a line it is the line's, whatever the order and the gaps", () => {
+  test("is that of a line, whatever the order and the gaps of the points", () => {
     const points = line(10, (i) => 1000 - 7 * i).filter((_, i) => i !== 3);
     expect(slopePerSecond(points)).toBe(-7);
     expect(slopePerSecond(points.toReversed())).toBe(-7);
   });
-  test("two of nine points anywhere do not turn it round", () => {
+  test("keeps its sign when two of nine points are outliers", () => {
     for (const [a, b] of [
       [0, 1],
       [3, 8],
@@ -99,10 +99,10 @@ describe("the slope of points", () => {
       expect(slopePerSecond(wild), `${a} ${b}`).toBeLessThan(0);
     }
   });
-  test("a time that comes twice counts once", () => {
+  test("counts a time that occurs twice once", () => {
     expect(slopePerSecond([...line(2, (i) => i), { atMs: 0, available: 5 }])).toBeNull();
   });
-  test("nothing that stands or rises is ever reached", () => {
+  test("predicts no time to fall for flat or rising values", () => {
     expect([msToFall(10, 0), msToFall(10, 1), msToFall(10, null)]).toEqual([null, null, null]);
     expect(msToFall(10, -5)).toBe(2000);
   });

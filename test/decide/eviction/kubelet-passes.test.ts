@@ -66,8 +66,8 @@ function mine(run: Run, pass: Pass, facts: unknown) {
   return { shown, facts: JSON.parse(JSON.stringify(next)) as unknown };
 }
 
-describe("the kubelet's eviction manager, pass after pass", () => {
-  test.each(runs.map((run, i) => ({ run, i })))("node $i", ({ run }) => {
+describe("recorded passes of the kubelet's eviction manager", () => {
+  test.each(runs.map((run, i) => ({ run, i })))("are decided the same on node $i", ({ run }) => {
     let facts: unknown;
     for (const [k, pass] of run.passes.entries()) {
       const decided = mine(run, pass, facts);
@@ -76,7 +76,7 @@ describe("the kubelet's eviction manager, pass after pass", () => {
       facts = decided.facts;
     }
   });
-  test("the runs meet what they are there for", () => {
+  test("cover every message and condition that they are meant to cover", () => {
     const passes = runs.flatMap((r) => r.passes);
     const messages = passes.flatMap((p) => p.evicted as { message: string; gracePeriodSeconds: number }[]);
     for (const part of ["memory", "ephemeral-storage", "inodes", "pids"]) {

@@ -16,7 +16,7 @@ describe("local storage limits", () => {
     requesting("p", {}, { volumes: [{ name: "d", emptyDir: { sizeLimit, ...more } }] });
   const volume = (bytes: number): Json => stats("p", { volume: [{ name: "d", ...used(bytes) }] });
 
-  test("an emptyDir beyond its limit, of memory too; not at it, and a limit of 0 is none", () => {
+  test("evict for an emptyDir above its sizeLimit, in memory too; a limit of 0 is no limit", () => {
     expect(messages(decide([[emptyDir("512Mi"), volume(512 * Mi + 1)]]))).toEqual([
       'Usage of EmptyDir volume "d" exceeds the limit "512Mi". ',
     ]);
@@ -26,13 +26,13 @@ describe("local storage limits", () => {
     expect(messages(decide([[emptyDir("512Mi"), volume(512 * Mi)]]))).toEqual([]);
     expect(messages(decide([[emptyDir("0"), volume(512 * Mi)]]))).toEqual([]);
   });
-  test("a container's own limit counts its logs, and its layer only on the kubelet's disk", () => {
+  test("count a container's logs, and its writable layer only when it is on nodefs", () => {
     const p = limited("p", { "ephemeral-storage": "1e9" });
     const s = stats("p", { containers: [{ name: "c", rootfs: used(999_999_999), logs: used(2) }] });
     expect(messages(decide([[p, s]]))).toEqual(['Container c exceeded its local ephemeral storage limit "1e9". ']);
     expect(messages(decide([[p, s]], { fileSystems: "dedicated" }))).toEqual([]);
   });
-  test("the pod's limit is the sum of the containers that have one, in the form of the first, against all that it uses", () => {
+  test("of a pod are the sum of its containers' limits, compared with all that the pod uses", () => {
     const containers = [
       { name: "c", resources: { limits: { "ephemeral-storage": "1G" } } },
       { name: "d", resources: { limits: { "ephemeral-storage": "1Gi" } } },
@@ -44,7 +44,7 @@ describe("local storage limits", () => {
     ]);
     expect(messages(decide([[p, stats("p", { "ephemeral-storage": used(2_073_741_824) })]]))).toEqual([]);
   });
-  test("many go in one pass, at once, and the pass ends there", () => {
+  test("evict several pods in one pass, immediately, and end the pass", () => {
     const node = { fs: disk(Gi, START) };
     const over = (name: string): readonly [Json, Json] => [
       { ...limited(name, { "ephemeral-storage": "1Gi" }) },
@@ -61,14 +61,14 @@ describe("local storage limits", () => {
       cause: "pod-ephemeral-storage",
     });
   });
-  test("a critical pod stays, and then the thresholds have their turn", () => {
+  test("spare critical pods, and thresholds are checked afterwards", () => {
     const critical = limited("crit", { "ephemeral-storage": "1Gi" }, { priority: 2_000_000_000 });
     const rest = [requesting("rest"), stats("rest", { containers: [] })] as const;
     const pods = [[critical, stats("crit", { "ephemeral-storage": used(2 * Gi) })], rest] as const;
     const decided = decide(pods, { fs: disk(Gi, START) }, { evictionHard: { "nodefs.available": "10Gi" } });
     expect(victims(decided)).toEqual(["rest"]);
   });
-  test("without local storage isolation nothing of it is looked at", () => {
+  test("are ignored without LocalStorageCapacityIsolation", () => {
     const p = limited("p", { "ephemeral-storage": "1Gi" });
     const pods = [[p, stats("p", { "ephemeral-storage": used(2 * Gi) })]] as const;
     expect(victims(decide(pods, {}, { localStorageCapacityIsolation: false }))).toEqual([]);

@@ -60,12 +60,12 @@ const takes = ({ decision }: Answer): ReclaimTakes | null | undefined => decisio
 const idsOf = (list: readonly { readonly id: string }[] | undefined): readonly string[] | undefined =>
   list?.map((r) => r.id);
 
-describe("what the node-level reclaim would take", () => {
+describe("the plan of what node-level reclaim would remove", () => {
   test.each<[FileSystems, Disk]>([
     ["one", "nodefs"],
     ["one", "imagefs"],
     ["dedicated", "imagefs"],
-  ])("%s, %s low: containers of ended pods, and then the images that only they held", (layout, lowOne) => {
+  ])("with layout %s and %s low: containers of ended pods, then the images that only they used", (layout, lowOne) => {
     const reported = takes(decide(layout, lowOne));
     expect(idsOf(reported?.containers?.remove)).toEqual(["end", "sb-done"]);
     expect(reported?.containers?.remove[0]?.why).toBe("pod-terminated");
@@ -74,44 +74,44 @@ describe("what the node-level reclaim would take", () => {
     expect(reported?.images?.keep.map((k) => [k.id, k.why])).toEqual([["sha256:used", "in-use"]]);
     expect([reported?.containers?.operation, reported?.images?.operation]).toEqual(["delete-unused", "delete-unused"]);
   });
-  test("split, nodefs low: containers alone", () => {
+  test("with layout split and nodefs low: containers only", () => {
     const reported = takes(decide("split", "nodefs"));
     expect(idsOf(reported?.containers?.remove)).toEqual(["end", "sb-done"]);
     expect(reported?.images).toBeNull();
   });
-  test("split, imagefs low: images alone, and what an ended container holds stays", () => {
+  test("with layout split and imagefs low: images only, without those that ended containers use", () => {
     const reported = takes(decide("split", "imagefs"));
     expect(reported?.containers).toBeNull();
     expect(idsOf(reported?.images?.remove)).toEqual(["sha256:free"]);
     expect(reported?.images?.freedBytes).toBe(40 * Mi);
   });
-  test("dedicated, nodefs low: nothing is run", () => {
+  test("with layout dedicated and nodefs low: nothing", () => {
     const decided = decide("dedicated", "nodefs");
     expect(decided.decision.reclaim?.nodeLevel).toEqual([]);
     expect(takes(decided)).toBeNull();
     expect(decided.needs).not.toContain("runtime");
   });
-  test("memory: nothing is run, whatever the runtime holds", () => {
+  test("for memory: nothing, whatever the runtime holds", () => {
     const config = { evictionHard: { "memory.available": "1Gi" } };
     const decided = answer({ ...underMemory(config, Gi / 2, START, PODS), runtime: RUNTIME });
     expect(decided.decision.reclaim?.resource).toBe("memory");
     expect(takes(decided)).toBeNull();
     expect(decided.needs).not.toContain("runtime");
   });
-  test("nothing to reclaim: nothing is said of it", () => {
+  test("without a threshold that is met there is no reclaim in the decision", () => {
     const calm = { fs: disk(50 * Gi, START), runtime: { imageFs: disk(50 * Gi, START) }, fileSystems: "one" };
     const decided = answer({ ...underDisk(THRESHOLDS, calm, PODS), runtime: RUNTIME });
     expect(decided.decision.reclaim).toBeNull();
   });
 });
 
-describe("with less than it takes", () => {
-  test("no runtime posted: null, and it is needed", () => {
+describe("the plan of node-level reclaim from incomplete input", () => {
+  test("is null without the runtime's lists, which are in needs", () => {
     const decided = decide("one", "nodefs", {});
     expect(takes(decided)).toBeNull();
     expect(decided.needs).toContain("runtime");
   });
-  test("half of the lists: what cannot be told is null, and why is said", () => {
+  test("is null for what the posted lists do not suffice for, with the reason reclaim_not_told", () => {
     const { images: _, ...noImages } = RUNTIME;
     const decided = decide("one", "nodefs", { runtime: noImages });
     expect(takes(decided)?.images).toBeNull();
@@ -121,16 +121,16 @@ describe("with less than it takes", () => {
     const { sandboxes: __, ...noSandboxes } = RUNTIME;
     expect(takes(decide("one", "nodefs", { runtime: noSandboxes }))?.containers).toBeNull();
   });
-  test("images that no earlier pass has seen are too new to go, as after a kubelet's start", () => {
+  test("removes no image that no earlier pass has seen", () => {
     const reported = takes(decide("one", "nodefs", { runtime: RUNTIME }, null));
     expect(reported?.images?.remove).toEqual([]);
     expect(reported?.images?.keep).toHaveLength(3);
   });
-  test("records of images that cannot be read are named where they stand in the ask", () => {
+  test("is refused for unreadable image records, with their path in the ask", () => {
     const asked = decodeEvictionAsk({ images: { ...IMAGE_FACTS, atMs: "now" } });
     expect(asked.ok ? [] : asked.error.map((i) => i.path)).toEqual(["ask.images.atMs"]);
   });
-  test("flags that no kubelet starts with: the refusal's own words", () => {
+  test("is null for flags that no kubelet starts with, with the kubelet's message in the reason", () => {
     const decided = decide("one", "nodefs", { runtime: RUNTIME, kubelet: { minimumContainerTTLMs: -1000 } });
     const said = decided.reasons.find((r) => r.at === "delete-unused-containers")?.because;
     expect(said?.[0]?.numbers).toEqual({
@@ -141,7 +141,7 @@ describe("with less than it takes", () => {
   });
 });
 
-test("who goes does not depend on it: it is a plan, and nothing of it counts as freed", () => {
+test("the plan of node-level reclaim does not change which pods are evicted", () => {
   const [withLists, without] = [decide("one", "nodefs"), decide("one", "nodefs", {})];
   expect(withLists.decision.evicted).toEqual(without.decision.evicted);
   expect(withLists.decision.reclaim?.afterNodeLevel).toBe("unknown");

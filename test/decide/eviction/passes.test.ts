@@ -18,8 +18,8 @@ const at =
   (now: number): Json =>
     underMemory(config, available, now, pods);
 
-describe("one pass after another", () => {
-  test("a hard threshold evicts at once, strictly below it", () => {
+describe("a sequence of eviction passes", () => {
+  test("evicts at once for a hard threshold, strictly below its value", () => {
     expect(victims(answer(underMemory(HARD, Gi, START, PODS)))).toEqual([]);
     const below = answer(underMemory(HARD, Gi - 1, START, PODS));
     expect(below.verdict).toBe("evicts");
@@ -42,7 +42,7 @@ describe("one pass after another", () => {
     ]);
   });
 
-  test("a soft threshold sets the condition at once and evicts when its grace period has passed", () => {
+  test("sets the condition at once for a soft threshold and evicts after its grace period", () => {
     const passes = new Passes();
     const first = passes.after(0, at(SOFT, 500 * Mi));
     expect([first.verdict, types(first), victims(first)]).toEqual(["under-pressure", ["MemoryPressure"], []]);
@@ -50,7 +50,7 @@ describe("one pass after another", () => {
     expect(victims(passes.after(29_999, at(SOFT, 400 * Mi)))).toEqual([]);
     expect(victims(passes.after(1, at(SOFT, 400 * Mi)))).toEqual(["b"]);
   });
-  test("a soft threshold that was over in between begins anew", () => {
+  test("restarts a soft threshold's grace period when the signal recovered in between", () => {
     const passes = new Passes();
     passes.after(0, at(SOFT, 500 * Mi));
     passes.after(20_000, at(SOFT, 2 * Gi));
@@ -62,16 +62,19 @@ describe("one pass after another", () => {
     [45, undefined, 45],
     [45, 30, 30],
     [10, 30, 10],
-  ])("evictionMaxPodGracePeriod %s and a pod that asks for %s: %s s", (evictionMaxPodGracePeriod, own, seconds) => {
-    const config = { ...SOFT, evictionSoftGracePeriod: { "memory.available": "1s" }, evictionMaxPodGracePeriod };
-    const spec = own === undefined ? {} : { terminationGracePeriodSeconds: own };
-    const passes = new Passes();
-    const pods = [[requesting("p", {}, spec), podStats("p", Gi)]] as const;
-    passes.after(0, at(config, Mi, pods));
-    expect(passes.after(1000, at(config, Mi, pods)).decision.evicted[0]?.gracePeriodSeconds).toBe(seconds);
-  });
+  ])(
+    "evictionMaxPodGracePeriod %s and the pod's own grace period %s: the pod gets %s s",
+    (evictionMaxPodGracePeriod, own, seconds) => {
+      const config = { ...SOFT, evictionSoftGracePeriod: { "memory.available": "1s" }, evictionMaxPodGracePeriod };
+      const spec = own === undefined ? {} : { terminationGracePeriodSeconds: own };
+      const passes = new Passes();
+      const pods = [[requesting("p", {}, spec), podStats("p", Gi)]] as const;
+      passes.after(0, at(config, Mi, pods));
+      expect(passes.after(1000, at(config, Mi, pods)).decision.evicted[0]?.gracePeriodSeconds).toBe(seconds);
+    },
+  );
 
-  test("a threshold that was met stays open until its minimum reclaim is reached", () => {
+  test("keeps a met threshold open until its minimum reclaim is reached", () => {
     const config = { ...HARD, evictionMinimumReclaim: { "memory.available": "500Mi" } };
     const passes = new Passes();
     expect(victims(passes.after(0, at(config, 1023 * Mi)))).toEqual(["b"]);
@@ -82,7 +85,7 @@ describe("one pass after another", () => {
     expect(victims(passes.after(10_000, at(config, 1523 * Mi)))).toEqual([]);
   });
 
-  test("a condition stays True for the transition period after it was last observed", () => {
+  test("keeps a condition True for the transition period after it was last observed", () => {
     const passes = new Passes();
     passes.after(0, at(HARD, 500 * Mi));
     const later = passes.after(299_999, at(HARD, 2 * Gi));
@@ -94,7 +97,7 @@ describe("one pass after another", () => {
     expect([types(over), over.verdict]).toEqual([[], "calm"]);
   });
 
-  test("stats that are not newer than those of the last pass evict nobody", () => {
+  test("evicts nobody on stats that are not newer than those of the last pass", () => {
     const passes = new Passes();
     const stale = (now: number): Json => ({
       ...underMemory(HARD, 500 * Mi, now, PODS),
@@ -107,14 +110,14 @@ describe("one pass after another", () => {
     expect(victims(passes.after(1000, at(HARD, 500 * Mi)))).toEqual(["b"]);
   });
 
-  test("a threshold of another configuration is forgotten, by name", () => {
+  test("forgets a threshold of an earlier configuration, with the reason threshold_forgotten", () => {
     const passes = new Passes();
     passes.after(0, at({ ...HARD, evictionMinimumReclaim: { "memory.available": "5Gi" } }, 500 * Mi));
     const changed = passes.after(10_000, at(HARD, 2 * Gi));
     expect([victims(changed), codes(changed).includes("threshold_forgotten")]).toEqual([[], true]);
   });
 
-  test("of the node's memory and the pods' own the latter is taken first, and that is said to be chance", () => {
+  test("takes allocatable memory before node memory, with the reason order_is_chance", () => {
     const config = { evictionHard: { "memory.available": "1Gi" }, enforceNodeAllocatable: ["pods"] };
     const base = underMemory(config, 500 * Mi, START, PODS);
     const node = { memory: memory(500 * Mi, START), systemContainers: [{ name: "pods", memory: memory(Mi, START) }] };
@@ -124,7 +127,7 @@ describe("one pass after another", () => {
     expect(codes(decided)).toContain("order_is_chance");
   });
 
-  test("a critical pod that ranks first is passed over by name, and alone nobody goes", () => {
+  test("spares a critical pod that ranks first and evicts the next; alone, it evicts nobody", () => {
     const fromFile = { metadata: { name: "static", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } };
     const first = [
       { ...requesting("static"), ...fromFile },
@@ -137,7 +140,7 @@ describe("one pass after another", () => {
     expect([victims(alone), alone.decision.spared.length, alone.verdict]).toEqual([[], 1, "under-pressure"]);
   });
 
-  test("a pod without stats goes first, and its event says nothing of it", () => {
+  test("evicts a pod without stats first, with no usage in the event", () => {
     const decided = answer({
       ...underMemory(HARD, 500 * Mi, START, PODS),
       pods: [...PODS.map(([p]) => p), requesting("unknown", {}, { priority: 1000 })],
@@ -151,7 +154,7 @@ describe("one pass after another", () => {
     expect(decided.needs).toContain("stats.pods");
   });
 
-  test("pod-level memory is told before that of the containers", () => {
+  test("names pod-level memory in the message before that of the containers", () => {
     const leveled = requesting("p", {}, { resources: { requests: { memory: "100Mi" } } });
     const decided = answer(underMemory(HARD, 500 * Mi, START, [[leveled, podStats("p", Gi)]]));
     expect(decided.decision.evicted[0]).toMatchObject({

@@ -49,18 +49,21 @@ const rankingFor = ({ decision }: Answer) =>
   decision.rankings.find((r) => r.signals.some((s) => s === decision.reclaim?.threshold.signal));
 const nameOf = (p: { readonly namespace: string; readonly name: string }): string => `${p.namespace}/${p.name}`;
 
-describe("a real kubelet under memory pressure", () => {
+describe("memory pressure captured on a real kubelet", () => {
   const run = read("memory");
   const passes = replay(run);
-  test.each(passes)("at $real.at: conditions, resource, ranking, victim and message", ({ real, mine }) => {
-    const { decision } = mine;
-    expect(types(mine)).toEqual(real.conditions);
-    expect(decision.reclaim?.resource ?? null).toBe(real.reclaims);
-    if (real.ranked !== null) expect(rankingFor(mine)?.pods.map((p) => nameOf(p.pod))).toEqual(real.ranked);
-    const evicted = decision.evicted.map((e) => ({ pod: nameOf(e.pod), message: e.message }));
-    expect(evicted).toEqual(real.evicted ? [real.evicted] : []);
-  });
-  test("the events' annotations and the pods' DisruptionTarget are the same", () => {
+  test.each(passes)(
+    "at $real.at: the decision has the same conditions, resource, ranking, victim and message",
+    ({ real, mine }) => {
+      const { decision } = mine;
+      expect(types(mine)).toEqual(real.conditions);
+      expect(decision.reclaim?.resource ?? null).toBe(real.reclaims);
+      if (real.ranked !== null) expect(rankingFor(mine)?.pods.map((p) => nameOf(p.pod))).toEqual(real.ranked);
+      const evicted = decision.evicted.map((e) => ({ pod: nameOf(e.pod), message: e.message }));
+      expect(evicted).toEqual(real.evicted ? [real.evicted] : []);
+    },
+  );
+  test("the evictions have the same event annotations and DisruptionTarget conditions", () => {
     const gone = passes.flatMap(({ mine }) => mine.decision.evicted);
     expect(gone.map((e) => ({ pod: e.pod.name, message: e.message, annotations: e.annotations }))).toEqual(run.events);
     for (const { pod, condition } of gone) {
@@ -70,35 +73,42 @@ describe("a real kubelet under memory pressure", () => {
   });
 });
 
-describe("a real kubelet under disk pressure with only critical pods left", () => {
-  test.each(replay(read("disk")))("at $real.at: reclaims of its own, and evicts nobody", ({ real, mine }) => {
-    const { decision } = mine;
-    expect(types(mine)).toEqual(real.conditions);
-    expect(decision.reclaim).toMatchObject({
-      resource: real.reclaims,
-      nodeLevel: ["delete-unused-containers", "delete-unused-images"],
-    });
-    expect(decision.evicted).toEqual([]);
-    expect(decision.spared.map(nameOf).sort()).toEqual([...(real.spared ?? [])].sort());
-    // two equal pods: the kubelet's order changed from pass to pass, and the answer calls them a tie
-    const ranking = rankingFor(mine)?.pods ?? [];
-    if (ranking.some((p) => p.tie)) expect(ranking.every((p) => p.tie)).toBe(true);
-    else expect(ranking.map((p) => nameOf(p.pod))).toEqual(real.ranked);
-  });
-  test("the ties are real: with equal numbers the kubelet had both orders", () => {
+describe("disk pressure captured on a real kubelet with only critical pods left", () => {
+  test.each(replay(read("disk")))(
+    "at $real.at: the decision is node-level reclaim without an eviction",
+    ({ real, mine }) => {
+      const { decision } = mine;
+      expect(types(mine)).toEqual(real.conditions);
+      expect(decision.reclaim).toMatchObject({
+        resource: real.reclaims,
+        nodeLevel: ["delete-unused-containers", "delete-unused-images"],
+      });
+      expect(decision.evicted).toEqual([]);
+      expect(decision.spared.map(nameOf).sort()).toEqual([...(real.spared ?? [])].sort());
+      // two equal pods: the kubelet's order changed from pass to pass, and the answer calls them a tie
+      const ranking = rankingFor(mine)?.pods ?? [];
+      if (ranking.some((p) => p.tie)) expect(ranking.every((p) => p.tie)).toBe(true);
+      else expect(ranking.map((p) => nameOf(p.pod))).toEqual(real.ranked);
+    },
+  );
+  test("pods that the decision ranks as ties occurred in both orders on the kubelet", () => {
     const tied = replay(read("disk")).filter(({ mine }) => rankingFor(mine)?.pods.some((p) => p.tie));
     expect(new Set(tied.map(({ real }) => real.ranked?.join())).size).toBe(2);
   });
 });
 
-describe("pods that came while a real kubelet was under pressure", () => {
+describe("admission of pods while the captured kubelet was under pressure", () => {
   const asked = [...read("memory").admission, ...read("disk").admission];
-  test.each(asked)("$pod.metadata.name under $conditions", ({ pod, reason, message, conditions }) => {
-    const refusal = refusalUnderPressure(decodedPod(pod), conditions);
-    const reported = refusal && { reason: refusal.reason, message: `Pod was rejected: ${refusal.message}` };
-    expect(reported).toEqual(reason === null ? null : { reason, message });
-  });
-  test.each(read("disk").readmission)("$pod.metadata.name, which ran before the restart", ({ pod, event }) =>
-    expect(refusalUnderPressure(decodedPod(pod), ["DiskPressure"])?.message).toBe(event),
+  test.each(asked)(
+    "$pod.metadata.name under $conditions has the kubelet's reason and message",
+    ({ pod, reason, message, conditions }) => {
+      const refusal = refusalUnderPressure(decodedPod(pod), conditions);
+      const reported = refusal && { reason: refusal.reason, message: `Pod was rejected: ${refusal.message}` };
+      expect(reported).toEqual(reason === null ? null : { reason, message });
+    },
+  );
+  test.each(read("disk").readmission)(
+    "$pod.metadata.name, which ran before the restart, has the kubelet's message",
+    ({ pod, event }) => expect(refusalUnderPressure(decodedPod(pod), ["DiskPressure"])?.message).toBe(event),
   );
 });

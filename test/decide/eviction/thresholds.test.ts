@@ -19,8 +19,8 @@ function fault(config: Json): string {
 }
 const FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-describe("thresholds in force", () => {
-  test("without evictionHard the defaults of 1.36 hold, and memory holds for the pods' own memory too", () => {
+describe("eviction thresholds in effect", () => {
+  test("are the kubelet's defaults without evictionHard, with memory for allocatableMemory too", () => {
     expect(texts({})).toEqual([
       "memory.available<100Mi 0s -",
       "nodefs.available<10% 0s -",
@@ -30,13 +30,13 @@ describe("thresholds in force", () => {
       "allocatableMemory.available<100Mi 0s -",
     ]);
   });
-  test("any key drops the other defaults, unless they are merged", () => {
+  test("lose the other defaults when any signal is set, unless they are merged", () => {
     const evictionHard = { "nodefs.available": "1Gi" };
     expect(texts({ evictionHard })).toEqual(["nodefs.available<1Gi 0s -"]);
     expect(texts({ evictionHard, mergeDefaultEvictionSettings: true })).toContain("memory.available<100Mi 0s -");
     expect(texts({ evictionHard, mergeDefaultEvictionSettings: true })).toContain("nodefs.available<1Gi 0s -");
   });
-  test("the pods' own memory gets hard thresholds only, soft ones without grace among them, with their minimum reclaim", () => {
+  test("of allocatableMemory are the hard memory ones, including soft ones with grace period 0", () => {
     const soft = { evictionHard: {}, evictionSoft: { "memory.available": "2Gi" } };
     const evictionMinimumReclaim = { "memory.available": "5%" };
     const graceOf = (grace: string): Json => ({ ...soft, evictionSoftGracePeriod: { "memory.available": grace } });
@@ -47,11 +47,11 @@ describe("thresholds in force", () => {
     ]);
     expect(texts({ ...graceOf("0s"), enforceNodeAllocatable: ["none"] })).toEqual(["memory.available<2Gi 0s -"]);
   });
-  test('"0%" and "100%" are no threshold, and need no grace period', () => {
+  test('exclude "0%" and "100%", which need no grace period either', () => {
     expect(texts({ evictionHard: { "memory.available": "0%", "nodefs.available": "100%" } })).toEqual([]);
     expect(texts({ evictionHard: {}, evictionSoft: { "memory.available": "0%" } })).toEqual([]);
   });
-  test("nothing and zero are a transition period of 5 minutes", () => {
+  test("have a transition period of 5 minutes when it is absent or 0", () => {
     expect(transitionMs({})).toBe(300_000);
     expect(transitionMs({ evictionPressureTransitionPeriod: "0s" })).toBe(300_000);
     expect(transitionMs({ evictionPressureTransitionPeriod: "25s" })).toBe(25_000);
@@ -59,7 +59,7 @@ describe("thresholds in force", () => {
 });
 
 // every text was compared with what ParseThresholdConfig of v1.36.3 says
-describe("a setting that the kubelet does not start with", () => {
+describe("an eviction setting is refused at the kubelet's start", () => {
   test.each([
     ["lots", FORMAT],
     ["", FORMAT],
@@ -107,18 +107,18 @@ describe("a setting that the kubelet does not start with", () => {
     ).toBe(`evictionSoftGracePeriod["memory.available"]: ${words}`),
   );
   test.each(["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"])(
-    "an unknown signal in %s",
+    "with an unknown signal in %s",
     (field) =>
       expect(fault({ evictionHard: {}, [field]: { "memory.free": "1Gi" } })).toBe(
         `${field}["memory.free"]: unsupported eviction signal memory.free`,
       ),
   );
-  test("a soft threshold without a grace period", () => {
+  test("with a soft threshold without a grace period", () => {
     expect(fault({ evictionHard: {}, evictionSoft: { "memory.available": "1Gi" } })).toBe(
       'evictionSoft["memory.available"]: grace period must be specified for the soft eviction threshold memory.available',
     );
   });
-  test("of several faults the first in order is told", () => {
+  test("with the first of several faults, in the kubelet's order", () => {
     const evictionHard = { "pid.available": "x", "memory.available": "y" };
     expect(fault({ evictionHard, evictionSoft: { nothing: "1" } })).toMatch(/^evictionHard\["memory\.available"\]/);
   });

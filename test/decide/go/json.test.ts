@@ -9,7 +9,7 @@ const fault = (text: string): string | undefined => {
 };
 const END = "unexpected end of JSON input";
 
-describe("JSON as Go reads it", () => {
+describe("JSON parsed like Go's encoding/json", () => {
   test.each([
     ["", END],
     [" ", END],
@@ -42,11 +42,11 @@ describe("JSON as Go reads it", () => {
     ["é", "invalid character 'Ã' looking for beginning of value"],
     ["😀", "invalid character 'ð' looking for beginning of value"],
   ])("`%s`: %s", (text, error) => expect(fault(text)).toBe(error));
-  test("is bounded in depth, and deep is no danger", () => {
+  test("is refused beyond Go's depth limit, without overflowing the stack", () => {
     expect(fault("[".repeat(10_000) + "]".repeat(10_000))).toBeUndefined();
     expect(fault("[".repeat(10_001))).toBe("invalid character '[' exceeded max depth");
   });
-  test("takes what JSON.parse takes, and nothing else", () => {
+  test("is accepted exactly when JSON.parse accepts it", () => {
     const d = draws(4711);
     const parts = [
       "{",
@@ -84,7 +84,7 @@ describe("JSON as Go reads it", () => {
   });
 });
 
-describe("values as Go decodes them", () => {
+describe("values decoded into Go types", () => {
   const LEAF: GoType = { kind: "struct", name: "state.Leaf", fields: { n: { kind: "uint64", name: "uint64" } } };
   const TYPE: GoType = {
     kind: "struct",
@@ -105,14 +105,14 @@ describe("values as Go decodes them", () => {
     if (!parsed.ok) throw new Error(parsed.error);
     return decodeGo(parsed.value, TYPE, { name: "", list: null, nodes: new Map() });
   };
-  test("keep whole numbers of 64 bits exact", () => {
+  test("keep 64-bit integers exact", () => {
     expect(decode('{"list":[-9223372036854775808],"nodes":{"1":{"n":18446744073709551615}}}').value).toEqual({
       name: "",
       list: [-(2n ** 63n)],
       nodes: new Map([["1", { n: 2n ** 64n - 1n }]]),
     });
   });
-  test("take names in any case, pass over others, and fill a map twice", () => {
+  test("match field names in any case, ignore unknown ones, and merge a repeated map", () => {
     expect(decode('{"NAME":"a","other":[{}],"nodes":{"1":{}},"Nodes":{"+2":null}}').value).toEqual({
       name: "a",
       list: null,
@@ -136,7 +136,7 @@ describe("values as Go decodes them", () => {
     ['{"nodes":{"x":{}}}', "number x into Go struct field File.nodes of type int"],
     ['{"nodes":{"1":{"n":-1}},"name":5}', "number -1 into Go struct field Leaf.nodes.n of type uint64"],
     ["5", "number into Go value of type state.File"],
-  ])("%s: the first that does not fit is named", (text, error) => {
+  ])("fail at the first value that does not fit: %s", (text, error) => {
     expect(decode(text).error).toBe(`json: cannot unmarshal ${error}`);
   });
 });

@@ -26,15 +26,15 @@ const input = gcNode(
   },
 );
 
-describe("after the containers were collected", () => {
-  test("images of those that go first are not in use", () => {
+describe("image GC with afterContainerGc", () => {
+  test("does not count images of containers that container GC removes first as in use", () => {
     const before = answer(input, undefined, { operation: "delete-unused" });
     expect([removedIds(before), Object.values(kept(before))]).toEqual([[], ["in-use", "in-use", "in-use"]]);
     const after = answer(input, undefined, { operation: "delete-unused", afterContainerGc: true });
     expect(removedIds(after)).toEqual(["first", "of-gone"]);
     expect(kept(after)).toEqual({ last: "in-use" });
   });
-  test("nothing is told, where those cannot be told", () => {
+  test("is refused when what container GC removes cannot be decided", () => {
     const bare = gcNode([image("a")], { pods: undefined });
     expect(answer(bare, undefined, { operation: "delete-unused" }).verdict).toBe("removes");
     const refused = refusal(bare, undefined, { operation: "delete-unused", afterContainerGc: true });

@@ -11,8 +11,8 @@ const at = (minutes: number, images: Json[], before?: unknown, done?: string[]):
   });
 const ledger = (a: Answer): ImageGcFacts["removed"] => next(a).removed;
 
-describe("an image that was collected", () => {
-  test("is remembered with its names and size, while it is away and when it is back", () => {
+describe("the record of an image that was removed", () => {
+  test("keeps its names and size, while it is absent and when it is pulled again", () => {
     const gone = at(0, [nginx()], undefined, ["n"]);
     expect(ledger(gone)).toEqual([
       {
@@ -47,7 +47,7 @@ describe("an image that was collected", () => {
     expect(ledger(twice)).toHaveLength(1);
     expect(ledger(twice)[0]).toMatchObject({ times: 2, again: 1, away: true, atMs: START + 20 * MINUTE });
   });
-  test("is back under another id when a name of it is, and the two are one entry", () => {
+  test("matches an image of another id by its name, as one entry", () => {
     const gone = at(0, [nginx()], undefined, ["n"]);
     const other = at(5, [nginx("m")], gone.next);
     expect(other.decision.pulledAgain.map((p) => [p.id, p.again])).toEqual([["n", 1]]);
@@ -56,17 +56,17 @@ describe("an image that was collected", () => {
     const nameless = at(5, [image("m")], gone.next);
     expect(nameless.decision.pulledAgain).toEqual([]);
   });
-  test("is not back because the pass that removed it is told again", () => {
+  test("does not count the image as pulled again when the same pass is reported twice", () => {
     const gone = at(0, [nginx()], undefined, ["n"]);
     const again = at(0, [nginx()], gone.next, ["n"]);
     expect([again.decision.pulledAgain, ledger(again)]).toEqual([[], ledger(gone)]);
     expect(at(0, [nginx()], gone.next).decision.pulledAgain).toEqual([]);
   });
-  test("starts anew when it comes back: its old age does not count", () => {
+  test("restarts the image's age when it is pulled again", () => {
     const gone = at(0, [nginx()], undefined, ["n"]);
     expect(next(at(5, [nginx()], gone.next)).records).toEqual([["n", START + 5 * MINUTE, null]]);
   });
-  test("is one of the last 1024", () => {
+  test("is limited to the last 1024 images", () => {
     const images = Array.from({ length: 1030 }, (_, i) => image(`i${i}`));
     const gone = at(
       0,
@@ -76,7 +76,7 @@ describe("an image that was collected", () => {
     );
     expect([ledger(gone).length, ledger(gone)[0]?.id, ledger(gone).at(-1)?.id]).toEqual([1024, "i6", "i1029"]);
   });
-  test("was not, when its removal failed or was stopped", () => {
+  test("is not made when the removal failed or was stopped", () => {
     for (const end of ["failed", "stopped"]) {
       const a = answer(gcNode([nginx()]), undefined, { operation: "delete-unused", done: [{ id: "n", end }] });
       expect([ledger(a), next(a).records.length]).toEqual([[], 1]);

@@ -20,9 +20,9 @@ import {
 const UNUSED = { operation: "delete-unused" };
 const DAY = 24 * HOUR;
 
-describe("the minimum age", () => {
+describe("the minimum age of an image", () => {
   const young = { kubeletConfiguration: { imageMinimumGCAge: "2m" } };
-  test("counts from the first sight, and is passed to the millisecond", () => {
+  test("counts from the first detection, to the millisecond", () => {
     const records = facts([
       ["old", -2 * MINUTE, null],
       ["young", -2 * MINUTE + 1, null],
@@ -34,19 +34,19 @@ describe("the minimum age", () => {
       ["new", "too-young", START + 2 * MINUTE],
     ]);
   });
-  test("is 2 minutes where nothing is set, so that a first pass removes nothing", () => {
+  test("is 2 minutes by default, so a first pass removes nothing", () => {
     const a = answer(gcNode([image("a")], { kubeletConfiguration: {} }));
     expect([kept(a), a.decision.error === null]).toEqual([{ a: "too-young" }, false]);
   });
-  test("of 0 is taken as posted, and it is said that a kubelet makes 2 minutes of it", () => {
+  test("of 0 is applied as posted, with the reason minimum_age_zero", () => {
     const a = answer(gcNode([image("a")]), undefined, UNUSED);
     expect(removedIds(a)).toEqual(["a"]);
     expect(reasons(a)).toContain("minimum_age_zero image-gc");
   });
 });
 
-describe("records", () => {
-  test("remember through history what a kubelet forgets when it starts again", () => {
+describe("remembered image records", () => {
+  test("survive a kubelet restart, unlike the kubelet's own", () => {
     const first = answer(gcNode([image("a"), image("b")], {}, { containers: [containerFrom("a")] }));
     const later = gcNode([image("b"), image("c"), image("a")], {
       observedAt: iso(START + HOUR),
@@ -59,11 +59,11 @@ describe("records", () => {
       ["a", START, START],
     ]);
   });
-  test("of images that are gone are dropped", () => {
+  test("are dropped for images that are no longer listed", () => {
     const a = answer(gcNode([image("b")]), facts([["a", -HOUR, null]]));
     expect(next(a).records.map((r) => r[0])).toEqual(["b"]);
   });
-  test("that lie in the future, by a clock that went back, protect", () => {
+  test("with times in the future protect their images", () => {
     const records = facts([
       ["now", -HOUR, 0],
       ["later", -HOUR, HOUR],
@@ -75,7 +75,7 @@ describe("records", () => {
   });
 });
 
-describe("the maximum age", () => {
+describe("the maximum age of an image", () => {
   const aged = { kubeletConfiguration: { imageMaximumGCAge: "24h" }, stats: disk(9 * Gi) };
   const records = facts(
     [
@@ -87,7 +87,7 @@ describe("the maximum age", () => {
   );
   const images = ["old", "edge", "never"].map((id) => image(id));
 
-  test("goes by the last use alone: what was never used goes at once, however young; the disk does not matter", () => {
+  test("counts from the last use only: an image never used is removed, whatever the disk usage", () => {
     const a = answer(gcNode(images, aged), records);
     expect(a.decision.remove.map((r) => [r.id, r.why, r.end])).toEqual([
       ["never", "too-old", "planned"],
@@ -101,7 +101,7 @@ describe("the maximum age", () => {
       answer(gcNode(images, aged), records, { fileSystem: { capacityBytes: 10, availableBytes: 9 } }).needs,
     ).toEqual([]);
   });
-  test("waits until the kubelet has run for so long", () => {
+  test("does not apply until the kubelet has run for that long", () => {
     const fresh = { ...aged, kubelet: { startedAt: iso(START - DAY) } };
     const a = answer(gcNode(images, fresh), records);
     expect(removedIds(a)).toEqual([]);
@@ -110,12 +110,12 @@ describe("the maximum age", () => {
     const after = { ...aged, kubelet: { startedAt: iso(START - DAY - 1) } };
     expect(removedIds(answer(gcNode(images, after), records))).toEqual(["never", "old"]);
   });
-  test("needs to know since when; without it, since now", () => {
+  test("needs kubelet.startedAt, and counts from now without it", () => {
     const a = answer(gcNode(images, aged));
     expect([removedIds(a), a.needs, next(a).beganAtMs]).toEqual([[], ["kubelet.startedAt"], START]);
     expect(next(answer(gcNode(images, aged), records)).beganAtMs).toBe(START - DAY - 1);
   });
-  test("comes before space, which then goes by the numbers after it", () => {
+  test("is applied before disk usage, which is then measured anew", () => {
     const full = { ...aged, stats: disk(0) };
     const fileSystem = { capacityBytes: 10 * Gi, availableBytes: 9 * Gi };
     expect(answer(gcNode(images, full), records).decision.remove.map((r) => r.why)).toEqual([
@@ -127,7 +127,7 @@ describe("the maximum age", () => {
     expect(reported.decision.remove.map((r) => r.why)).toEqual(["too-old", "too-old"]);
     expect(reported.decision.fileSystem).toMatchObject({ usagePercent: 10, wantedBytes: null });
   });
-  test("is nothing to DeleteUnusedImages", () => {
+  test("is ignored by the operation delete-unused", () => {
     const a = answer(gcNode(images, aged), records, UNUSED);
     expect(a.decision.remove.map((r) => [r.id, r.why])).toEqual([
       ["old", "unused"],

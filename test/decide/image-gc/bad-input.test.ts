@@ -18,7 +18,7 @@ import {
 
 const UNUSED = { operation: "delete-unused" };
 
-describe("half an input", () => {
+describe("incomplete image GC input", () => {
   test.each<[string, Json, string[]]>([
     ["the time", { observedAt: undefined }, ["observedAt"]],
     ["the runtime", { runtime: undefined }, ["runtime.images", "runtime.containers"]],
@@ -29,17 +29,17 @@ describe("half an input", () => {
     const message = `an image collection needs ${needs.join(", ")}`;
     expect(refusal(gcNode([image("a")], more))).toEqual({ code: "needs_input", message, needs });
   });
-  test("without the file system is enough for eviction, or where the ask tells it", () => {
+  test("without file system stats suffices for delete-unused, or when the ask has them", () => {
     const bare = gcNode([image("a")], { stats: undefined });
     expect(removedIds(answer(bare, undefined, UNUSED))).toEqual(["a"]);
     const fileSystem = { capacityBytes: 100, availableBytes: 0 };
     expect(removedIds(answer(bare, undefined, { fileSystem }))).toEqual(["a"]);
   });
-  test("is no refusal where nothing is on the node", () => {
+  test("is accepted without any image on the node", () => {
     const a = answer(gcNode([]), undefined, UNUSED);
     expect([a.decision.remove, a.decision.keep, a.verdict]).toEqual([[], [], "keeps"]);
   });
-  test("of what is remembered is refused with its place", () => {
+  test("with malformed facts is refused with their paths", () => {
     const broken = { ...facts([]), records: [["a", -1, null]], removed: 3 };
     const { code, message } = refusal(gcNode([]), broken);
     expect(code).toBe("invalid_state");
@@ -48,8 +48,8 @@ describe("half an input", () => {
   });
 });
 
-describe("odd lists", () => {
-  test("an image without a size counts 0, and is named", () => {
+describe("odd lists of images and containers", () => {
+  test("an image without a size counts as 0 bytes and is in needs", () => {
     const a = answer(
       gcNode([image("a"), image("b", { size: undefined }), image("c", { size: undefined })]),
       undefined,
@@ -62,7 +62,7 @@ describe("odd lists", () => {
       "image_size_not_told c",
     ]);
   });
-  test("an id that is listed twice is one image of the last size, and pinned if one of the two is", () => {
+  test("an image id listed twice is one image with the last size, pinned if either is", () => {
     const twice = (pinned: boolean) =>
       answer(
         gcNode([
@@ -81,7 +81,7 @@ describe("odd lists", () => {
     expect(reasons(twice(false))).toContain("image_listed_twice a");
     expect(next(twice(false)).records).toHaveLength(2);
   });
-  test("an image of no name, and one that the runtime writes <none> for, go like any other", () => {
+  test("an image without a name, or named <none>, is removed like any other", () => {
     const a = answer(
       gcNode([image("a"), image("b", { repoTags: ["<none>:<none>"], repoDigests: ["r@sha256:1"] })]),
       undefined,
@@ -89,7 +89,7 @@ describe("odd lists", () => {
     );
     expect(a.decision.remove.map((r) => r.names)).toEqual([[], ["r@sha256:1"]]);
   });
-  test("a container of an image that is not listed changes nothing, and is named once", () => {
+  test("a container whose image is not listed changes nothing and is reported once", () => {
     const containers = [containerFrom("gone"), containerFrom("gone", { id: "c2" }), containerFrom("a")];
     const a = answer(gcNode([image("a"), image("b")], {}, { containers }), undefined, UNUSED);
     expect([removedIds(a), kept(a)]).toEqual([["b"], { a: "in-use" }]);
@@ -97,7 +97,7 @@ describe("odd lists", () => {
       { code: "container_image_not_listed", field: "inUse", numbers: { containers: 2 } },
     ]);
   });
-  test("removals told of images that are not listed change nothing", () => {
+  test("reported removals of images that are not listed change nothing", () => {
     const done = [
       { id: "gone", end: "removed" },
       { id: "a", end: "removed" },
@@ -107,14 +107,14 @@ describe("odd lists", () => {
   });
 });
 
-describe("reasons", () => {
+describe("the reasons of image GC", () => {
   const input = gcNode([image("a"), image("b")], {}, { containers: [containerFrom("b")] });
   const of = (explain: "off" | "reasons" | "full") => {
     const result = attempt(input, facts([["a", -HOUR, -1000]]), UNUSED, explain);
     if (!result.ok) throw new Error(result.error.message);
     return result.value;
   };
-  test("say why each image goes or stays, more with full, none with off", () => {
+  test("explain each image's removal or keeping; there are more with full and none with off", () => {
     expect(of("off").reasons).toEqual([]);
     expect(of("reasons").reasons.filter((r) => r.at !== "image-gc")).toEqual([
       {

@@ -25,7 +25,7 @@ const BEFORE = facts(
   { atMs: START - 5000 },
 );
 
-test("a clock set ahead by an hour moves all that is remembered with it", () => {
+test("a clock set ahead by an hour moves all remembered image times with it", () => {
   const gone = { id: "gone", names: [], sizeBytes: 1, atMs: START - MINUTE, times: 1, again: 1, away: false };
   const before: ImageGcFacts = {
     ...BEFORE,
@@ -52,7 +52,7 @@ test("a clock set ahead by an hour moves all that is remembered with it", () => 
   ]);
 });
 
-test("without it an image is as old as the clocks say, as a kubelet has it", () => {
+test("without a reported clock step an image is as old as the clock says, as in the kubelet", () => {
   const decided = answer(gcNode(IMAGES, { ...AGED, observedAt: iso(START + HOUR) }), BEFORE);
   expect(removedIds(decided)).toContain("new");
   expect(reasons(decided)).not.toContain("clock_stepped image-gc");
@@ -62,7 +62,7 @@ test.each([
   ["recorded after the clock was set ahead", HOUR, START + 1],
   ["of this very pass", HOUR, START + HOUR],
   ["of this very pass, the clock set back", -HOUR, START + HOUR],
-])("what is %s is not moved again", (_, clockSteppedMs, atMs) => {
+])("an image time %s is not moved by the step", (_, clockSteppedMs, atMs) => {
   const decided = answer(gcNode(IMAGES, { ...AGED, observedAt: iso(START + HOUR), clockSteppedMs }), {
     ...BEFORE,
     atMs,
@@ -71,7 +71,7 @@ test.each([
   expect(reasons(decided)).not.toContain("clock_stepped image-gc");
 });
 
-test("a clock set back makes no image younger, and no time lies before 1970", () => {
+test("a clock set back makes no image younger, and no time goes below 1970", () => {
   const observedAt = iso(START - HOUR);
   const decided = answer(gcNode(IMAGES, { ...AGED, observedAt, clockSteppedMs: -HOUR }), BEFORE);
   expect(removedIds(decided)).toEqual(["old"]);

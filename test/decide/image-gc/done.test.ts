@@ -20,8 +20,8 @@ const reportOf = (done: Json[], input = wanting(), before: unknown = records, as
   answer(input, before, { done, ...ask });
 const ends = (a: ReturnType<typeof reportOf>) => a.decision.remove.map((r) => [r.id, r.end]);
 
-describe("a pass that is told how it goes", () => {
-  test("goes on to further images where one fails, and names what failed", () => {
+describe("an image GC pass with reported removals", () => {
+  test("goes on to further images when a removal fails, and reports the failure", () => {
     const a = reportOf([failed("a", "it is locked"), removed("b")]);
     expect(ends(a)).toEqual([
       ["a", "failed"],
@@ -42,11 +42,11 @@ describe("a pass that is told how it goes", () => {
     [["x", "x"], "x"],
     [["x", "y", "x", "a, b"], "[x, y, a, b]"],
     [[undefined], "unknown error"],
-  ])("tells several errors as Kubernetes does: %j", (messages, text) => {
+  ])("joins several errors like Kubernetes: %j", (messages, text) => {
     const done = messages.map((message, i) => failed(ids[i] as string, message));
     expect(reportOf(done).decision.error?.replace(/^.*deletion: /, "")).toBe(text);
   });
-  test("ends where a removal was stopped, and begins nothing new", () => {
+  test("ends at a stopped removal and plans nothing further", () => {
     const a = reportOf([removed("a"), { id: "b", end: "stopped", message: "it is in use" }]);
     expect(ends(a)).toEqual([
       ["a", "removed"],
@@ -56,7 +56,7 @@ describe("a pass that is told how it goes", () => {
     expect([a.decision.error, a.decision.events, a.verdict]).toEqual([null, [], "removes"]);
     expect(reportOf([{ id: "a", end: "stopped" }]).verdict).toBe("keeps");
   });
-  test("keeps planned what is not told yet", () => {
+  test("keeps unreported removals as planned", () => {
     expect(ends(reportOf([removed("a")]))).toEqual([
       ["a", "removed"],
       ["b", "planned"],
@@ -66,7 +66,7 @@ describe("a pass that is told how it goes", () => {
       ["b", "planned"],
     ]);
   });
-  test("counts what is done, though no rule would have asked for it", () => {
+  test("counts reported removals that no rule planned", () => {
     const a = reportOf([removed("a"), removed("b"), removed("d")]);
     expect(ends(a)).toEqual([
       ["a", "removed"],
@@ -76,21 +76,21 @@ describe("a pass that is told how it goes", () => {
     expect(kept(a)).toEqual({ c: "not-needed" });
     expect(next(a).records.map((r) => r[0])).toEqual(["c"]);
   });
-  test("says that it freed too little only of what really went", () => {
+  test("reports too little freed space from the removals that succeeded", () => {
     const a = reportOf(ids.map((id) => (id === "a" ? removed(id) : failed(id, "x"))));
     expect(a.decision.error).toBe(
       "wanted to free 209715200 bytes, but freed 104857600 bytes space with errors in image deletion: x",
     );
     expect(a.decision.events).toEqual([]);
   });
-  test("of DeleteUnusedImages wanted all there is", () => {
+  test("of delete-unused reports the kubelet's maximum as the wanted bytes", () => {
     const a = reportOf([failed("a", "x")], wanting(), records, { operation: "delete-unused" });
     expect(a.decision.error).toBe(
       "wanted to free 9223372036854775807 bytes, but freed 314572800 bytes space with errors in image deletion: x",
     );
     expect(ends(a)).toHaveLength(4);
   });
-  test("sums sizes as the kubelet's int64 does: exactly beyond 2^53, and round beyond 2^63", () => {
+  test("adds sizes like the kubelet's int64: exact beyond 2^53, wrapping beyond 2^63", () => {
     const huge = (n: number) => gcNode(Array.from({ length: n }, (_, i) => image(`i${i}`, { size: 2 ** 53 - 1 })));
     const freed = (n: number): string | undefined => {
       const { error } = reportOf([failed("i0", "x")], huge(n), undefined, { operation: "delete-unused" }).decision;
@@ -102,9 +102,9 @@ describe("a pass that is told how it goes", () => {
   });
 });
 
-describe("an image that was too old and could not be removed", () => {
+describe("an image over the maximum age that could not be removed", () => {
   const aged = wanting({ kubeletConfiguration: { imageMaximumGCAge: "8m30s", imageMinimumGCAge: "0s" } });
-  test("ends the pass before space is looked at", () => {
+  test("ends the pass before disk usage is checked", () => {
     const a = reportOf([failed("a", "x")], aged);
     expect(a.decision).toMatchObject({
       error: "wanted to free images older than 8m30s, encountered errors in image deletion: x",
@@ -114,7 +114,7 @@ describe("an image that was too old and could not be removed", () => {
     expect(ends(a)).toEqual([["a", "failed"]]);
     expect(kept(a)).toEqual({ b: "not-reached", c: "not-reached", d: "not-reached" });
   });
-  test("stops it as well where it was no longer what it had been", () => {
+  test("ends the pass when its removal was stopped, too", () => {
     const longer = wanting({ kubeletConfiguration: { imageMaximumGCAge: "6m30s", imageMinimumGCAge: "0s" } });
     const a = reportOf([removed("a"), { id: "b", end: "stopped" }], longer);
     expect(kept(a)).toEqual({ c: "not-reached", d: "not-reached" });
@@ -122,13 +122,13 @@ describe("an image that was too old and could not be removed", () => {
   });
 });
 
-describe("the event of a second failure in a row", () => {
+describe("the ImageGCFailed event", () => {
   const all = ids.map((id) => failed(id, "x"));
   const passAt = (a: ReturnType<typeof reportOf>, minutes: number, done: Json[], ask: Json = {}) =>
     reportOf(done, wanting({ observedAt: iso(START + minutes * MINUTE) }), a.next, ask);
   const names = (a: ReturnType<typeof reportOf>) => a.decision.events.map((e) => e.reason);
 
-  test("comes with the second, not with the first, and not after a pass that worked", () => {
+  test("comes with the second failure in a row, not with the first or after a success", () => {
     const first = reportOf(all);
     expect([names(first), next(first).failed]).toEqual([[], true]);
     const second = passAt(first, 5, all);
@@ -139,7 +139,7 @@ describe("the event of a second failure in a row", () => {
     expect([names(third), next(third).failed]).toEqual([[], false]);
     expect(names(passAt(third, 15, all))).toEqual([]);
   });
-  test("is not brought about by plans, by halves of a pass, by eviction or by a pass that was stopped", () => {
+  test("does not come from plans, partial passes, delete-unused or stopped passes", () => {
     const first = reportOf(all);
     const cases = [
       answer(wanting(), facts([], { ...records, failed: true })),
@@ -162,13 +162,13 @@ describe("the event of a second failure in a row", () => {
   });
 });
 
-describe("a plan", () => {
-  test("removes nothing from what is remembered", () => {
+describe("a planned image GC pass", () => {
+  test("leaves the remembered records unchanged", () => {
     const a = answer(wanting(), records);
     expect(next(a)).toEqual({ ...records, atMs: START });
     expect(next(reportOf([removed("a"), removed("b")])).records.map((r) => r[0])).toEqual(["c", "d"]);
   });
-  test("may be told of step by step, each answer remembering the last", () => {
+  test("gives the same result when its removals are reported one by one or at once", () => {
     const done = [removed("a"), failed("b", "x"), removed("c")];
     const atOnce = reportOf(done);
     let before: unknown = answer(wanting(), records).next;

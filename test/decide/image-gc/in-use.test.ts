@@ -25,8 +25,8 @@ const sha = (digit: string): string => `sha256:${hex(digit)}`;
 const stays = (images: Json[], runtime: Json, more: Json = {}) =>
   answer(gcNode(images, more, runtime), undefined, UNUSED);
 
-describe("an image in use", () => {
-  test.each(CONTAINER_STATES)("is one of a container in state %s", (state) => {
+describe("an image that a container uses", () => {
+  test.each(CONTAINER_STATES)("is in use whatever the container's state: %s", (state) => {
     const labels = { "io.kubernetes.pod.namespace": "ns", "io.kubernetes.pod.name": "p" };
     const a = stays([image("a"), image("b")], { containers: [containerFrom("a", { state, labels })] });
     expect(kept(a)).toEqual({ a: "in-use" });
@@ -36,7 +36,7 @@ describe("an image in use", () => {
       ["b", START, null],
     ]);
   });
-  test("is named by its first few users, by the sandbox where there are no labels", () => {
+  test("lists its first five users, named by the sandbox when labels are missing", () => {
     const metadata = { name: "p", uid: "u", namespace: "ns" };
     const sandboxes = [runtimeSandbox("s", "p", { metadata, state: "SANDBOX_READY" })];
     const containers = Array.from({ length: 9 }, (_, i) => containerFrom("a", { id: `c${i}`, podSandboxId: "s" }));
@@ -67,7 +67,7 @@ describe("an image in use", () => {
     expect(kept(a)).toEqual(inUse ? { [sha("1")]: "in-use" } : {});
     if (!inUse) expect(reasons(a).join()).toContain("container_image_not_listed");
   });
-  test("is not looked for where a container's image is not told: nothing may go", () => {
+  test("cannot be determined when a container has no image id: the pass is refused", () => {
     const runtime = { containers: [containerFrom("a"), containerFrom("", { image: {} })] };
     const asked = () => stays([image("a")], runtime);
     expect(asked).toThrow("an image collection needs runtime.containers[1].imageId");
@@ -76,7 +76,7 @@ describe("an image in use", () => {
 
 describe("an image volume", () => {
   const images = [image("a"), image("b", { repoTags: ["quay.io/data:1"] })];
-  test("keeps what a container mounts, by id and by name", () => {
+  test("keeps the mounted image, by id and by name", () => {
     for (const reference of ["b", "quay.io/data:1"]) {
       const mounts = [{ containerPath: "/data", image: { image: reference } }, { containerPath: "/etc/hosts" }];
       const a = stays(images, { containers: [containerFrom("a", { mounts })] });
@@ -84,7 +84,7 @@ describe("an image volume", () => {
       expect(a.decision.keep.find((k) => k.id === "b")?.usedBy).toEqual(["app (running)"]);
     }
   });
-  test("is told as in use where a container was made from it as well", () => {
+  test("is kept as in-use when a container was also created from it", () => {
     const containers = [containerFrom("a", { mounts: [{ image: { image: "b" } }] }), containerFrom("b", { id: "c2" })];
     expect(kept(stays(images, { containers }))).toEqual({ a: "in-use", b: "in-use" });
   });
@@ -104,14 +104,14 @@ describe("an image volume", () => {
     const a = stays(images, { containers: [containerFrom("a", more)] }, { pods });
     expect(kept(a)["b"]).toBe(why);
   });
-  test("without pods and mounts is a doubt that is named", () => {
+  test("is reported in needs when neither pods nor mounts tell whether it is mounted", () => {
     const unsure = stays(images, { containers: [containerFrom("a", { mounts: undefined })] }, { pods: undefined });
     expect(unsure.needs).toEqual(["runtime.containers[0].mounts"]);
   });
 });
 
 describe("an image that the runtime needs", () => {
-  test("is pinned, or the one that sandboxes start from", () => {
+  test("is pinned, or is the one that sandboxes start from", () => {
     const pause = image(sha("a"), {
       repoTags: ["docker.io/library/pause:3"],
       repoDigests: [`docker.io/library/pause@${sha("d")}`],
@@ -142,23 +142,23 @@ describe("an image that the runtime needs", () => {
     ["localhost/pause:1", "localhost/pause:1"],
     ["localhost:5000/pause", "localhost:5000/pause:latest"],
     ["registry.k8s.io/pause:3.10", "registry.k8s.io/pause:3.10"],
-  ])("%s is %s", (short, full) => {
+  ])("image name %s is normalised to %s", (short, full) => {
     expect(fullName(short)).toBe(full);
   });
 });
 
-describe("runtime handlers", () => {
+describe("runtime handlers of images", () => {
   const handled = (runtimeHandler: string) => image("a", { spec: { runtimeHandler } });
   const gate = { kubeletConfiguration: { imageMinimumGCAge: "0s", featureGates: { RuntimeClassInImageCriApi: true } } };
   const user = (runtimeHandler: string) => containerFrom("a", { image: { image: "a", runtimeHandler } });
   const keys = (a: ReturnType<typeof stays>) => a.decision.remove.map((r) => `${r.id},${r.runtimeHandler}`);
 
-  test("are no part of an image without the gate", () => {
+  test("are ignored without the gate RuntimeClassInImageCriApi", () => {
     const a = stays([handled("kata")], { containers: [] });
     expect(keys(a)).toEqual(["a,"]);
     expect(removedIds(stays([handled("kata")], { containers: [user("runc")] }))).toEqual([]);
   });
-  test("keep images of one id apart with it, in records too", () => {
+  test("distinguish images of one id with the gate, in records too", () => {
     const images = [handled("kata"), handled("runc"), handled("")];
     const a = stays(images, { containers: [user("runc")] }, gate);
     expect(keys(a)).toEqual(["a,", "a,kata"]);
@@ -180,12 +180,12 @@ describe("runtime handlers", () => {
     expect(next(pass).records.map((r) => r[3])).toEqual(["runc", undefined]);
     expect(next(pass).removed[0]).toMatchObject({ id: "a", runtimeHandler: "kata", times: 1 });
   });
-  test("that fit no listed image keep all of the id: a removal names no handler", () => {
+  test("keep all images of an id when a container's handler matches none of them", () => {
     const a = stays([handled("kata")], { containers: [user("runc")] }, gate);
     expect(kept(a)).toEqual({ a: "in-use" });
     expect(reasons(a)).toContain("runtime_handler_differs a,kata");
   });
-  test("and no id are an event with the gate, and nothing to remove without it", () => {
+  test("without an image id give an InvalidImageID event with the gate, and are ignored without it", () => {
     const images = [image("", { spec: { runtimeHandler: "kata" } }), image("b")];
     const a = stays(images, { containers: [] }, gate);
     const message = "ImageID is not valid, skipping, image: ,kata";

@@ -100,8 +100,8 @@ function carriedOut(input: Json, { operation, fails }: Pass, before: unknown): A
   return a;
 }
 
-describe("the kubelet's image manager, run as a library", () => {
-  test.each(runs.map((run, i) => [i, run] as const))("run %i", (_i, run) => {
+describe("recorded passes of the kubelet's image manager", () => {
+  test.each(runs.map((run, i) => [i, run] as const))("run %i: every pass removes and reports the same", (_i, run) => {
     let now = START;
     let on: Pass["arrive"] = [];
     let before: unknown;
@@ -120,7 +120,7 @@ describe("the kubelet's image manager, run as a library", () => {
       before = next;
     }
   });
-  test("has something to say of all that the vectors lack", () => {
+  test("cover errors and runtime handlers that no other vector has", () => {
     const texts = runs.flatMap((r) => r.steps.flatMap((s) => s.error ?? []));
     for (const said of [/older than .*deletion: /, /deletion: \[/, /wanted to free 9223372036854775807 /]) {
       expect(texts.filter((t) => said.test(t)).length).toBeGreaterThan(4);

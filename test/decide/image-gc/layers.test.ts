@@ -18,8 +18,8 @@ const unused = (images: Json[], done?: Json[]) =>
     .decision;
 const base = { base: 500, shared: 300 };
 
-describe("what a removal really brings back", () => {
-  test("is a layer's bytes with the last image that holds it, and none that a kept image needs", () => {
+describe("the bytes that removing an image really frees", () => {
+  test("count a layer with the last removed image that holds it, and not if a kept image needs it", () => {
     const d = unused([
       made("kept", { base: 500 }),
       made("a", { ...base, a: 10 }),
@@ -33,7 +33,7 @@ describe("what a removal really brings back", () => {
     ]);
     expect([d.freedBytes, d.freedOnceBytes]).toEqual([3000, 360]);
   });
-  test("is nothing of what did not go", () => {
+  test("are none for an image that was not removed", () => {
     const images = [made("a", { ...base, a: 10 }), made("b", base)];
     const d = unused(images, [
       { id: "a", end: "failed", message: "x" },
@@ -42,7 +42,7 @@ describe("what a removal really brings back", () => {
     expect(d.remove.map((r) => r.exclusiveBytes)).toEqual([0, 0]);
     expect([d.freedBytes, d.freedOnceBytes]).toEqual([1000, 0]);
   });
-  test("counts a layer once, however often an image lists it", () => {
+  test("count a layer once, however often an image lists it", () => {
     const empty = { digest: "empty", sizeBytes: 7 };
     const d = unused([image("a", { layers: [empty, empty] }), image("b", { layers: [empty] })]);
     expect(d.remove.map((r) => r.exclusiveBytes)).toEqual([0, 7]);
@@ -51,7 +51,7 @@ describe("what a removal really brings back", () => {
     ["an image that goes does not tell its layers", [made("a", base), image("b")]],
     ["an image that stays does not", [made("a", base), image("kept")]],
     ["a layer's size is not told", [made("a", base), image("b", { layers: [{ digest: "x" }] })]],
-  ])("is not known where %s", (_name, images) => {
+  ])("are unknown when %s", (_name, images) => {
     const d = unused(images);
     expect(d.remove.length).toBeGreaterThan(0);
     expect([d.freedOnceBytes, ...d.remove.map((r) => r.exclusiveBytes)]).toEqual(Array(d.remove.length + 1).fill(null));

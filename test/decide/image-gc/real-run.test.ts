@@ -8,16 +8,16 @@ function passes(): Answer {
   return answer(last, answer(later, first.next).next);
 }
 
-describe("a collection of a real kubelet", () => {
+describe("an image collection captured on a real kubelet", () => {
   const real = passes();
   const { remove, fileSystem, freedBytes, error, events } = real.decision;
   const never = ["gc-a", "gc-b", "gc-c"].map(idOf);
 
-  test("wants as many bytes", () => {
+  test("wants to free as many bytes as the kubelet", () => {
     expect(fileSystem).toMatchObject({ usagePercent: run.log.usage, wantedBytes: run.log.amountToFree });
     expect({ error, events, verdict: real.verdict }).toEqual({ error: null, events: [], verdict: "removes" });
   });
-  test("removes the same images: three that are equal in any order, then the one used earlier", () => {
+  test("removes the same images: three that tie in any order, then the one used earlier", () => {
     const logged = run.log.removed.map((r) => r.id);
     expect(logged).toHaveLength(4);
     expect(remove.map((r) => r.id).sort()).toEqual([...logged].sort());
@@ -27,7 +27,7 @@ describe("a collection of a real kubelet", () => {
     expect(remove.map((r) => r.tie)).toEqual([true, true, true, false]);
     expect(freedBytes).toBe(run.log.removed.reduce((sum, r) => sum + r.size, 0));
   });
-  test("keeps what was left, each for its reason", () => {
+  test("keeps the images that the kubelet left, each with its reason", () => {
     expect(kept(real)).toEqual({
       [idOf("gc-g")]: "not-needed",
       [idOf("gc-f")]: "too-young",
@@ -39,7 +39,7 @@ describe("a collection of a real kubelet", () => {
     const e = real.decision.keep.find((k) => k.id === idOf("gc-e"));
     expect(e).toMatchObject({ usedBy: ["default/imge c (running)"], names: ["localhost/gc-e:1"], place: null });
   });
-  test("all unused that is old enough would go for eviction, what was imported just now would not", () => {
+  test("would remove every old enough unused image for eviction, but not one just imported", () => {
     const asked = answer(last, next(real), { operation: "delete-unused" });
     expect(kept(asked)[idOf("gc-f")]).toBe("too-young");
     expect(asked.decision.remove.map((r) => r.id)).toContain(idOf("gc-g"));

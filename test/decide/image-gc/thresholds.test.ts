@@ -26,8 +26,8 @@ const old = facts([
 ]);
 const fileSystemOf = (a: Answer) => a.decision.fileSystem;
 
-describe("the thresholds", () => {
-  test("are 85 and 80 percent, the ages 2 minutes and none", () => {
+describe("image GC thresholds", () => {
+  test("default to 85 and 80 percent, and ages to 2 minutes and none", () => {
     const { policy } = answer(configured({})).decision;
     expect(policy).toEqual({
       highThresholdPercent: 85,
@@ -47,12 +47,12 @@ describe("the thresholds", () => {
   ])("%j is refused in the kubelet's words", (config, message) => {
     expect(refusal(configured(config))).toEqual({ code: "invalid_configuration", message, needs: [] });
   });
-  test("16.00 percent free is enough at 85, a byte less is not", () => {
+  test("leave an image file system with 16.00 percent free alone, and not one with a byte less", () => {
     const of = (available: number) => fileSystemOf(answer(configured({}, disk(available, 10_000))));
     expect(of(1600)).toEqual({ capacityBytes: 10_000, availableBytes: 1600, usagePercent: 84, wantedBytes: null });
     expect(of(1599)).toMatchObject({ usagePercent: 85, wantedBytes: 401 });
   });
-  test("stay exact where a hundred times the bytes leaves 2^53", () => {
+  test("are computed exactly where a hundred times the bytes exceeds 2^53", () => {
     const capacity = 2 ** 53 - 1;
     // 15 % and the least above: as doubles both products are the same
     const available = Number((BigInt(capacity) * 16n) / 100n);
@@ -64,13 +64,13 @@ describe("the thresholds", () => {
   test.each([
     [500, 0],
     [509, -9],
-  ])("that are equal want %i thousandths free to become %i more, and take one image all the same", (free, wanted) => {
+  ])("that are equal, with %i thousandths free, want %i more and remove one image anyway", (free, wanted) => {
     const equal = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50, imageMinimumGCAge: "0s" };
     const a = answer(configured(equal, disk(free, 1000)), old);
     expect(fileSystemOf(a)).toMatchObject({ usagePercent: 50, wantedBytes: wanted });
     expect(removedIds(a)).toEqual(["a"]);
   });
-  test("what is free beyond the capacity is not there, and is said", () => {
+  test("treat available bytes above the capacity as the capacity, with a reason", () => {
     const a = answer(configured({}, disk(20 * Gi, 10 * Gi)));
     expect(fileSystemOf(a)).toMatchObject({ availableBytes: 10 * Gi, usagePercent: 0, wantedBytes: null });
     expect(reasons(a)).toContain("available_above_capacity image-gc");
@@ -79,7 +79,7 @@ describe("the thresholds", () => {
   test.each([
     ["is 0", disk(5, 0)],
     ["is not told", { node: { runtime: { imageFs: { availableBytes: 5 } } } }],
-  ])("a capacity that %s is an error and an event", (_name, stats) => {
+  ])("fail with an error and an event for a capacity that %s", (_name, stats) => {
     const a = answer(configured({}, stats as ReturnType<typeof disk>), old);
     const message = "invalid capacity 0 on image filesystem";
     expect(a.decision).toMatchObject({
@@ -90,7 +90,7 @@ describe("the thresholds", () => {
     expect(kept(a)).toEqual({ a: "not-reached", b: "not-reached", c: "not-reached" });
     expect(a.verdict).toBe("fails");
   });
-  test("free bytes that are not told are none", () => {
+  test("take missing available bytes as 0", () => {
     expect(fileSystemOf(answer(configured({}, { node: { runtime: { imageFs: { capacityBytes: 100 } } } })))).toEqual({
       capacityBytes: 100,
       availableBytes: 0,
@@ -100,7 +100,7 @@ describe("the thresholds", () => {
   });
 });
 
-describe("a pass", () => {
+describe("an image GC pass", () => {
   const wanting = (bytes: number) => {
     const capacity = 100_000 * Mi;
     return gcNode([image("a"), image("b"), image("c")], {
@@ -113,13 +113,13 @@ describe("a pass", () => {
     [100 * Mi, ["a"]],
     [100 * Mi + 1, ["a", "b"]],
     [300 * Mi, ["a", "b", "c"]],
-  ])("that wants %i bytes ends after %j", (bytes, ids) => {
+  ])("that wants %i bytes removes %j", (bytes, ids) => {
     const a = answer(wanting(bytes), old);
     expect(removedIds(a)).toEqual(ids);
     expect(a.decision).toMatchObject({ error: null, events: [], freedBytes: ids.length * 100 * Mi });
     expect(Object.values(kept(a))).toEqual(Array(3 - ids.length).fill("not-needed"));
   });
-  test("that cannot free enough says so as the kubelet does", () => {
+  test("that cannot free enough has the kubelet's error and event", () => {
     const a = answer(wanting(300 * Mi + 1), old);
     const message =
       "Insufficient free disk space on the node's image filesystem (81% of 97.7 GiB used). Failed to free sufficient space by deleting unused images (freed 314572800 bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.";
@@ -128,7 +128,7 @@ describe("a pass", () => {
     expect(removedIds(a)).toEqual(["a", "b", "c"]);
     expect(a.verdict).toBe("fails");
   });
-  test("below the high threshold wants nothing, and tells the order all the same", () => {
+  test("below the high threshold removes nothing, and still tells the order", () => {
     const a = answer(gcNode([image("b"), image("a")], { stats: disk(5 * Gi) }), old);
     expect(a.decision.keep.map((k) => [k.id, k.why, k.place])).toEqual([
       ["a", "enough-space", 1],
@@ -136,7 +136,7 @@ describe("a pass", () => {
     ]);
     expect(a.verdict).toBe("keeps");
   });
-  test("goes by the last use, then by the first sight, then by the id, and says where that is chance", () => {
+  test("orders by last use, then first detection, then id, and marks ties", () => {
     const records = facts([
       ["never-2", -HOUR, null],
       ["never-1", -2 * HOUR, null],
@@ -154,7 +154,7 @@ describe("a pass", () => {
       ["y", 5, true],
     ]);
   });
-  test("runs by no timer at 100 percent without a maximum age; eviction collects all the same", () => {
+  test("does not run by the timer at 100 percent without a maximum age, but runs for eviction", () => {
     const full = configured({ imageGCHighThresholdPercent: 100, imageMinimumGCAge: "0s" }, disk(0));
     const a = answer(full, old);
     expect(a.decision).toMatchObject({ policy: { timer: false }, remove: [], fileSystem: null, error: null });
@@ -173,7 +173,7 @@ describe("a pass", () => {
   });
 });
 
-describe("sizes and durations", () => {
+describe("texts of sizes and durations", () => {
   test.each([
     [0, "0 B"],
     [1023, "1023 B"],
@@ -187,7 +187,7 @@ describe("sizes and durations", () => {
     [1024 * 1024 - 1, "1024.0 KiB"],
     [5 * Gi, "5.0 GiB"],
     [2 ** 53 - 1, "8192.0 TiB"],
-  ])("%i bytes are %s", (bytes, text) => {
+  ])("%i bytes are written as %s", (bytes, text) => {
     expect(formatSize(bytes)).toBe(text);
   });
   test.each([
@@ -200,7 +200,7 @@ describe("sizes and durations", () => {
     [90.5e9, "1m30.5s"],
     [48 * 3600e9, "48h0m0s"],
     [-1500, "-1.5µs"],
-  ])("%i nanoseconds are %s", (nanos, text) => {
+  ])("%i nanoseconds are written as %s", (nanos, text) => {
     expect(goDurationText(BigInt(nanos))).toBe(text);
   });
 });

@@ -10,20 +10,17 @@ test.each([
   ["a failure after another", true, {}, {}, true, ["ImageGCFailed"]],
   ["what the eviction manager asks for", false, { operation: "delete-unused" }, {}, false, []],
   ["no timer", false, {}, { kubeletConfiguration: { imageGCHighThresholdPercent: 100 } }, false, []],
-] as const)(
-  "without lists the pass has failed, and nothing is forgotten: %s",
-  (_, before, ask, more, failed, events) => {
-    const known = facts([["a", -9 * MINUTE, null]], { failed: before });
-    const reported = answer(blind(more), known, { ...ask, done: [], error: ERROR });
-    expect(reported.verdict).toBe("fails");
-    expect(reported.decision).toMatchObject({ remove: [], keep: [], freedBytes: 0, error: ERROR });
-    expect(reported.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
-    expect(reasons(reported)).toEqual(["runtime_list_failed image-gc"]);
-    expect(next(reported)).toEqual({ ...known, atMs: START, failed });
-  },
-);
+] as const)("a pass without lists fails and keeps what is remembered: %s", (_, before, ask, more, failed, events) => {
+  const known = facts([["a", -9 * MINUTE, null]], { failed: before });
+  const reported = answer(blind(more), known, { ...ask, done: [], error: ERROR });
+  expect(reported.verdict).toBe("fails");
+  expect(reported.decision).toMatchObject({ remove: [], keep: [], freedBytes: 0, error: ERROR });
+  expect(reported.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
+  expect(reasons(reported)).toEqual(["runtime_list_failed image-gc"]);
+  expect(next(reported)).toEqual({ ...known, atMs: START, failed });
+});
 
-test("a first pass that fails begins to watch", () => {
+test("a failed first pass records when watching images began (beganAtMs)", () => {
   const reported = answer(blind(), undefined, { error: ERROR });
   expect(next(reported)).toEqual({ atMs: START, beganAtMs: START, failed: true, records: [], removed: [] });
 });
@@ -31,7 +28,7 @@ test("a first pass that fails begins to watch", () => {
 test.each([
   ["garbage-collect", ["ContainerGCFailed"]],
   ["delete-unused", []],
-])("of containers %s has the events %j", (operation, events) => {
+])("a container GC pass %s without lists fails with the events %j", (operation, events) => {
   const reported = containers(
     { ...withContainers([], {}), runtime: undefined, pods: undefined },
     { operation, error: ERROR },

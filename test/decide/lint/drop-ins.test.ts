@@ -36,7 +36,7 @@ const ELSEWHERE = ["mergeDefaultEvictionSettings", "podLogsDir"];
 const lint = (given: Given) => lintWithDropIns(given.config, read(given), undefined, PROFILE);
 const refusals = (answer: Answer) => lint(answer).filter(({ severity }) => severity === "refuses-start");
 
-describe("a folder of drop-ins is merged as the kubelet does it", () => {
+describe("a folder of drop-ins is merged like the kubelet does", () => {
   test.each(answers.filter(({ load }) => load === undefined))("$name", (answer) => {
     expect(refusals(answer).map(({ message }) => message)).toEqual(answer.errors ?? []);
     const { merged } = mergedOver(answer.config as Readonly<Record<string, unknown>>, read(answer), PROFILE);
@@ -52,7 +52,7 @@ describe("a folder of drop-ins is merged as the kubelet does it", () => {
   });
 });
 
-describe("what is told of drop-ins", () => {
+describe("findings of drop-ins", () => {
   const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
   const reportOf = (text: string, config: object = {}) =>
     lint({ config, dropIns: { "a.conf": HEAD + text } }).map(({ code, field }) => `${code} ${field}`);
@@ -71,16 +71,16 @@ describe("what is told of drop-ins", () => {
     ["logging: {verbose: 1}", ["unknown-field logging.verbose"]],
     ["registerWithTaints: [{key: a, efect: b}]", ["unknown-field registerWithTaints[0].efect"]],
   ])("%j", (text, codes) => expect(reportOf(text)).toEqual(codes));
-  test("the file of a field that is left out is named, and no kubelet is quoted that says nothing", () => {
+  test("name the file of an unknown field, and do not quote the kubelet where it says nothing", () => {
     const [found] = lint({ config: {}, dropIns: { "a.conf": `${HEAD}MaxPods: 1\n` } });
     expect(found).toMatchObject({ kubelet: false, field: "MaxPods" });
     expect(found?.message).toBe(`${FOLDER}/a.conf: a KubeletConfiguration of 1.37 has no field MaxPods`);
     expect(found?.advice).toContain("`maxPods`");
   });
-  test("a field of the file that is left out is told in the kubelet's words, whatever the drop-ins say", () => {
+  test("quote the kubelet on an unknown field of the main file, even with drop-ins", () => {
     expect(lint({ config: { maxPodz: 1 }, dropIns: {} })).toMatchObject([{ code: "unknown-field", kubelet: true }]);
   });
-  test("nothing, without any", () => {
+  test("are none without drop-ins", () => {
     for (const profile of PROFILES) expect(lintWithDropIns({}, [], undefined, profile)).toEqual([]);
   });
 });

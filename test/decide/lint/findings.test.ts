@@ -168,8 +168,8 @@ const CASES: readonly Case[] = [
 const byCode = (found: readonly LintFinding[], code: string, field: string) =>
   found.find((f) => f.code === code && f.field === field);
 
-describe("findings of a configuration", () => {
-  test.each(CASES)("%s is a %s of %s: %j", (code, severity, field, configuration) => {
+describe("lint findings of a configuration", () => {
+  test.each(CASES)("have code %s with severity %s at %s for %j", (code, severity, field, configuration) => {
     const found = byCode(lintConfiguration(configuration), code, field);
     expect(found?.severity).toBe(severity);
     expect(found?.message).not.toBe("");
@@ -181,7 +181,7 @@ describe("findings of a configuration", () => {
   const all = [...CASES.map(([, , , configuration]) => configuration), ...kubelets.map((k) => k.configuration)];
   const underEach = all.flatMap((configuration) => PROFILES.map((profile) => ({ configuration, profile })));
   test.each(underEach)(
-    "a fix mends what it is for, and nothing refuses the start that did not: $profile.version $configuration",
+    "have fixes that remove them and cause no new refusal: $profile.version $configuration",
     ({ configuration, profile }) => {
       const before = lintConfiguration(configuration, undefined, profile);
       const said = ({ field, message }: LintFinding) => `${field}: ${message}`;
@@ -203,12 +203,15 @@ describe("findings of a configuration", () => {
     [{ evictionHard: { "nodefs.available": 10 } }, 'evictionHard["nodefs.available"]', /was Mi, Gi or %/, null],
     [{ imageGCHighThresholdPercent: "101" }, "imageGCHighThresholdPercent", /between 0 and 100/, null],
     [{ kubeReserved: { cpu: 1, memory: "1" } }, 'kubeReserved["cpu"]', null, { kubeReserved: { cpu: "1" } }],
-  ])("what Go cannot read has a fix only where the mended value stands: %j", (configuration, field, then, fix) => {
-    const found = byCode(lintConfiguration(configuration), "wrong-type", field);
-    expect(found?.fix).toEqual(fix);
-    if (then === null) expect(found?.advice).not.toContain("and then");
-    else expect(found?.advice).toMatch(then);
-  });
+  ])(
+    "of a value that Go cannot read have a fix only when the corrected value is valid: %j",
+    (configuration, field, then, fix) => {
+      const found = byCode(lintConfiguration(configuration), "wrong-type", field);
+      expect(found?.fix).toEqual(fix);
+      if (then === null) expect(found?.advice).not.toContain("and then");
+      else expect(found?.advice).toMatch(then);
+    },
+  );
 
   test.each<[object, string, unknown]>([
     // a value under the right name stays as it is
@@ -231,11 +234,14 @@ describe("findings of a configuration", () => {
     [{ topologyManagerPolicy: "single-numa" }, "topologyManagerPolicy", { topologyManagerPolicy: "single-numa-node" }],
     [{ hairpinMode: "hairpin" }, "hairpinMode", { hairpinMode: "hairpin-veth" }],
     [{ topologyManagerPolicy: "x" }, "topologyManagerPolicy", { topologyManagerPolicy: null }],
-  ])("what was meant is given its place, if nothing has it: %j", (configuration, field, fix) => {
-    expect(lintConfiguration(configuration).find((f) => f.field === field)?.fix).toEqual(fix);
-  });
+  ])(
+    "have a fix that puts the likely name in place of an unknown one, unless it is set already: %j",
+    (configuration, field, fix) => {
+      expect(lintConfiguration(configuration).find((f) => f.field === field)?.fix).toEqual(fix);
+    },
+  );
 
-  test("what is no file needs no apiVersion: the fields of a request, and a snapshot, which keeps the kind", () => {
+  test("require no apiVersion for fields of a request or a snapshot", () => {
     const refused = (head: object) => lintConfiguration(head).map(({ severity }) => severity);
     for (const head of [{}, { kind: "KubeletConfiguration" }, { apiVersion: "", kind: "" }, { apiVersion: null }]) {
       expect(refused(head), JSON.stringify(head)).toEqual([]);
@@ -244,7 +250,7 @@ describe("findings of a configuration", () => {
     expect(lintConfiguration({ kubeletconfig })).toEqual([]);
   });
 
-  test("the defaults have none, in a file or as /configz has them", () => {
+  test("are none for the defaults, in a file or as /configz prints them", () => {
     expect(lintConfiguration({})).toEqual([]);
     const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
     expect(lintConfiguration(head)).toEqual([]);
@@ -259,14 +265,14 @@ describe("findings of a configuration", () => {
     expect(lintConfiguration({ kubeletconfig })).toEqual([]);
   });
 
-  test("a /configz that a kubelet printed has the fields of its version; one written by hand has misspelt ones", () => {
+  test("do not flag unknown fields of a real /configz, but those of a hand-written one", () => {
     const { kubeletconfig } = captured("configz.json") as { readonly kubeletconfig: Json };
     const codes = (of: Json) => lintConfiguration({ kubeletconfig: of }).map(({ code, field }) => `${code} ${field}`);
     expect(codes({ ...kubeletconfig, ofAnotherVersion: 1 })).toEqual(codes(kubeletconfig));
     expect(codes({ maxPod: 9 })).toEqual(["unknown-field maxPod"]);
   });
 
-  test("images are collected before eviction at one percent more, and not at the same", () => {
+  test("include image-gc-after-eviction at one percent more, not at the same percentage", () => {
     const codes = (text: string) =>
       lintConfiguration({ evictionHard: { "imagefs.available": text }, mergeDefaultEvictionSettings: true }).map(
         ({ code, fix }) => [code, fix],
@@ -277,7 +283,7 @@ describe("findings of a configuration", () => {
     ]);
   });
 
-  test("the worst comes first, then the fields in order", () => {
+  test("are sorted by severity, then by field", () => {
     const found = lintConfiguration({
       kubeReserved: { memory: "1Gi" },
       evictionHard: {},
@@ -291,10 +297,10 @@ describe("findings of a configuration", () => {
     expect(new Set(order).size).toBe(4);
   });
 
-  test.each([[null], [[]], ["maxPods: 1"], [undefined]])("%j is no configuration", (given) => {
+  test.each([[null], [[]], ["maxPods: 1"], [undefined]])("are no-configuration for %j", (given) => {
     expect(lintConfiguration(given)).toMatchObject([{ code: "no-configuration", severity: "error", field: "$" }]);
   });
-  test("what is far too large is said to be, and not looked through", () => {
+  test("are too-large for a huge input, which is not searched", () => {
     const gates = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`Gate${i}`, true]));
     for (const given of [{ featureGates: gates }, { podLogsDir: "/a".repeat(100_000) }]) {
       expect(lintConfiguration(given)).toMatchObject([{ code: "too-large", severity: "error" }]);
@@ -308,14 +314,14 @@ describe("findings of a configuration", () => {
     const many = Object.fromEntries(Array.from({ length: 1900 }, (_, i) => [`Gate${i}`, true]));
     expect(lintConfiguration({ featureGates: many })).toHaveLength(1900);
   });
-  test("a configuration of hostile names is only read", () => {
+  test("do not touch prototypes for hostile field names", () => {
     const given = JSON.parse('{"__proto__": {"maxPods": -1}, "constructor": 1, "evictionHard": {"__proto__": "1Gi"}}');
     expect(() => lintConfiguration(given)).not.toThrow();
     expect(({} as Record<string, unknown>)["maxPods"]).toBeUndefined();
   });
 });
 
-describe("findings of a configuration on a node", () => {
+describe("lint findings of a configuration on a node", () => {
   const on = (configuration: object, snapshot: object) => {
     return lintConfiguration(configuration, decoded(snapshot));
   };
@@ -458,12 +464,12 @@ describe("findings of a configuration on a node", () => {
       { cgroup: { version: 1 } },
     ],
     ["swap-on", "refuses-start", "failSwapOn", {}, { machine: { swapBytes: GIB } }],
-  ])("%s is a %s of %s: %j", (code, severity, field, configuration, more = {}) => {
+  ])("have code %s with severity %s at %s for %j", (code, severity, field, configuration, more = {}) => {
     expect(byCode(on(configuration, { ...small, ...more }), code, field)?.severity).toBe(severity);
     expect(byCode(lintConfiguration(configuration), code, field)).toBeUndefined();
   });
 
-  test("a device that takes CPU beside itself, and a driver that only has them in its name, own no CPUs", () => {
+  test("do not include two-cpu-owners for CPU overhead or for CPUs in the driver's name only", () => {
     const gpu = slice([{ name: "0", nodeAllocatableResources: { cpu: { overhead: { perPod: "500m" } } } }]);
     const monitor = slice(["0"], { driver: "cpu-monitor.example.com" });
     const given = { ...small, dra: { resourceSlices: [gpu, monitor] } };
@@ -471,7 +477,7 @@ describe("findings of a configuration on a node", () => {
     expect(byCode(found, "two-cpu-owners", "cpuManagerPolicy")).toBeUndefined();
   });
 
-  test("a driver of CPUs on other nodes owns none of this one's", () => {
+  test("do not include two-cpu-owners for a driver of CPUs on other nodes", () => {
     const elsewhere = {
       nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["other"] }] }],
     };
@@ -489,7 +495,7 @@ describe("findings of a configuration on a node", () => {
   test.each<[string, string, Json]>([
     ["a driver of another name, whose devices nobody tells apart", "net.nvidia.com", { name: "0" }],
     ["a driver that has other devices than the plugin", "gpu.nvidia.com", nic("0000:04:00.0")],
-  ])("a device plugin beside %s shares nothing with it", (_, driver, device) => {
+  ])("do not include plugin-and-driver for a device plugin beside %s", (_, driver, device) => {
     const devices = [{ resource: "nvidia.com/gpu", id: "0000:03:00.0::1" }];
     const dra = { resourceSlices: [slice([device], { driver })] };
     const found = on({}, { ...small, devices, dra });
@@ -498,7 +504,7 @@ describe("findings of a configuration on a node", () => {
 
   const machine = libraryMachine("xeon-2s")?.machine;
   const asked = (configuration: object, more: object = {}) => on(configuration, { ...small, machine, ...more });
-  test("the managers refuse on the machine as it is, and in the kubelet's words", () => {
+  test("include the resource managers' refusals on the machine, in the kubelet's words", () => {
     const cpus = asked({ cpuManagerPolicy: "static", reservedSystemCPUs: "0-4095" });
     expect(cpus.map(({ code, severity }) => [code, severity])).toContainEqual([
       "reserved-cpus-absent",
@@ -511,7 +517,7 @@ describe("findings of a configuration on a node", () => {
     expect(first).toMatchObject({ code: "state-file", severity: "refuses-start", field: "cpuManagerPolicy" });
     expect(first?.message).toContain('configured policy "static" differs from state checkpoint policy "none"');
   });
-  test("reservedMemory has to be exactly what is kept back", () => {
+  test("require reservedMemory to equal the memory reserves exactly", () => {
     const memory = (text: string) => ({
       memoryManagerPolicy: "Static",
       kubeReserved: { memory: "1Gi" },
@@ -524,7 +530,7 @@ describe("findings of a configuration on a node", () => {
     expect(wrong?.advice).toContain("1124Mi");
     expect(asked(memory("1124Mi")).filter(({ severity }) => severity === "refuses-start")).toEqual([]);
   });
-  test("pods that want longer to end than a soft eviction gives are counted", () => {
+  test("count pods whose grace period exceeds evictionMaxPodGracePeriod", () => {
     const ending = (name: string, seconds: number) => pod(name, { spec: { terminationGracePeriodSeconds: seconds } });
     const soft = {
       evictionSoft: { "memory.available": "1Gi" },

@@ -39,11 +39,11 @@ function leaves(value: unknown, path: string, into: Record<string, unknown>): vo
   } else into[path] = typeof value === "string" ? (PRINTED[value] ?? value) : value;
 }
 
-describe.each(RELEASES)("the kubelet's command line, as %s reads it", (release) => {
+describe.each(RELEASES)("the command line of kubelet %s", (release) => {
   const profile = profileOf(release);
   const { flags, answers } = answersOf(release);
 
-  test("every flag is known, with its field and with what is said of it", () => {
+  test("every flag is known, with its field and its deprecation text", () => {
     expect([...profile.commandLine.keys()].sort()).toEqual(Object.keys(flags).sort());
     for (const [name, { field, deprecated }] of profile.commandLine) {
       const [paths, text] = flags[name] ?? ["", ""];
@@ -70,7 +70,7 @@ describe.each(RELEASES)("the kubelet's command line, as %s reads it", (release) 
   );
 });
 
-test.each(PRINTED_HELP)("the flags are those of --help of a real kubelet %s", (release) => {
+test.each(PRINTED_HELP)("the known flags are those of --help of a real kubelet %s", (release) => {
   const help = readFileSync(join(import.meta.dirname, `../../data/lint/flags/help-${release}.txt`), "utf8");
   expect([...profileOf(release).commandLine.keys()].sort()).toEqual(help.trimEnd().split("\n").sort());
 });
@@ -84,7 +84,7 @@ test.each(PRINTED_HELP)("the gates, their stages and defaults are those of --hel
 });
 
 test.each(PROFILES.map((profile) => [profile.version, profile] as const))(
-  "kubelet %s starts with an external cloud provider or none, and with no other",
+  "kubelet %s starts with cloud provider `external` or none only",
   (_, profile) => {
     const faultsOf = (...args: string[]) => readFlags(args, profile).faults;
     for (const name of ["", "external"]) expect(faultsOf(`--cloud-provider=${name}`)).toEqual([]);
@@ -97,7 +97,7 @@ test.each(PROFILES.map((profile) => [profile.version, profile] as const))(
   },
 );
 
-test("1.35 has lost one flag, 1.37 those of cAdvisor, and each is told with the last that had it", () => {
+test("a flag that a version removed is reported with the last version that had it", () => {
   const args = ["--pod-infra-container-image=x", "--containerd", "/run/x", "--max_pods=5", "--maxPods=5", "--nonsense"];
   const unknown = ["1.34", "1.35", "1.36", "1.37"].map((version) =>
     readFlags(args, profileOf(version)).faults.map(({ code, field, advice }) => `${code} ${field}: ${advice}`),
@@ -114,7 +114,7 @@ test("1.35 has lost one flag, 1.37 those of cAdvisor, and each is told with the 
   ]);
 });
 
-describe("flags beside a file", () => {
+describe("command-line flags beside a configuration file", () => {
   const found = (
     args: readonly string[],
     configuration: unknown,
@@ -129,7 +129,7 @@ describe("flags beside a file", () => {
   const reportOf = (findings: readonly LintFinding[]) => findings.map(({ code, field }) => `${code} ${field}`);
   const patchOf = (findings: readonly LintFinding[], name: string) => findings.find(({ field }) => field === name)?.fix;
 
-  test("one that says something else counts before the file and its drop-ins", () => {
+  test("a flag that differs from the file and its drop-ins takes precedence over them", () => {
     const over = found(["--max-pods=50"], { maxPods: 110 });
     expect(over).toMatchObject([
       {
@@ -151,7 +151,7 @@ describe("flags beside a file", () => {
     ]);
   });
 
-  test("gates are set one by one, and what a file cannot say has no patch", () => {
+  test("--feature-gates are merged one by one, and have a fix only when the file can express it", () => {
     const gates = found(["--feature-gates=MemoryQoS=false,PodsAPI=false"], {
       featureGates: { MemoryQoS: true, PodsAPI: false },
     });
@@ -164,7 +164,7 @@ describe("flags beside a file", () => {
     expect(zero).toMatchObject([{ fix: null, advice: expect.stringContaining("the file cannot say so") }]);
   });
 
-  test("what a flag sets is looked over as a file's field is, and no patch of the file mends it", () => {
+  test("a value set by a flag is linted like a field, but has no fix in the file", () => {
     const refused = found(["--max-pods=-5"], { maxPods: 110 });
     expect(refused[0]).toMatchObject({
       severity: "refuses-start",
@@ -179,7 +179,7 @@ describe("flags beside a file", () => {
     expect(reportOf(found(["--max-pods=5"], { maxPods: "many" }))).toContain("wrong-type maxPods");
   });
 
-  test("a gate that the version has not is refused before the file is loaded", () => {
+  test("a gate that the version lacks is refused before the file is loaded", () => {
     const gone = ["--feature-gates=SidecarContainers=true"];
     expect(found(gone, {}, "1.36").some(({ severity }) => severity === "refuses-start")).toBe(false);
     expect(found(gone, {})[0]).toMatchObject({
@@ -192,13 +192,13 @@ describe("flags beside a file", () => {
     expect(inFile?.fix).toEqual({ featureGates: { SidecarContainers: null } });
   });
 
-  test("thresholds of a flag take the place of the file's, whose merged defaults go as well", () => {
+  test("thresholds of a flag replace those of the file and its merged defaults", () => {
     const file = { evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true };
     const codes = reportOf(found(["--eviction-hard=memory.available<2Gi"], file));
     expect(codes).toEqual(["flag-before-file --eviction-hard", "eviction-defaults-dropped evictionHard"]);
   });
 
-  test("the node is looked at too, and a wrapper of /configz stays", () => {
+  test("flags are linted against the node too, and a /configz wrapper stays", () => {
     const profile = profileOf("1.37");
     const flags = readFlags(["--fail-cgroupv1=false", "--fail-swap-on=false"], profile);
     const v1 = decoded({ cgroup: { version: 1 } });
@@ -213,7 +213,7 @@ describe("flags beside a file", () => {
   });
 });
 
-test("the place of a flag is that of the argument that gives it last", () => {
+test("a flag's place is that of the last argument that sets it", () => {
   const { places } = readFlags(["--max-pods", "5", "-v=2", "word", "--max_pods=6", "---x"], profileOf("1.37"));
   expect([...places]).toEqual([
     ["--max-pods", 4],

@@ -38,23 +38,29 @@ function loadFaults(load: string): readonly string[] {
   return list.split(/(?<=\]), /).map((one) => prefix + one);
 }
 
-const TITLE = "a refusal is in the words of the functions of kubelet $release";
+const TITLE = "lint refusals compared with those recorded from kubelet $release";
 test.skip.each(UNRECORDED)(`${TITLE}: none are recorded`, () => {});
 describe.each(RECORDED)(TITLE, (profile) => {
   const answers = answersOf(profile.release);
-  test("of many configurations", () => expect(answers.length).toBeGreaterThan(480));
-  test.each(answers.filter(({ load }) => load !== null))("$name: the file cannot be loaded", (answer) => {
-    const found = refusals(answer.configuration, profile);
-    for (const fault of loadFaults(answer.load ?? "")) expect(found).toContain(fault);
-  });
-  test.each(answers.filter(({ load }) => load === null))("$name", ({ configuration, errors, later }) => {
-    const found = refusals(configuration, profile);
-    const startOnly = /^(?:unknown policy: |invalid sync frequency)/;
-    const asked = found.filter((text) => !startOnly.test(text));
-    expect(sorted(asked)).toEqual(sorted([...errors, ...later]));
-  });
+  test("are recorded for many configurations", () => expect(answers.length).toBeGreaterThan(480));
+  test.each(answers.filter(({ load }) => load !== null))(
+    "$name: the file cannot be loaded, as in the kubelet",
+    (answer) => {
+      const found = refusals(answer.configuration, profile);
+      for (const fault of loadFaults(answer.load ?? "")) expect(found).toContain(fault);
+    },
+  );
+  test.each(answers.filter(({ load }) => load === null))(
+    "$name: the refusals are the kubelet's",
+    ({ configuration, errors, later }) => {
+      const found = refusals(configuration, profile);
+      const startOnly = /^(?:unknown policy: |invalid sync frequency)/;
+      const asked = found.filter((text) => !startOnly.test(text));
+      expect(sorted(asked)).toEqual(sorted([...errors, ...later]));
+    },
+  );
   test.each(answers.filter(({ strict, load }) => load === null && strict.length > 0))(
-    "$name: fields that it leaves out",
+    "$name: the unknown fields are the kubelet's",
     (answer) => {
       const reported = lintConfiguration(answer.configuration, undefined, profile).filter(
         ({ code }) => code === "unknown-field",

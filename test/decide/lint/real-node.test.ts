@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { captured } from "../../kit/real-node.ts";
 
-test("a kubelet that runs is not told that it does not start", () => {
+test("the /configz of a running kubelet has no finding that refuses the start", () => {
   const found = lintConfiguration(captured("configz.json"));
   expect(found.map(({ code, severity }) => `${severity} ${code}`)).toEqual([
     "warning eviction-defaults-dropped",

@@ -10,7 +10,7 @@ const unknown = (configuration: object) =>
   lintConfiguration(configuration).filter(({ code }) => code === "unknown-signal");
 const hard = (entries: object) => ({ evictionHard: entries });
 
-describe("a signal that there is not", () => {
+describe("an unknown eviction signal", () => {
   test.each([
     ["disk.available", "10%", "nodefs.available"],
     ["disk", "10Gi", "nodefs.available"],
@@ -25,7 +25,7 @@ describe("a signal that there is not", () => {
     ["nodes.inodesfree", "5%", "nodefs.inodesFree"],
     ["images.available", "15%", "imagefs.available"],
     ["pids.available", "500", "pid.available"],
-  ])("%s %s gives its value to %s", (name, text, meant) => {
+  ])("%s with value %s has a fix that gives the value to %s", (name, text, meant) => {
     const [found, ...more] = unknown(hard({ [name]: text }));
     expect(more).toEqual([]);
     expect(found?.fix).toEqual(hard({ [name]: null, [meant]: text }));
@@ -47,7 +47,7 @@ describe("a signal that there is not", () => {
     ["ram.available", "10GB", "10GB is none of it"],
     ["ram.available", "500", "then with another value"],
     ["ram.available", "-1Gi", "then with another value"],
-  ])("%s %s has no patch, but the names that there are", (name, text, why) => {
+  ])("%s %s has no fix, and the advice names the known signals", (name, text, why) => {
     const [found] = unknown(hard({ [name]: text }));
     expect(found?.fix).toBeNull();
     expect(found?.advice).toContain("there are memory.available, nodefs.available");
@@ -55,7 +55,7 @@ describe("a signal that there is not", () => {
     else expect(found?.advice).toContain(why);
   });
 
-  test("is renamed in all four fields at once, and is only taken away where the right one is set", () => {
+  test("has a fix that renames it in all four fields, or drops it where the right name is set", () => {
     const soft = {
       evictionSoft: { "mem.available": "1Gi" },
       evictionSoftGracePeriod: { "mem.available": "1m" },
@@ -78,7 +78,7 @@ describe("a signal that there is not", () => {
       expect(unknown(mergePatch(soft, fix) as object)).toEqual([]);
     }
   });
-  test("is renamed though the node's state files refuse, which the wrong name only hid", () => {
+  test("has that fix even if the node's state files refuse the start, which the wrong name hid", () => {
     const snapshot = decoded(fromJson(capturedText("snapshot.json")));
     const lint = (configuration: object) => lintConfiguration(configuration, snapshot);
     const fixOf = (text: string) => {
@@ -93,18 +93,18 @@ describe("a signal that there is not", () => {
     const mended = lint({ ...hard({ "memory.available": "1Gi" }), failCgroupV1: false });
     expect(mended.map(({ code }) => code)).toContain("state-file");
   });
-  test("is not blamed on its value where its grace period is missing", () => {
+  test("has the advice to add the missing grace period, not to change the value", () => {
     const [found] = unknown({ evictionSoft: { "mem.available": "1Gi" } });
     expect(found?.fix).toBeNull();
     expect(found?.advice).toContain("and then: grace period must be specified");
     expect(found?.advice).not.toContain("another value");
   });
-  test("two that mean the same are for a person", () => {
+  test("has no fix when two names mean the same signal", () => {
     const found = unknown(hard({ disk: "10%", "disk.available": "15%" }));
     expect(found.map(({ fix }) => fix)).toEqual([null, null]);
     expect(found[0]?.advice).toContain("keep one");
   });
-  test("in a number without quotes is said to be none, and not to be a number of bytes", () => {
+  test("is reported as unknown for an unquoted number, not as bytes without a unit", () => {
     const [found] = lintConfiguration(hard({ "pod.available": 500 }));
     expect(found?.advice).toContain("and then: unsupported eviction signal pod.available");
     expect(lintConfiguration(hard({ "foo.available": "500" })).map(({ code }) => code)).not.toContain(
@@ -120,13 +120,13 @@ const on = (configuration: object, stats: object) =>
     decoded({ node: node({ capacity: { cpu: "4", memory: "8Gi" } }), stats: { node: stats } }),
   );
 
-describe("images are collected after eviction", () => {
+describe("image-gc-after-eviction from nodefs.available", () => {
   const late = { evictionHard: { "nodefs.available": "25%" }, mergeDefaultEvictionSettings: true };
   const codes = (configuration: object, stats: object) => on(configuration, stats).map(({ code }) => code);
   const own = { fs: fs(100 * GIB), runtime: { imageFs: fs(100 * GIB) } };
   const other = { fs: fs(100 * GIB), runtime: { imageFs: fs(50 * GIB) } };
 
-  test("by nodefs.available, where images lie on the node's own disk", () => {
+  test("is found when images are on nodefs", () => {
     const [found, ...more] = on(late, own);
     expect(more).toEqual([]);
     expect(found).toMatchObject({
@@ -139,14 +139,14 @@ describe("images are collected after eviction", () => {
     expect(on(mergePatch(late, found?.fix) as object, own)).toEqual([]);
     expect(codes(late, { ...other, fileSystems: "one" })).toEqual(["image-gc-after-eviction"]);
   });
-  test("and not where they lie on another, or nobody knows", () => {
+  test("is not found when images are on another file system or the layout is unknown", () => {
     expect(codes(late, other)).toEqual([]);
     expect(codes(late, { ...own, fileSystems: "dedicated" })).toEqual([]);
     expect(codes(late, {})).toEqual([]);
     expect(codes(late, { fs: fs(100 * GIB) })).toEqual([]);
     expect(lintConfiguration(late)).toEqual([]);
   });
-  test("is told once, by the threshold that is met first, and mended for all", () => {
+  test("is reported once, for the threshold that is met first, with a fix for all", () => {
     const both = { ...late, evictionHard: { "nodefs.available": "25%", "imagefs.available": "30Gi" } };
     const found = on(both, own);
     expect(found.map(({ code }) => code)).toEqual(["image-gc-after-eviction"]);
@@ -155,7 +155,7 @@ describe("images are collected after eviction", () => {
   });
 });
 
-test("a reclaim beyond capacity is told once, though soft and hard thresholds have it", () => {
+test("a minimum reclaim above capacity is reported once for soft and hard thresholds", () => {
   const found = on(
     {
       evictionHard: { "memory.available": "500Mi" },

@@ -62,18 +62,18 @@ describe("a kubelet does not start", () => {
   });
 
   // NewMainKubelet has no function of its own for it that could be asked
-  test("with a way to watch config maps that there is not", () => {
+  test("with an unknown configMapAndSecretChangeDetectionStrategy", () => {
     const field = "configMapAndSecretChangeDetectionStrategy";
     expect(lintConfiguration({ [field]: "watch" })).toMatchObject([
       { field, message: "unknown configmap and secret manager mode: watch", fix: { [field]: "Watch" } },
     ]);
     for (const known of ["Get", "Cache", "Watch", ""]) expect(lintConfiguration({ [field]: known })).toEqual([]);
   });
-  test("with a time that is none, in our words", () => {
+  test("with a taint whose timeAdded is no time, in our own words", () => {
     const [found] = lintConfiguration({ registerWithTaints: [{ key: "a", timeAdded: "yesterday" }] });
     expect(found).toMatchObject({ code: "taint-time", severity: "refuses-start", kubelet: false });
   });
-  test("which is told in time, however long a pattern is", () => {
+  test("with a very long invalid image pattern, found within seconds", () => {
     for (const text of ["a", "a-", "a.", "a_", "a/", "A"].map((part) => `${part.repeat(20_000)}!`)) {
       const found = lintConfiguration({ [POLICY]: OF_LIST, [LIST]: [text] });
       expect(found[0]?.message).toContain("invalid reference format");
@@ -92,7 +92,7 @@ test.each([
   [["foo"], null],
   [["non"], null],
   [["kube-reserved", "kube-reserved-compressible"], null],
-])("enforceNodeAllocatable %j is mended to a list that the kubelet takes, %j, or not at all", (given, wanted) => {
+])("enforceNodeAllocatable %j has the fix %j, which the kubelet accepts, or none", (given, wanted) => {
   const configuration = { enforceNodeAllocatable: given };
   const found = lintConfiguration(configuration).find(({ code }) => code === "pods-not-enforced");
   expect(found?.fix).toEqual(wanted && { enforceNodeAllocatable: wanted });
@@ -105,7 +105,7 @@ test.each([
   ["5", { evictionHard: { "memory.availble": null } }],
   // nothing was meant by it: what is beside it may take its place
   ["true", { evictionHard: { "memory.availble": null, "memory.available": "5%" } }],
-])("a value %s of the wrong type hides nothing of the entries beside it", (text, fix) => {
+])("a value %s of the wrong type does not hide faults of the entries beside it", (text, fix) => {
   const evictionHard = { "memory.available": JSON.parse(text) as unknown, "memory.availble": "5%" };
   const found = lintConfiguration({ evictionHard }).filter(({ severity }) => severity === "refuses-start");
   expect(found.map(({ field, code }) => [field, code])).toEqual([

@@ -103,7 +103,7 @@ const CASES: readonly (readonly [configuration: object, words: readonly (string 
   ],
 ];
 
-describe("a kubelet refuses to start in the words of its version, or starts", () => {
+describe("the refusal to start is in the words of the kubelet's version", () => {
   test.each(
     CASES.flatMap(([configuration, words]) =>
       V.map((version, i) => ({ version, configuration, words: words[i] ?? null })),
@@ -129,7 +129,7 @@ describe("a kubelet refuses to start in the words of its version, or starts", ()
     ["a".repeat(64), /cannot specify 64-byte hexadecimal strings$/, null],
     ["reg.io/Abc", /repository name \(Abc\) must be lowercase$/, /an image name: repository name must be lowercase$/],
     ["reg.io/a b", /an image name: invalid reference format$/, /an image name: invalid reference format$/],
-  ])("the allowlist's image %s is one of 1.35 unless %s, and of 1.36 unless %s", (image, before, since) => {
+  ])("image %s in the allowlist is accepted by 1.35 unless %s, and by 1.36 unless %s", (image, before, since) => {
     const configuration = { ...ALLOWLIST, preloadedImagesVerificationAllowlist: [image] };
     for (const [version, words] of [
       ["1.35", before],
@@ -151,7 +151,7 @@ describe("a kubelet refuses to start in the words of its version, or starts", ()
   });
 });
 
-describe("cgroup v1", () => {
+describe("finding cgroup-v1", () => {
   const v1 = { cgroup: { version: 1 } };
   const refused = "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is ";
   test.each<readonly [version: string, configuration: object, why: string | null]>([
@@ -164,7 +164,7 @@ describe("cgroup v1", () => {
     expect(found?.message).toBe(why === null ? undefined : refused + why);
     if (found !== undefined) expect(found).toMatchObject({ kubelet: true, fix: { failCgroupV1: false } });
   });
-  test("is of the version that the node tells", () => {
+  test("depends on the kubelet version that the node reports", () => {
     const kubelet = (kubeletVersion: string) => ({ ...v1, node: node({ nodeInfo: { kubeletVersion } }) });
     const found = (version: string) => lintConfiguration({}, decoded(kubelet(version))).map(({ code }) => code);
     expect(found("v1.34.4")).toEqual([]);
@@ -172,12 +172,12 @@ describe("cgroup v1", () => {
   });
 });
 
-describe("a field that the version does not have", () => {
+describe("a field that the kubelet version does not have", () => {
   test.each([
     ["memoryReservationPolicy", "Bogus", ["1.34", "1.35"]],
     ["tlsCurvePreferences", [0], ["1.34", "1.35"]],
     ["defaultPodSysctls", { BAD: "x" }, ["1.34", "1.35", "1.36"]],
-  ])("%s is left out, and its value not looked at", (field, value, without) => {
+  ])("%s is reported as unknown, and its value is not checked", (field, value, without) => {
     for (const version of V) {
       const found = reportOf({ [field]: value }, version);
       const unknown = `strict decoding error: unknown field "${field}"`;
@@ -190,24 +190,24 @@ describe("a field that the version does not have", () => {
     [{ "max-pods": 3 }, "max-pods"],
     [{ 日本語: 1 }, "日本語"],
     [{ shutdownGracePeriodByPodPriority: [{ "a-b": 1 }] }, "shutdownGracePeriodByPodPriority[0].a-b"],
-  ])("%j is named as the kubelet names it", (configuration, name) => {
+  ])("is named with its path like the kubelet does: %j", (configuration, name) => {
     const message = `strict decoding error: unknown field "${name}"`;
     expect(reportOf(configuration, "1.36")).toContainEqual(expect.objectContaining({ message }));
   });
 });
 
-test("more pulls at a time than the kubelet has locks for panic, until 1.37", () => {
+test("maxParallelImagePulls above the kubelet's number of locks is found before 1.37", () => {
   const of = (n: number) => ({ maxParallelImagePulls: n, featureGates: { KubeletEnsureSecretPulledImages: true } });
   const codes = (n: number) => V.map((version) => reportOf(of(n), version).map(({ code }) => code));
   expect(codes(31)).toEqual([[], [], [], []]);
   expect(codes(32)).toEqual([["pulls-past-locks"], ["pulls-past-locks"], ["pulls-past-locks"], []]);
 });
 
-test("a throttling factor that nothing reads is told; since 1.37 the gate that reads it is on", () => {
+test("a memoryThrottlingFactor without effect is found before 1.37, in which its gate is on by default", () => {
   const codes = V.map((version) => reportOf({ memoryThrottlingFactor: 0.5 }, version).map(({ code }) => code));
   expect(codes).toEqual([...V.slice(0, 3).map(() => ["throttling-factor-idle"]), []]);
 });
 
-test("defaults have no finding in any version", () => {
+test("the defaults have no finding in any version", () => {
   for (const profile of PROFILES) expect(lintConfiguration(profile.defaults, undefined, profile)).toEqual([]);
 });

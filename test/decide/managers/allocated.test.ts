@@ -73,11 +73,11 @@ const full = {
 };
 const AS_ASKED = { init: "2 CPUs, 0 Gi", side: "2 CPUs, 1 Gi", c: "2 CPUs, 1 Gi" };
 
-test("kubelet 1.34 counts what the status says that a container was given, but for init containers that end", () => {
+test("kubelet 1.34 counts resources allocated in the status, except for init containers", () => {
   expect(held("v1.34.4", full)).toEqual({ init: "2 CPUs, 0 Gi", side: "3 CPUs, 2 Gi", c: "3 CPUs, 2 Gi" });
   expect(held("v1.34.4", {})).toEqual(AS_ASKED);
 });
-test("a status that says nothing of it is one of nothing: no CPUs, and memory that is not found", () => {
+test("in 1.34 a status without allocated resources counts as no CPUs and unsatisfiable memory", () => {
   const status = { containerStatuses: [{ name: "c" }] };
   expect(decided<MemoryDecision>("memory", "v1.34.4", status).refusal?.message).toMatch(
     /failed to get the default NUMA affinity, no NUMA nodes with enough memory is available/,
@@ -86,7 +86,7 @@ test("a status that says nothing of it is one of nothing: no CPUs, and memory th
   const cpus = decided<CpusDecision>("cpus", "v1.34.4", status, {}, settings);
   expect(Object.keys(entriesOf(cpus, "cpu_manager_state"))).toEqual(["init", "side"]);
 });
-test("without its gate, and from 1.35 on, the spec counts", () => {
+test("with the gate off, and from 1.35 on, the resource managers count the spec", () => {
   expect(held("v1.34.4", full, { InPlacePodVerticalScaling: false })).toEqual(AS_ASKED);
   for (const version of ["v1.35.4", "v1.36.3", "v1.37.2"]) expect(held(version, full)).toEqual(AS_ASKED);
 });

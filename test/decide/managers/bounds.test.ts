@@ -34,8 +34,8 @@ function asked(numaNodes: number, containers: number, pods: readonly object[] = 
   return decideKind("topology", { snapshot, facts: {}, ask: ask.value, explain: "reasons" });
 }
 
-describe("a question that would take 2^n too far", () => {
-  it("is answered for one container on 16 NUMA nodes, its hints cut short and the largest pod left open", () => {
+describe("a topology decision with 2^n hints", () => {
+  it("is answered for one container on 16 NUMA nodes, with hints cut short and no largest pod", () => {
     const answer = asked(16, 1);
     if (!answer.ok) throw new Error(answer.error.message);
     const { placements, node } = answer.value.decision as TopologyDecision;
@@ -44,12 +44,12 @@ describe("a question that would take 2^n too far", () => {
     expect(node.largestPod).toBeNull();
     expect(JSON.stringify(answer.value.reasons)).toContain("largest_pod_not_searched");
   });
-  it("is refused for a pod of many containers", () => {
+  it("is refused as too_large for a pod of many containers on 16 NUMA nodes", () => {
     const answer = asked(16, 3);
     expect(answer.ok ? answer.value.verdict : answer.error.code).toBe("too_large");
     expect(asked(8, 64).ok).toBe(true);
   });
-  it("is refused where the pods that are there would have to be let in again, and says what to post", () => {
+  it("is refused when it has to re-admit running pods, with the state files to post in needs", () => {
     const pods = Array.from({ length: 8 }, (_, i) => guaranteedOf(`p${i}`, 1));
     const answer = asked(16, 1, pods);
     if (answer.ok) throw new Error("it was answered");

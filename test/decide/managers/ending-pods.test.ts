@@ -26,7 +26,7 @@ function answer<D>(kind: "cpus" | "memory" | "devices", snapshot: object, pod: o
   return { decision: reported.value.decision as D, next: JSON.stringify(reported.value.next) };
 }
 
-describe("the captured node, where the pod with a CPU of its own is evicted", () => {
+describe("the captured node when its pod with an exclusive CPU is evicted", () => {
   const wanting = { cpu: "1", memory: "64Mi" };
   const next = namedPod("next", [container("c", wanting, wanting)]);
   const real = realSnapshot();
@@ -37,17 +37,17 @@ describe("the captured node, where the pod with a CPU of its own is evicted", ()
     const failed = { ...held, status: { ...held.status, phase: "Failed", reason: "Evicted", containerStatuses } };
     return { ...real, assignments, pods: pods.map((pod) => (pod === held ? failed : pod)) };
   };
-  test("it keeps its CPU while its container runs: the next pod does not get it", () => {
+  test("the CPU stays assigned while the container runs, and the next pod is refused", () => {
     const { decision } = answer<CpusDecision>("cpus", evicted(RUNNING), next);
     expect(decision.refusal?.message).toContain("not enough cpus available to satisfy request");
     expect(decision.assigned).toEqual([]);
   });
-  test("its CPU is free when its container has stopped", () => {
+  test("the CPU is free once the container has stopped", () => {
     const { decision } = answer<CpusDecision>("cpus", evicted(OVER), next);
     expect(decision.refusal).toBeNull();
     expect(decision.assigned).toMatchObject([{ container: "c", cpus: "1" }]);
   });
-  test("its memory is counted as long", () => {
+  test("the pod's memory stays assigned until the container has stopped", () => {
     const small = bestEffort("next");
     const freeAfter = (state: State): number => {
       const file = JSON.parse(answer<MemoryDecision>("memory", evicted(state), small).next) as {
@@ -57,14 +57,14 @@ describe("the captured node, where the pod with a CPU of its own is evicted", ()
     };
     expect(freeAfter(OVER) - freeAfter(RUNNING)).toBe(134_217_728);
   });
-  test("a kubelet without its files does not let it in again", () => {
+  test("without the kubelet's state file the evicted pod is not re-admitted", () => {
     const { cpu_manager_state: _, ...others } = real["assignments"] as Record<string, string>;
     const { decision } = answer<CpusDecision>("cpus", evicted(RUNNING, others), next);
     expect(decision.refusal).toBeNull();
   });
 });
 
-describe("devices of a pod that failed", () => {
+describe("devices of a failed pod", () => {
   const resource = "example.com/gpu";
   const limits = { [resource]: "1" };
   const nodeOfFailed = (state: State) => ({
@@ -94,7 +94,7 @@ describe("devices of a pod that failed", () => {
   test.each([
     [RUNNING, [], []],
     [OVER, ["old"], ["gpu-0"]],
-  ] as const)("%j: purged %j, given %j", (state, purged, given) => {
+  ] as const)("with container state %j: purged pods %j, devices given to the next pod %j", (state, purged, given) => {
     const { decision } = answer<DevicesDecision>("devices", nodeOfFailed(state), next);
     expect(decision.purged).toEqual(purged);
     expect(decision.assigned.flatMap(({ devices }) => devices)).toEqual(given);

@@ -19,8 +19,8 @@ function decided<D>(kind: "cpus" | "devices", input: object): D {
   return answer.value.decision as D;
 }
 
-describe("what the kubelet takes without a word is said", () => {
-  it("two pods that hold one CPU alone", () => {
+describe("a decision reports what the kubelet accepts silently", () => {
+  it("when two pods hold the same exclusive CPU", () => {
     const file = { policyName: "static", defaultCpuSet: "0,3", entries: { "u-a": { c: "1-2" }, "u-b": { c: "2" } } };
     const { overlaps, startErrors } = decided<CpusDecision>("cpus", { assignments: { cpu_manager_state: file } });
     expect(startErrors).toEqual([]);
@@ -34,7 +34,7 @@ describe("what the kubelet takes without a word is said", () => {
       },
     ]);
   });
-  it("two pods that hold one device", () => {
+  it("when two pods hold the same device", () => {
     const entry = (podUid: string, ids: string[]) => ({
       podUid,
       containerName: "c",
@@ -59,7 +59,7 @@ describe("what the kubelet takes without a word is said", () => {
     ]);
     expect(resources).toMatchObject([{ capacity: 2, allocatable: 2, allocated: 2 }]);
   });
-  it("a checkpoint with another checksum, which the kubelet logs and forgets", () => {
+  it("when the device checkpoint has a wrong checksum and is discarded", () => {
     const { checkpointError, assignments } = decided<DevicesDecision>("devices", {
       devices: [],
       assignments: {

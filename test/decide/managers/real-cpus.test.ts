@@ -58,40 +58,46 @@ function answered(kind: "cpus" | "memory", run: Run) {
   return answer.value;
 }
 
-describe("a real kubelet with one CPU to give", () => {
-  it.each(runs as unknown as Run[])("$name: $phase", (run) => {
-    const { decision, verdict, next } = answered("cpus", run);
-    const { refusal, assigned, sharedPool, reconcile } = decision as CpusDecision;
-    expect(verdict).toBe(run.phase === "Failed" ? "refused" : "decided");
-    expect(refusal && [refusal.reason, `Pod was rejected: ${refusal.message}`]).toEqual(
-      run.reason === null ? null : [run.reason, run.message],
-    );
-    const later = run.sixSecondsLater;
-    // byte for byte what the kubelet's file had, its checksum with it
-    const { assignments } = next as { assignments: Record<string, string> };
-    expect(assignments["cpu_manager_state"]).toBe(JSON.stringify(later.cpuManagerState));
-    for (const { container, cpus } of assigned) {
-      expect(later.cpusets[`${run.pod.metadata.name}/${container}`], container).toBe(cpus);
-    }
-    // the next pass writes what the cgroups then had
-    const now = { ...run.before.cpusets };
-    for (const { pod, container, cpus } of reconcile) now[`${pod.name}/${container}`] = cpus;
-    const others = Object.entries(later.cpusets).filter(([place]) => place in run.before.cpusets);
-    expect(others.map(([place]) => [place, now[place]])).toEqual(others);
-    expect(sharedPool).toBe((later.cpuManagerState as { defaultCpuSet: string }).defaultCpuSet);
-  });
+describe("pods on a captured node with one assignable CPU", () => {
+  it.each(runs as unknown as Run[])(
+    "$name ($phase): the CPU decision and the written state file are the kubelet's",
+    (run) => {
+      const { decision, verdict, next } = answered("cpus", run);
+      const { refusal, assigned, sharedPool, reconcile } = decision as CpusDecision;
+      expect(verdict).toBe(run.phase === "Failed" ? "refused" : "decided");
+      expect(refusal && [refusal.reason, `Pod was rejected: ${refusal.message}`]).toEqual(
+        run.reason === null ? null : [run.reason, run.message],
+      );
+      const later = run.sixSecondsLater;
+      // byte for byte what the kubelet's file had, its checksum with it
+      const { assignments } = next as { assignments: Record<string, string> };
+      expect(assignments["cpu_manager_state"]).toBe(JSON.stringify(later.cpuManagerState));
+      for (const { container, cpus } of assigned) {
+        expect(later.cpusets[`${run.pod.metadata.name}/${container}`], container).toBe(cpus);
+      }
+      // the next pass writes what the cgroups then had
+      const now = { ...run.before.cpusets };
+      for (const { pod, container, cpus } of reconcile) now[`${pod.name}/${container}`] = cpus;
+      const others = Object.entries(later.cpusets).filter(([place]) => place in run.before.cpusets);
+      expect(others.map(([place]) => [place, now[place]])).toEqual(others);
+      expect(sharedPool).toBe((later.cpuManagerState as { defaultCpuSet: string }).defaultCpuSet);
+    },
+  );
 
-  it.each((runs as unknown as Run[]).filter(({ phase }) => phase === "Running"))("$name: memory", (run) => {
-    const { assigned } = answered("memory", run).decision as MemoryDecision;
-    const held = assigned.flatMap(({ container, blocks }) => (blocks.length === 0 ? [] : [[container, blocks]]));
-    const want = Object.entries(
-      run.sixSecondsLater.memory as Record<string, { numaAffinity: number[]; type: string; size: number }[]>,
-    );
-    expect(held).toEqual(
-      want.map(([container, blocks]) => [
-        container,
-        blocks.map(({ numaAffinity, type, size }) => ({ numaNodes: numaAffinity, resource: type, size })),
-      ]),
-    );
-  });
+  it.each((runs as unknown as Run[]).filter(({ phase }) => phase === "Running"))(
+    "$name: the memory blocks are the kubelet's",
+    (run) => {
+      const { assigned } = answered("memory", run).decision as MemoryDecision;
+      const held = assigned.flatMap(({ container, blocks }) => (blocks.length === 0 ? [] : [[container, blocks]]));
+      const want = Object.entries(
+        run.sixSecondsLater.memory as Record<string, { numaAffinity: number[]; type: string; size: number }[]>,
+      );
+      expect(held).toEqual(
+        want.map(([container, blocks]) => [
+          container,
+          blocks.map(({ numaAffinity, type, size }) => ({ numaNodes: numaAffinity, resource: type, size })),
+        ]),
+      );
+    },
+  );
 });

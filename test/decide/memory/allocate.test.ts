@@ -7,8 +7,8 @@ import { add, blocks, free, Gi, machine, manager, on, podNamed, wanting } from "
 const NO_NODES =
   "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available";
 
-describe("a container's memory", () => {
-  test("comes from the lowest node that has it, and is no longer free there", () => {
+describe("a container's memory assignment", () => {
+  test("comes from the lowest NUMA node with room, and is no longer free there", () => {
     const m = manager(machine([4, 4]));
     expect(add(m, podNamed("a", [wanting("c", 2), wanting("d", 2)]))).toBeUndefined();
     expect(blocks(m, "a", "c")).toEqual(["memory 2 on 0"]);
@@ -16,7 +16,7 @@ describe("a container's memory", () => {
     expect(free(m)).toEqual([1, 2]);
     expect(m.numaNodesOf("a", "d")).toEqual([1]);
   });
-  test("comes from as few nodes as have it together, filled in their order, which form a group", () => {
+  test("comes from as few NUMA nodes as suffice, filled in order, which then form a group", () => {
     const m = manager(machine([4, 4, 4]));
     add(m, podNamed("a", [wanting("c", 6)]));
     expect(blocks(m, "a", "c")).toEqual(["memory 6 on 0,1"]);
@@ -29,7 +29,7 @@ describe("a container's memory", () => {
     // more than one node has: the group again
     expect(add(m, podNamed("d", [wanting("c", "4097Mi")]))).toBe(NO_NODES);
   });
-  test("of a group goes back to its nodes in their order, and the last block to go dissolves the group", () => {
+  test("returns to the nodes of its group in order, and the last one dissolves the group", () => {
     const m = manager(machine([4, 4]));
     add(m, podNamed("a", [wanting("c", 4)]));
     add(m, podNamed("b", [wanting("c", 5)]));
@@ -39,7 +39,7 @@ describe("a container's memory", () => {
     m.removeContainer("a", "c");
     expect(m.state).toEqual({ ...EMPTY_STATE, machineState: machine([4, 4]) });
   });
-  test("and its huge pages lie on the same nodes", () => {
+  test("includes huge pages on the same NUMA nodes", () => {
     const m = manager(machine([4, 4], { "2Mi": 512, "1Gi": 0 }));
     expect(free(m)).toEqual([2, 3]);
     add(m, podNamed("a", [wanting("c", 1, { "hugepages-2Mi": "1Gi" })]));
@@ -50,26 +50,26 @@ describe("a container's memory", () => {
     expect(m.numaNodesOf("b", "c")).toEqual([1]);
     expect(free(m, "hugepages-2Mi")).toEqual([0, 1 - 2 / 1024]);
   });
-  test("is what it was when the container asks again", () => {
+  test("does not change when the container is allocated again", () => {
     const m = manager(machine([4]));
     const a = podNamed("a", [wanting("c", 2)]);
     add(m, a);
     expect(add(m, a)).toBeUndefined();
     expect(free(m)).toEqual([1]);
   });
-  test("stays with the containers before the one that gets nothing", () => {
+  test("stays with earlier containers when a later one is refused", () => {
     const m = manager(machine([4]));
     expect(add(m, podNamed("a", [wanting("c", 2), wanting("d", 2)]))).toBe(NO_NODES);
     expect([...(m.state.entries.get("a") ?? [])].map(([name]) => name)).toEqual(["c"]);
     expect(free(m)).toEqual([1]);
   });
-  test("is no whole number of bytes: refused", () => {
+  test("is refused for a request that is no whole number of bytes", () => {
     const m = manager(machine([4]));
     expect(add(m, podNamed("a", [wanting("c", "1500m")]))).toBe(
       "[memorymanager] failed to represent quantity as int64",
     );
   });
-  test("is of a kind that the machine has no table of: the kubelet falls over it", () => {
+  test("fails with the kubelet's nil pointer panic for a page size that the machine lacks", () => {
     const m = manager(machine([4]));
     const a = podNamed("a", [wanting("c", 1, { "hugepages-1Gi": "1Gi" })]);
     expect(add(m, a)).toBe(NIL_POINTER);
@@ -77,8 +77,8 @@ describe("a container's memory", () => {
   });
 });
 
-describe("only Guaranteed pods have memory of their own", () => {
-  test("a Burstable pod gets none", () => {
+describe("memory is assigned to containers of Guaranteed pods only", () => {
+  test("a Burstable pod gets no memory assignment", () => {
     const m = manager(machine([4]));
     const burstable = podNamed("a", [{ name: "c", resources: { requests: { cpu: "1", memory: "1Gi" } } }]);
     expect(add(m, burstable)).toBeUndefined();
@@ -92,7 +92,7 @@ describe("only Guaranteed pods have memory of their own", () => {
     expect(add(m, a)).toBeUndefined();
     expect(free(m)).toEqual([3]);
   });
-  test("policy None gives none and keeps nothing", () => {
+  test("policy None assigns nothing and keeps no state", () => {
     const m = memoryManager({ policy: "None", state: EMPTY_STATE, podLevel: false, behaviour: NEWEST.behaviour });
     const a = podNamed("a", [wanting("c", 1)]);
     expect(add(m, a)).toBeUndefined();
@@ -102,25 +102,25 @@ describe("only Guaranteed pods have memory of their own", () => {
   });
 });
 
-describe("the nodes that the topology manager chose", () => {
-  test("are taken as they are", () => {
+describe("NUMA nodes of the topology hint", () => {
+  test("are used as they are when they have room", () => {
     const m = manager(machine([4, 4]));
     expect(add(m, podNamed("a", [wanting("c", 1)]), on(m, [1]))).toBeUndefined();
     expect(blocks(m, "a", "c")).toEqual(["memory 1 on 1"]);
   });
-  test("are extended by others when they have too little", () => {
+  test("are extended by other nodes when they have too little", () => {
     const m = manager(machine([4, 4, 4]));
     expect(add(m, podNamed("a", [wanting("c", 5)]), on(m, [1]))).toBeUndefined();
     expect(blocks(m, "a", "c")).toEqual(["memory 5 on 0,1"]);
   });
-  test("are refused where no extension has enough", () => {
+  test("refuse the container when no extension has enough", () => {
     const m = manager(machine([4, 4]));
     add(m, podNamed("a", [wanting("c", 3)]), on(m, [0]));
     expect(add(m, podNamed("b", [wanting("c", 5)]), on(m, [1]))).toBe(
       "[memorymanager] failed to find NUMA nodes to extend the current topology hint",
     );
   });
-  test("are left to the manager where any will do, but not more of them than was preferred", () => {
+  test("are chosen by the memory manager without a hint, but a preferred hint limits their number", () => {
     const m = manager(machine([5, 5]));
     add(m, podNamed("a", [wanting("c", 6)]));
     // one empty node would have 2 GiB, and there is only the group of both
@@ -130,7 +130,7 @@ describe("the nodes that the topology manager chose", () => {
     expect(add(m, podNamed("b", [wanting("c", 2)]))).toBeUndefined();
     expect(blocks(m, "b", "c")).toEqual(["memory 2 on 0,1"]);
   });
-  test("are refused as extended when they were preferred and the wider ones are not", () => {
+  test("refuse the container when the hint was preferred and the extension would not be", () => {
     const m = manager(machine([5, 5]));
     add(m, podNamed("a", [wanting("c", 6)]), on(m, [0, 1]));
     // a node of the group alone has too little; the group has enough, and 2 GiB would fit one empty node
@@ -140,7 +140,7 @@ describe("the nodes that the topology manager chose", () => {
     expect(add(m, podNamed("b", [wanting("c", 2)]), on(m, [0], false))).toBeUndefined();
     expect(blocks(m, "b", "c")).toEqual(["memory 2 on 0,1"]);
   });
-  test("may not mix blocks of a node with blocks of a group", () => {
+  test("may not mix single-node assignments with those of a group", () => {
     const m = manager(machine([4, 4]));
     add(m, podNamed("a", [wanting("c", 1)]));
     expect(add(m, podNamed("b", [wanting("c", 1)]), on(m, [0, 1]))).toBe(
@@ -149,8 +149,8 @@ describe("the nodes that the topology manager chose", () => {
   });
 });
 
-describe("a node of a group that hints of other resources chose alone", () => {
-  test("serves a block of its own, and as blocks of the group go memory is lost, as in the kubelet", () => {
+describe("a node of a group chosen alone by other resources' hints", () => {
+  test("serves a single-node assignment; memory is lost when the group's are released, as in the kubelet", () => {
     const m = manager(machine([6, 4]));
     add(m, podNamed("y", [wanting("c", 6)]), on(m, [0, 1]));
     add(m, podNamed("z", [wanting("c", 2)]), on(m, [0, 1]));
@@ -165,22 +165,22 @@ describe("a node of a group that hints of other resources chose alone", () => {
   });
 });
 
-describe("init containers", () => {
+describe("memory of init containers", () => {
   const sizes = (uid: string, m: ReturnType<typeof manager>): Record<string, number> =>
     Object.fromEntries([...(m.state.entries.get(uid) ?? [])].map(([name, list]) => [name, (list[0]?.size ?? -1) / Gi]));
-  test("leave their memory to those after them; the sum of the blocks is what was taken", () => {
+  test("is reused by the containers after them, and only the rest is newly taken", () => {
     const m = manager(machine([9]));
     add(m, podNamed("a", [wanting("c", 1), wanting("d", 1)], { initContainers: [wanting("i", 3), wanting("j", 2)] }));
     expect(sizes("a", m)).toEqual({ i: 0, j: 1, c: 1, d: 1 });
     expect(free(m)).toEqual([5]);
   });
-  test("get what the larger need is, and no more", () => {
+  test("is enlarged to what a later container needs, and no more", () => {
     const m = manager(machine([9]));
     add(m, podNamed("a", [wanting("c", 4)], { initContainers: [wanting("i", 3)] }));
     expect(sizes("a", m)).toEqual({ i: 0, c: 4 });
     expect(free(m)).toEqual([4]);
   });
-  test("that are sidecars keep theirs", () => {
+  test("is kept by sidecars", () => {
     const m = manager(machine([9]));
     const initContainers = [wanting("i", 2), wanting("s", 1, { restartPolicy: "Always" }), wanting("j", 3)];
     add(m, podNamed("a", [wanting("c", 2)], { initContainers }));
@@ -188,7 +188,7 @@ describe("init containers", () => {
     expect(sizes("a", m)).toEqual({ i: 0, s: 1, j: 1, c: 2 });
     expect(free(m)).toEqual([4]);
   });
-  test("give back what is left of theirs when the next container is created", () => {
+  test("is released as far as it was not reused when the next container is created", () => {
     const m = manager(machine([9]));
     const a = podNamed("a", [wanting("c", 1)], {
       initContainers: [wanting("i", 3), wanting("s", 1, { restartPolicy: "Always" })],
@@ -200,7 +200,7 @@ describe("init containers", () => {
     expect([...(m.state.entries.get("a") ?? new Map()).keys()]).toEqual(["s", "c"]);
     expect(free(m)).toEqual([6]);
   });
-  test("of another pod leave nothing to this one", () => {
+  test("is not reused by another pod", () => {
     const m = manager(machine([9]));
     add(m, podNamed("a", [wanting("c", "1Mi")], { initContainers: [wanting("i", 3)] }));
     const before = free(m)[0] as number;
@@ -209,8 +209,8 @@ describe("init containers", () => {
   });
 });
 
-describe("stale state", () => {
-  test("is what containers hold that are in no active pod", () => {
+describe("stale memory assignments", () => {
+  test("are removed for containers that are in no active pod", () => {
     const m = manager(machine([9]));
     const [a, b] = [podNamed("a", [wanting("c", 1), wanting("gone", 1)]), podNamed("b", [wanting("c", 2)])];
     add(m, a);

@@ -17,8 +17,8 @@ const levelled = (
 const shared = { name: "shared" };
 const sidecar = (name: string, gib: number) => wanting(name, gib, { restartPolicy: "Always" });
 
-describe("with the gate PodLevelResourceManagers, a pod with pod-level resources under pod scope", () => {
-  test("gets its memory as a whole, and shares what its containers do not have of their own", () => {
+describe("pod-level memory with PodLevelResourceManagers under pod scope", () => {
+  test("is assigned as a whole and shared by containers without their own memory", () => {
     const m = manager(machine([9, 9]), true);
     const a = levelled("a", 5, [wanting("c", 2), shared, { name: "too" }], [sidecar("s", 1)]);
     expect(ways(m, m.podHints(a))).toEqual({ memory: "0! 1! 0,1" });
@@ -32,7 +32,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
     expect(free(m)).toEqual([8, 4]);
     expect(m.state.podEntries.get("a")).toEqual([{ numaAffinity: [1], type: "memory", size: 5 * 2 ** 30 }]);
   });
-  test("lets an init container that shares have all that the sidecars before it leave", () => {
+  test("gives an init container without its own memory all that earlier sidecars leave", () => {
     const m = manager(machine([9]), true);
     const inits = [sidecar("s", 1), { name: "i" }, sidecar("t", 1), { name: "j" }, wanting("k", 4)];
     m.allocatePod(levelled("a", 5, [shared], inits), ANY_NODE);
@@ -40,7 +40,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
     expect(held).toEqual(["1", "4", "1", "3", "4", "3"]);
     expect(free(m)).toEqual([3]);
   });
-  test("gives it back when its last container goes", () => {
+  test("is released with the pod's last container", () => {
     const m = manager(machine([9]), true);
     m.allocatePod(levelled("a", 5, [wanting("c", 2), shared]), ANY_NODE);
     m.removeContainer("a", "c");
@@ -49,7 +49,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
     expect(free(m)).toEqual([8]);
     expect([m.state.entries.size, m.state.podEntries.size]).toEqual([0, 0]);
   });
-  test("is refused under a name of its own where nothing is left to share", () => {
+  test("is refused with EmptyPodSharedPoolError when nothing is left to share", () => {
     const m = manager(machine([9]), true);
     const full = levelled("a", 3, [wanting("c", 2), shared], [sidecar("s", 1)]);
     const message =
@@ -65,7 +65,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
     });
     expect(free(m)).toEqual([8]);
   });
-  test("is refused in the usual words where the nodes have too little", () => {
+  test("is refused with the usual message when the NUMA nodes have too little", () => {
     const m = manager(machine([9]), true);
     expect(m.allocatePod(levelled("a", 9, [shared]), ANY_NODE)).toEqual({
       ok: false,
@@ -75,7 +75,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
       },
     });
   });
-  test("gets nothing when it is not Guaranteed", () => {
+  test("is not assigned to a pod that is not Guaranteed", () => {
     const m = manager(machine([9]), true);
     const burstable = podNamed("a", [shared], {
       resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } },
@@ -85,15 +85,15 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
   });
 });
 
-describe("under container scope with that gate", () => {
+describe("pod-level memory with PodLevelResourceManagers under container scope", () => {
   const a = levelled("a", 5, [wanting("c", 2), { name: "d", resources: { requests: { cpu: "1", memory: "1Gi" } } }]);
-  test("a container that would not be Guaranteed alone has no memory of its own", () => {
+  test("is not assigned to a container that would not be Guaranteed alone", () => {
     const m = manager(machine([9, 9]), true);
     expect(add(m, a)).toBeUndefined();
     expect(m.blocks("a", "d")).toEqual([]);
     expect(free(m)).toEqual([6, 9]);
   });
-  test("kubelet 1.36: only containers that would be Guaranteed alone have memory of their own", () => {
+  test("in kubelet 1.36 has hints only for containers that would be Guaranteed alone, and the other fails", () => {
     const m = manager(machine([9, 9]), true, v1_36);
     const [c, d] = a.spec.containers as [Container, Container];
     expect(ways(m, m.containerHints(a, c))).toEqual({ memory: "0! 1! 0,1" });

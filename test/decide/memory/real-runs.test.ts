@@ -57,12 +57,12 @@ function start(file?: string) {
 const entriesOf = ({ entries }: MemoryState): Entries =>
   Object.fromEntries([...entries].map(([uid, list]) => [uid, Object.fromEntries(list) as Record<string, Block[]>]));
 
-describe("the captured node", () => {
+describe("the memory manager of the captured node", () => {
   const file = readFileSync(join(import.meta.dirname, "..", "..", "data", "real-node", "memory_manager_state"), "utf8");
-  test("starts with its own file, and writes the same again", () => {
+  test("starts with its own state file and rewrites it byte for byte", () => {
     expect(memoryStateFile("Static", start(file).state, setting(file))).toBe(file);
   });
-  test("would not start if a MiB more were kept back", () => {
+  test("would refuse to start if one MiB more were reserved", () => {
     const reservation = new Map(Object.entries(resourceList.parse({ memory: "1525Mi" })));
     const refused = startMemory({ ...setting(file), reservation });
     expect([...setting(file).reservation.values()].map((q) => q.text)).toEqual(["1524Mi"]);
@@ -73,7 +73,7 @@ describe("the captured node", () => {
       },
     });
   });
-  test("comes to the same file when its pods come in one by one", () => {
+  test("reaches the same state file when its pods are admitted one by one", () => {
     const manager = memoryManager(start());
     for (const pod of captured("pods.json").items.map((p: unknown) => decodedPod(p)) as Pod[]) {
       expect(add(manager, pod)).toBeUndefined();
@@ -82,27 +82,30 @@ describe("the captured node", () => {
   });
 });
 
-describe("pods that came to a real node", () => {
-  test.each(runs)("$name", ({ pod: posted, message, before, afterStart, afterDelete, cpusetMems }) => {
-    const pod = decodedPod(posted);
-    const held = new Map(Object.entries(before).map(([uid, list]) => [uid, new Map(Object.entries(list))]));
-    const manager = memoryManager(start());
-    // the state before, from its entries
-    for (const [uid, list] of held) for (const [name, [block]] of list) add(manager, guaranteed(uid, name, block));
-    expect(entriesOf(manager.state)).toEqual(before);
-    // those of the pod before it, which is gone, are taken back at the next pod's admission and not sooner
-    const stays = Object.keys(before).filter((uid) => uid in afterStart);
-    manager.removeStale([...stays.map((uid) => guaranteedOf(uid, before)), pod]);
-    const turns = message === null ? containersOf(pod) : containersOf(pod).slice(0, 1);
-    for (const container of turns) expect(manager.allocate(pod, container, ANY_NODE).ok).toBe(true);
-    expect(entriesOf(manager.state)).toEqual(afterStart);
-    expect(entriesOf(manager.state)).toEqual(afterDelete);
-    for (const { name } of turns) {
-      const mems = manager.numaNodesOf(podUid(pod) as string, name);
-      const running = cpusetMems[`${pod.metadata.name}/${name}`];
-      if (mems !== undefined && running !== undefined) expect(mems.join()).toBe(running);
-    }
-  });
+describe("memory assignments of pods captured on a real node", () => {
+  test.each(runs)(
+    "$name: the same entries, refusal and cpuset.mems",
+    ({ pod: posted, message, before, afterStart, afterDelete, cpusetMems }) => {
+      const pod = decodedPod(posted);
+      const held = new Map(Object.entries(before).map(([uid, list]) => [uid, new Map(Object.entries(list))]));
+      const manager = memoryManager(start());
+      // the state before, from its entries
+      for (const [uid, list] of held) for (const [name, [block]] of list) add(manager, guaranteed(uid, name, block));
+      expect(entriesOf(manager.state)).toEqual(before);
+      // those of the pod before it, which is gone, are taken back at the next pod's admission and not sooner
+      const stays = Object.keys(before).filter((uid) => uid in afterStart);
+      manager.removeStale([...stays.map((uid) => guaranteedOf(uid, before)), pod]);
+      const turns = message === null ? containersOf(pod) : containersOf(pod).slice(0, 1);
+      for (const container of turns) expect(manager.allocate(pod, container, ANY_NODE).ok).toBe(true);
+      expect(entriesOf(manager.state)).toEqual(afterStart);
+      expect(entriesOf(manager.state)).toEqual(afterDelete);
+      for (const { name } of turns) {
+        const mems = manager.numaNodesOf(podUid(pod) as string, name);
+        const running = cpusetMems[`${pod.metadata.name}/${name}`];
+        if (mems !== undefined && running !== undefined) expect(mems.join()).toBe(running);
+      }
+    },
+  );
 });
 
 const holding = (name: string, block: Block | undefined): Json => {

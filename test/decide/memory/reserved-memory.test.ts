@@ -24,7 +24,7 @@ const differs = (has: string, wants: string, type = "memory"): string =>
   `the total amount "${has}" of type "${type}" is not equal to the value "${wants}" determined by Node Allocatable feature`;
 
 describe("reservedMemory", () => {
-  test("sums up over the nodes to exactly what the node keeps back", () => {
+  test("sums up over NUMA nodes to exactly the node's memory reserves", () => {
     expect(reserved({ memory: "3Gi" }, [0, { memory: "1Gi" }], [1, { memory: "2Gi" }])).toEqual({
       0: { memory: Gi },
       1: { memory: 2 * Gi },
@@ -44,25 +44,28 @@ describe("reservedMemory", () => {
       differs("2Mi", "0", "hugepages-2Mi"),
     ],
     ["something else", { memory: "1Gi" }, { memory: "1Gi", cpu: "1" }, differs("1", "0", "cpu")],
-  ])("with %s does not start", (_what, reservation: Record<string, string>, limits: Record<string, string>, error) => {
-    expect(reserved(reservation, [0, limits])).toBe(error);
-  });
+  ])(
+    "with %s refuses the kubelet's start",
+    (_what, reservation: Record<string, string>, limits: Record<string, string>, error) => {
+      expect(reserved(reservation, [0, limits])).toBe(error);
+    },
+  );
   test("is printed in the notation of the last node that has any", () => {
     const wants = { memory: "100Mi" };
     expect(reserved(wants, [0, { memory: "1024M" }], [1, { memory: "1Gi" }])).toBe(differs("2048576Ki", "100Mi"));
     expect(reserved(wants, [0, { memory: "1Gi" }], [1, { memory: "1024M" }])).toBe(differs("2097741824", "100Mi"));
     expect(reserved(wants, [0, { memory: "1Gi" }], [1, { memory: "1Gi" }])).toBe(differs("2Gi", "100Mi"));
   });
-  test("names a node that the machine lacks", () => {
+  test("is refused for a NUMA node that the machine lacks", () => {
     expect(reserved({ memory: "1Gi" }, [2, { memory: "1Gi" }])).toBe(
       "the reserved memory configuration references a NUMA node 2 that does not exist on this machine",
     );
   });
-  test("must be there, for the policy Static needs some memory kept back", () => {
+  test("is required for policy Static, which needs some reserve", () => {
     expect(reserved({})).toBe("[memorymanager] you should specify the system reserved memory");
   });
   test.each(["1.5Gi", "1.0Gi", "1500m", "1000m", "100Ti", "1000.0", "1e-1"])(
-    "as %s is no int64 for Go, whatever its value",
+    "of %s is refused, as Go cannot convert it to int64",
     (memory) => {
       expect(reserved({ memory }, [0, { memory }])).toBe("could not covert a variable of type Quantity to int64");
     },
@@ -75,13 +78,13 @@ describe("reservedMemory", () => {
     ["0.5k", 500],
     ["0001000.5k", 1_000_500],
     ["1000000", 1e6],
-  ])("as %s is one", (memory, bytes) => {
+  ])("of %s is accepted as int64", (memory, bytes) => {
     expect(reserved({ memory }, [0, { memory }])).toEqual({ 0: { memory: bytes }, 1: {} });
   });
 });
 
-describe("the field alone", () => {
-  test("has kinds of memory only, none of them zero or twice", () => {
+describe("validation of the reservedMemory field", () => {
+  test("refuses other resources than memory and huge pages, zero amounts and duplicates", () => {
     expect(
       reservedMemoryIssues(
         reserve([0, { memory: "1Gi", cpu: "1", "hugepages-1Gi": "0" }], [1, { memory: "1Gi" }], [0, { memory: "2Gi" }]),
@@ -98,7 +101,7 @@ describe("the field alone", () => {
   });
 });
 
-describe("what the node keeps back", () => {
+describe("the memory that reservedMemory must equal", () => {
   const capacity = quantities({ memory: "8Gi", cpu: "4", "hugepages-2Mi": "0" });
   const kept = (system: Record<string, string>, kube: Record<string, string>, eviction: Record<string, string>) =>
     Object.fromEntries(
@@ -110,7 +113,7 @@ describe("what the node keeps back", () => {
         ),
       ].map(([name, q]) => [name, q.text]),
     );
-  test("is systemReserved, kubeReserved and hard eviction, in the notation of the first of them", () => {
+  test("is systemReserved, kubeReserved and hard eviction, in the notation of the first", () => {
     expect(kept({ memory: "512Mi" }, { memory: "512Mi" }, { memory: "500Mi" })).toEqual({ memory: "1524Mi" });
     expect(kept({}, { memory: "1G", cpu: "1" }, { memory: "1000Mi" })).toEqual({ memory: "2048576k" });
     expect(kept({ memory: "0" }, {}, { memory: "100Mi" })).toEqual({ memory: "100Mi" });

@@ -55,7 +55,7 @@ function changed(
   return JSON.stringify({ ...file, checksum: checksumOf(read.value, version) });
 }
 
-describe("a kubelet without a state file", () => {
+describe("a memory manager without a state file", () => {
   test("starts with nothing assigned", () => {
     const { policy, state } = started();
     expect(policy).toBe("Static");
@@ -67,7 +67,7 @@ describe("a kubelet without a state file", () => {
       /^\{"policyName":"Static",.*"cells":\[1\]\}\},"checksum":\d+\}$/,
     );
   });
-  test("takes huge pages off the memory, and keeps a table for sizes without pages", () => {
+  test("subtracts huge pages from memory, and keeps a table for page sizes without pages", () => {
     const numaNodes = [{ id: 0, memoryBytes: 4 * Gi, hugepages: { "2Mi": 512, "1048576Ki": 0 } }];
     expect(Object.fromEntries(started({ numaNodes }).state.machineState.get(0)?.memoryMap ?? [])).toEqual({
       "hugepages-1Gi": { total: 0, systemReserved: 0, allocatable: 0, reserved: 0, free: 0 },
@@ -75,7 +75,7 @@ describe("a kubelet without a state file", () => {
       memory: { total: 4 * Gi, systemReserved: Gi, allocatable: 2 * Gi, reserved: 0, free: 2 * Gi },
     });
   });
-  test("with policy None needs no reserves, and its file holds no machine", () => {
+  test("needs no reserves under policy None, and writes no machine state", () => {
     const { state } = started({ policy: "None", reservedMemory: [] });
     expect(memoryStateFile("None", state, AS_1_36)).toBe(
       '{"policyName":"None","machineState":{},"checksum":4236770233}',
@@ -91,7 +91,7 @@ describe("a kubelet without a state file", () => {
       'start: the total amount "0" of type "memory" is not equal to the value "1Gi" determined by Node Allocatable feature',
     );
   });
-  test("is not answered where its arithmetic would fall below zero, or the sets of nodes are too many", () => {
+  test("is not answered when reserves exceed a node's memory or there are too many NUMA nodes", () => {
     expect(why({ numaNodes: [{ id: 0, memoryBytes: Gi - 1 }] })).toMatch(
       /^bound: more memory of NUMA node 0 is reserved/,
     );
@@ -104,8 +104,8 @@ describe("a kubelet without a state file", () => {
   });
 });
 
-describe("a kubelet with a state file", () => {
-  test.each([false, true])("goes on where it was (the gate for pod-level resources: %s)", (podLevel) => {
+describe("a memory manager with a state file", () => {
+  test.each([false, true])("continues with its assignments (PodLevelResourceManagers: %s)", (podLevel) => {
     for (const wide of [false, true]) {
       const file = fileOf(podLevel, wide);
       const { state } = started({ file, podLevel });
@@ -113,7 +113,7 @@ describe("a kubelet with a state file", () => {
       expect(state.entries.size).toBe(1);
     }
   });
-  test("keeps how a group's memory lies on its nodes, which depends on what came and went", () => {
+  test("keeps how a group's memory is spread over its nodes", () => {
     const first = memoryManager({ ...started(), podLevel: false, behaviour });
     add(first, podNamed("a", [wanting("c", 4)]));
     add(first, podNamed("b", [wanting("c", 5)]));
@@ -142,7 +142,7 @@ describe("a kubelet with a state file", () => {
       "json: cannot unmarshal number -1 into Go struct field Block.entries.size of type uint64",
     ],
   ])("does not start with %s", (_what, file, error) => expect(why({ file })).toBe(notRestored(error)));
-  test("says where the file is that it was given", () => {
+  test("names the path of the state file in its error", () => {
     expect(why({ file: "", path: '/k"/memory_manager_state' })).toBe(
       notRestored("unexpected end of JSON input", '/k\\"/memory_manager_state'),
     );
@@ -166,10 +166,10 @@ describe("a kubelet with a state file", () => {
     ["a count of assignments", (f) => Object.assign(f["machineState"]?.["1"] ?? {}, { numberOfAssignments: 1 })],
     ["a group", (f) => Object.assign(f["machineState"]?.["0"] ?? {}, { cells: [0, 1] })],
     ["a container that has gone", (f) => Object.assign(f, { entries: {} })],
-  ])("does not start when %s is not what the blocks say, checksum or not", (_what, change) => {
+  ])("does not start when %s contradicts the assignments, whatever the checksum", (_what, change) => {
     expect(why({ file: changed(change) })).toBe(DIFFERENT);
   });
-  test("does not start with blocks on nodes or of kinds that are not there", () => {
+  test("does not start with assignments on NUMA nodes or of resources that do not exist", () => {
     const blocks = (block: object) => changed((f) => Object.assign(f["entries"]?.["a"] ?? {}, { c: [block] }));
     const uses = "start: [memorymanager] (pod: a, container: c) the memory assignment uses";
     expect(why({ file: blocks({ numaAffinity: [0, 5], type: "memory", size: 1 }) })).toBe(
@@ -179,14 +179,14 @@ describe("a kubelet with a state file", () => {
       `${uses} memory resource that does not exist`,
     );
   });
-  test("does not start with assignments and no machine, and starts with neither", () => {
+  test("does not start with assignments but no machine state, and starts with neither", () => {
     const empty = changed((f) => Object.assign(f, { machineState: {} }));
     expect(why({ file: empty })).toBe(
       "start: [memorymanager] machine state can not be empty when it has memory assignments",
     );
     expect(why({ file: changed((f) => Object.assign(f, { machineState: null, entries: null })) })).toBe("starts");
   });
-  test("looks at the sums of a group only", () => {
+  test("compares only the sums of a group", () => {
     const moved = changed(
       (f) => {
         for (const [id, reserved] of [
@@ -203,14 +203,14 @@ describe("a kubelet with a state file", () => {
     );
     expect(why({ file: moved })).toBe("starts");
   });
-  test("falls over nodes and tables that are null", () => {
+  test("panics like the kubelet when NUMA nodes or memory tables in the file are null", () => {
     expect(why({ file: changed((f) => Object.assign(f["machineState"] ?? {}, { 0: null })) })).toBe(
       `panic: ${NIL_POINTER}`,
     );
     const table = changed((f) => Object.assign(f["machineState"]?.["1"]?.["memoryMap"] ?? {}, { memory: null }));
     expect(why({ file: table })).toBe(`panic: ${NIL_POINTER}`);
   });
-  test("is not answered for amounts beyond 2^53, which Go takes", () => {
+  test("is not answered for amounts beyond 2^53, though Go accepts them", () => {
     const huge = fileOf(false, true).replace(/"size":\d+/, '"size":9007199254740993');
     const full = huge.replace(/"reserved":\d+,"free":\d+/g, (_, at) =>
       at < 300 ? `"reserved":${3 * Gi},"free":0` : `"reserved":${4 * Gi},"free":0`,
@@ -222,23 +222,23 @@ describe("a kubelet with a state file", () => {
   });
 });
 
-describe("versions of the file", () => {
-  test("a file without a checksum, or with that of the type's own name, is of an older kubelet and taken", () => {
+describe("versions of memory_manager_state", () => {
+  test("a file without a checksum, or with one of its type's own name, is accepted", () => {
     expect(why({ file: fileOf().replace(/"checksum":\d+/, '"checksum":0') })).toBe("starts");
     expect(why({ file: changed(() => {}, { version: "v1 by its type's name" }) })).toBe("starts");
     expect(why({ file: changed(() => {}, { version: "v1 by its type's name" }), podLevel: true })).toBe(
       notRestored("checkpoint is corrupted"),
     );
   });
-  test("version 1 is taken over when the gate for pod-level resources comes on", () => {
+  test("version 1 is migrated when PodLevelResourceManagers is enabled", () => {
     const { state } = started({ file: fileOf(false), podLevel: true });
     expect(memoryStateFile("Static", state, { ...AS_1_36, podLevel: true })).toBe(fileOf(true));
     expect(fileOf(true)).not.toBe(fileOf(false));
   });
-  test("version 2 is not taken when it goes off again", () => {
+  test("version 2 is refused when the gate is disabled again", () => {
     expect(why({ file: fileOf(true) })).toBe(notRestored("checkpoint is corrupted"));
   });
-  test("version 2 keeps what pods hold as a whole", () => {
+  test("version 2 keeps pod-level assignments", () => {
     const level = { cpu: "2", memory: "2Gi" };
     const m = memoryManager({ ...started({ podLevel: true }), podLevel: true, behaviour });
     m.allocatePod(podNamed("p", [{ name: "c" }], { resources: { requests: level, limits: level } }), ANY_NODE);

@@ -33,8 +33,8 @@ function drawn(d: Draws): { need: number[]; weights: number[]; items: Item[] } {
   return { need, weights, items };
 }
 
-describe("the searches", () => {
-  it("find what trying every set finds", () => {
+describe("the search for better victim sets", () => {
+  it("finds what trying every set finds", () => {
     let possible = 0;
     for (let seed = 1; seed <= 400; seed++) {
       const { need, weights, items } = drawn(draws(seed));
@@ -62,7 +62,7 @@ describe("the searches", () => {
     }
     expect(possible).toBeGreaterThan(250);
   });
-  it("say when they were cut short, and then give what they have", () => {
+  it("reports that it was cut short, with the best set so far", () => {
     const items = Array.from(
       { length: 40 },
       (_, index): Item => ({ index, frees: [1000 + ((index * 37) % 91)], cost: (1000 + ((index * 37) % 91)) / 9001 }),
@@ -73,10 +73,10 @@ describe("the searches", () => {
   });
 });
 
-describe("beside the kubelet's choice", () => {
+describe("alternatives to the kubelet's victims", () => {
   const ofFiveCpus = (pods: Record<string, unknown>[]) =>
     readyNode({ pods }, { allocatable: { cpu: "5", memory: "8Gi", pods: "10" } });
-  it("stand smaller pods that would do", () => {
+  it("include smaller pods that would suffice", () => {
     const pods = [boundPod("big", { cpu: "4" }), boundPod("s1", { cpu: "500m" }), boundPod("s2", { cpu: "500m" })];
     const { decision } = admitted(ofFiveCpus(pods), boundPod("p", { cpu: "1" }, CRITICAL));
     expect(decision.preempt.map(({ name }) => name)).toEqual(["big"]);
@@ -99,7 +99,7 @@ describe("beside the kubelet's choice", () => {
       },
     });
   });
-  it("stand fewer pods, whatever their tier", () => {
+  it("include fewer pods, whatever their QoS class", () => {
     const big = { containers: [{ name: "c", resources: { limits: { cpu: "2", memory: "1Gi" } } }] };
     const pods = [boundPod("g", {}, big), boundPod("b1", { cpu: "1500m" }), boundPod("b2", { cpu: "1500m" })];
     const { decision } = admitted(ofFiveCpus(pods), boundPod("p", { cpu: "2" }, CRITICAL));
@@ -113,7 +113,7 @@ describe("beside the kubelet's choice", () => {
       "lower_request_spares_all",
     ]);
   });
-  it("stands nothing where the kubelet's is as good", () => {
+  it("are absent when the kubelet's choice is as good", () => {
     const { decision } = admitted(
       ofFiveCpus([boundPod("a", { cpu: "3" }), boundPod("b", { cpu: "2" })]),
       boundPod("p", { cpu: "2" }, CRITICAL),

@@ -27,8 +27,8 @@ const lack = (resourceName: string, requested: number): Json => ({
   capacity: 4000,
 });
 
-describe("a question about preemption", () => {
-  it("finds what fails by itself", () => {
+describe("a preemption decision", () => {
+  it("finds the shortages itself", () => {
     expect(preemption(readyNode({ pods }), { pod: asking })).toMatchObject({
       pod: { name: "p" },
       admit: true,
@@ -36,14 +36,14 @@ describe("a question about preemption", () => {
       preempt: [{ name: "b", frees: [{ resource: "cpu", quantity: 1000 }], priority: null, qos: "Burstable" }],
     });
   });
-  it("takes what the kubelet found, and then needs no node", () => {
+  it("takes posted failureReasons, and then needs no node", () => {
     const failureReasons = [lack("cpu", 1500)];
     expect(preemption({ pods }, { pod: asking, failureReasons })).toMatchObject({
       admit: true,
       preempt: [{ name: "a" }],
     });
   });
-  it("ends nobody for a pod that other reasons refuse", () => {
+  it("preempts nobody for a pod that other reasons refuse", () => {
     const failureReasons = [lack("cpu", 1500), { predicateName: "NodeAffinity" }];
     expect(preemption({ pods }, { pod: asking, failureReasons })).toMatchObject({
       admit: false,
@@ -58,7 +58,7 @@ describe("a question about preemption", () => {
       remainingReasons: ["NodeAffinity"],
     });
   });
-  it("leaves all reasons to a pod that is not critical", () => {
+  it("leaves all reasons in place for a pod that is not critical", () => {
     expect(
       preemption({ pods }, { pod: boundPod("p"), failureReasons: [lack("cpu", 1500), lack("pods", 1)] }),
     ).toMatchObject({
@@ -68,7 +68,7 @@ describe("a question about preemption", () => {
       counterfactuals: [{ code: "lower_request_admits" }, { code: "no_request_helps" }],
     });
   });
-  it("gives the kubelet's error where not enough can be freed", () => {
+  it("has the kubelet's error when not enough can be freed", () => {
     expect(preemption({ pods }, { pod: asking, failureReasons: [lack("cpu", 3500)] })).toMatchObject({
       admit: false,
       error:
@@ -78,7 +78,7 @@ describe("a question about preemption", () => {
   });
 });
 
-describe("an ask that is not right", () => {
+describe("an invalid preemption ask", () => {
   const issues = (ask: unknown): readonly string[] => {
     const read = decodePreemptionAsk(ask);
     return read.ok ? [] : read.error.map(({ path, message }) => `${path}: ${message}`);
@@ -105,7 +105,7 @@ describe("an ask that is not right", () => {
     expect(issues({ pod: port })[0]).toMatch(/^ask\.pod\.spec\.containers\[0\]\.ports\[0\]\.hostPort: /);
     expect(issues({ pods: [] })).toHaveLength(1);
   });
-  it("may say null for what it does not say", () => {
+  it("does not include null for an absent value", () => {
     expect(issues({ pod: asking, failureReasons: null })).toEqual([]);
     expect(issues(null)).toEqual([]);
   });

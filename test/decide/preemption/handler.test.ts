@@ -23,8 +23,8 @@ const bestEffort = (name: string): Pod => burstable(name, {});
 const victims = (pods: Pod[], shortages: Shortage[], by: Pod = critical): string[] =>
   preemptFor(by, pods, shortages).preempt.map(({ name }) => name);
 
-describe("the tiers", () => {
-  it("give what the lower ones cannot, and are ended from the lowest on", () => {
+describe("preemption by QoS class", () => {
+  it("takes from a class what the lower ones cannot free, and lists victims lowest class first", () => {
     const pods = [
       guaranteed("g1", { cpu: "2", memory: "2Gi" }),
       guaranteed("g2", { cpu: "1", memory: "1Gi" }),
@@ -32,7 +32,7 @@ describe("the tiers", () => {
     ];
     expect(victims(pods, cpu(1200))).toEqual(["bu", "g2"]);
   });
-  it("below take as gone what the ones above gave", () => {
+  it("counts what higher classes freed as already free in the lower ones", () => {
     const pods = [guaranteed("g", { cpu: "1", memory: "1Gi" }), burstable("bu", { cpu: "400m" }), bestEffort("be")];
     const { rounds } = preemptFor(critical, pods, cpu(900));
     expect(rounds.map(({ qos, need, assumedGone }) => [qos, need, assumedGone])).toEqual([
@@ -41,7 +41,7 @@ describe("the tiers", () => {
       ["BestEffort", [], []],
     ]);
   });
-  it("of a place among the pods cost a BestEffort one, the last of equals", () => {
+  it("takes the last of equal BestEffort pods for a missing pod slot", () => {
     const pods = [bestEffort("b1"), burstable("x", { cpu: "1" }), bestEffort("b2"), bestEffort("b3")];
     const answer = preemptFor(critical, pods, [lack("pods", 1)]);
     expect(answer.preempt.map(({ name }) => name)).toEqual(["b3"]);
@@ -49,8 +49,8 @@ describe("the tiers", () => {
   });
 });
 
-describe("the nearest pod", () => {
-  it("frees all that is open with the least memory, then the least CPU", () => {
+describe("the victim that is chosen next", () => {
+  it("frees all that is missing with the least memory, then the least CPU", () => {
     const pods = [
       burstable("more", { cpu: "1", memory: "2Gi" }),
       burstable("less", { cpu: "3", memory: "1Gi" }),
@@ -58,7 +58,7 @@ describe("the nearest pod", () => {
     ];
     expect(victims(pods, cpu(1000))).toEqual(["least"]);
   });
-  it("is reckoned by the square of what stays open, over what is open", () => {
+  it("has the smallest sum of squares of the shares that stay missing", () => {
     const pods = [burstable("a", { cpu: "300m" }), burstable("b", { cpu: "600m" }), burstable("c", { cpu: "200m" })];
     const picks = preemptFor(critical, pods, cpu(1000)).rounds[1]?.picks;
     expect(picks?.map(({ chosen, distances }) => [chosen.name, distances])).toEqual([
@@ -67,7 +67,7 @@ describe("the nearest pod", () => {
       ["c", [null, null, 0]],
     ]);
   });
-  it("moves into the gap of the one before, which shows in the next tie", () => {
+  it("leaves its place to the last pod of the list, which affects the next tie", () => {
     const pods = ["p1", "p2", "p3", "p4"].map((name) => burstable(name, { cpu: "400m" }));
     pods[1] = burstable("p2", { cpu: "700m" });
     // p2 goes first and p4 takes its place, so that p3 is the last of the equals
@@ -75,11 +75,11 @@ describe("the nearest pod", () => {
   });
 });
 
-describe("who may be ended", () => {
+describe("candidates for preemption", () => {
   const higher = burstable("higher", { cpu: "1" }, { priority: 2_000_001_000 });
   const lower = burstable("lower", { cpu: "1" }, { priority: 2_000_000_000 });
   const by = decodedPod(boundPod("asking", {}, { priority: 2_000_000_500 }));
-  it("is every pod that is not critical, and a critical one of lower priority", () => {
+  it("are all pods that are not critical, and critical ones of lower priority", () => {
     expect(victims([higher, lower, burstable("plain", { cpu: "500m" }, { priority: 5 })], cpu(1500), by)).toEqual([
       "lower",
       "plain",
@@ -88,14 +88,14 @@ describe("who may be ended", () => {
       "preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 500), ]",
     );
   });
-  it("is no critical pod without a priority", () => {
+  it("exclude a critical pod without a priority", () => {
     const fixed = {
       ...boundPod("static", { cpu: "1" }),
       metadata: { name: "static", annotations: { "kubernetes.io/config.source": "file" } },
     };
     expect(preemptFor(by, [decodedPod(fixed)], cpu(500))).toMatchObject({ candidates: 0, preempt: [] });
   });
-  it("is nobody for a pod that is not critical", () => {
+  it("are none when the asking pod is not critical", () => {
     const plain = decodedPod(boundPod("asking", {}, { priority: 1_000_000_000 }));
     expect(preemptFor(plain, [burstable("b", { cpu: "1" })], cpu(500))).toMatchObject({
       critical: false,
@@ -105,16 +105,16 @@ describe("who may be ended", () => {
   });
 });
 
-describe("what a pod frees", () => {
+describe("the resources that preempting a pod frees", () => {
   const frees = (pod: Pod, resource: string): number | undefined =>
     preemptFor(critical, [pod], [lack("pods", 1), lack(resource, 1)]).preempt[0]?.frees[1]?.quantity;
-  it("has overhead only beside a request", () => {
+  it("include its overhead only for resources that it requests", () => {
     expect(frees(burstable("o", { cpu: "1" }, { overhead: { cpu: "100m", memory: "1Mi" } }), "cpu")).toBe(1100);
     expect(
       preemptFor(critical, [burstable("o", { cpu: "1" }, { overhead: { memory: "1Mi" } })], [lack("memory", 1)]).error,
     ).toContain("q: 1)");
   });
-  it("with pod-level resources is nothing but those", () => {
+  it("are only its pod-level resources when it has any", () => {
     const pod = burstable("pl", { cpu: "1", "example.com/gpu": "1" }, { resources: { requests: { cpu: "3" } } });
     expect(frees(pod, "cpu")).toBe(3000);
     expect(preemptFor(critical, [pod], [lack("example.com/gpu", 1)]).unmet).toEqual([
@@ -123,8 +123,8 @@ describe("what a pod frees", () => {
   });
 });
 
-describe("the distances", () => {
-  it("are told as far as an answer has room for them", () => {
+describe("the distances in a preemption answer", () => {
+  it("are listed for the first picks only, within the answer's bound", () => {
     const pods = Array.from({ length: 250 }, (_, i) => burstable(`p${i}`, { cpu: "10m" }));
     const picks = preemptFor(critical, pods, cpu(1000)).rounds[1]?.picks ?? [];
     expect(picks).toHaveLength(100);

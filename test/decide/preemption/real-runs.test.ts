@@ -8,8 +8,8 @@ const BY_MANAGERS = ["crit-integer-cpu-guaranteed"];
 const BY_LIST_ORDER = ["crit-pods-count"];
 const cases = realCases("real-preemption").filter(({ name }) => !BY_MANAGERS.includes(name));
 
-describe("whom a kubelet ended on a real node", () => {
-  it.each(cases)("$name: the same reason, message and victims", (real) => {
+describe("preemptions captured on a real node", () => {
+  it.each(cases)("$name: the same reason, message and victims as the kubelet", (real) => {
     const { decision } = admitted(real.snapshot, real.applied);
     const { admit, reason, message, preempt, preemption } = decision;
     expect({ admit, reason, message }).toEqual({
@@ -28,15 +28,15 @@ describe("whom a kubelet ended on a real node", () => {
     ]);
     expect(real.victims).toEqual(["f08"]);
   });
-  it("meets refusals and victims of more than one tier", () => {
+  it("include refusals, and victims of every QoS class", () => {
     const qos = cases.flatMap((real) => admitted(real.snapshot, real.applied).decision.preempt.map((v) => v.qos));
     expect(new Set(qos)).toEqual(new Set(["BestEffort", "Burstable", "Guaranteed"]));
     expect(cases.filter(({ outcome }) => outcome.phase === "Failed")).toHaveLength(5);
   });
 });
 
-describe("a pod that the CPU manager refused", () => {
-  it("gets no victims, though it is critical", () => {
+describe("a critical pod that the CPU manager refused", () => {
+  it("preempts nobody", () => {
     const real = realCases("real-preemption").find(({ name }) => name === BY_MANAGERS[0]);
     const refused = { reason: real?.outcome.reason ?? "", message: real === undefined ? "" : eventMessage(real) };
     const { decision } = admitted(real?.snapshot ?? {}, real?.applied, { managers: () => refused });

@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const AT = "ask.pod.spec.containers[0]";
 const liveness = (probe: unknown, container: Fields = {}) => probedPod({ livenessProbe: probe, ...container });
 
-describe("probes that no API server takes are named with their place", () => {
+describe("a probe that no API server accepts", () => {
   test.each<readonly [string, Fields, string]>([
     ["no handler", liveness({ periodSeconds: 5 }), `${AT}.livenessProbe: must specify a handler type`],
     [
@@ -82,13 +82,13 @@ describe("probes that no API server takes are named with their place", () => {
   ])("%s", (_, pod, issue) => {
     expect(issuesOf({ pod })).toEqual([issue]);
   });
-  test("a sidecar may have them, and 0 stands for the default", () => {
+  test("is not one of a sidecar or one with zeros, which stand for defaults", () => {
     const initContainers = [{ name: "s", restartPolicy: "Always", readinessProbe: HTTP }];
     expect(issuesOf({ pod: probedPod({}, { initContainers }) })).toEqual([]);
     const zeros = { periodSeconds: 0, timeoutSeconds: 0, successThreshold: 0, failureThreshold: 0 };
     expect(issuesOf({ pod: liveness({ ...HTTP, ...zeros }) })).toEqual([]);
   });
-  test("so are those of a pod that is only named", () => {
+  test("is refused too when the ask names the pod by name", () => {
     const snapshot = decodeSnapshot({ pods: [liveness({ periodSeconds: 5 })] });
     const ask = decodeProbesAsk({ pod: "shop/web" });
     if (!snapshot.ok || !ask.ok) throw new Error("not decoded");
@@ -119,7 +119,7 @@ describe("probes that no API server takes are named with their place", () => {
   });
 });
 
-describe("fields that no probe has are named, with what was perhaps meant", () => {
+describe("unknown probe fields with a suggestion", () => {
   test.each<readonly [string, Fields, readonly string[]]>([
     [
       "of the probe",
@@ -151,13 +151,13 @@ describe("fields that no probe has are named, with what was perhaps meant", () =
   ])("%s", (_, pod, issues) => {
     expect(issuesOf({ pod })).toEqual(issues);
   });
-  test("what is no pod is not looked into", () => {
+  test("are not looked for in something that is no pod", () => {
     for (const pod of [null, "a/b", { spec: null }, { spec: { containers: [null, { livenessProbe: [1] }] } }])
       expect(issuesOf({ pod }).filter((issue) => issue.includes("no such field"))).toEqual([]);
   });
 });
 
-describe("an ask that is none", () => {
+describe("an invalid probes ask", () => {
   const pod = liveness(HTTP);
   test.each<readonly [string, unknown, string]>([
     ["a text", "ok,ok", 'ask: expected an object such as {"pod": {...}, "outcomes": "ok,fail*3"}'],
@@ -186,8 +186,8 @@ describe("an ask that is none", () => {
   });
 });
 
-describe("outcomes", () => {
-  test("repeat, take time, and may be a list", () => {
+describe("scripted probe outcomes", () => {
+  test("can repeat, take time, and be a list", () => {
     expect(parseOutcomes(" ok , fail@1.5s*2,warn@20ms")).toEqual({
       ok: true,
       value: [
@@ -202,7 +202,7 @@ describe("outcomes", () => {
       expect(parseOutcomes(bad).ok, bad).toBe(false);
     }
   });
-  test("an ask reads back as it was understood", () => {
+  test("in a decoded ask decode again to the same ask", () => {
     const decoded = decodeProbesAsk({ pod: liveness(HTTP), outcomes: "ok, fail*2", kubeletRestartSeconds: null });
     if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
     expect(decodeProbesAsk(JSON.parse(JSON.stringify(decoded.value)))).toEqual(decoded);

@@ -24,7 +24,7 @@ const issues = (ask: unknown): readonly string[] => {
   return decoded.ok ? [] : decoded.error.map(({ path, message }) => `${path}: ${message}`);
 };
 
-test("one failure is killed, and it is said how many it would take", () => {
+test("a single liveness failure is killed, and the message says how many groups make a storm", () => {
   const { decision, verdict, reported } = decided({ failed: [failed("a")] });
   expect(verdict).toBe("restarts");
   expect(decision).toEqual({
@@ -41,7 +41,7 @@ test("one failure is killed, and it is said how many it would take", () => {
   ]);
 });
 
-test("in a storm kills wait; who waited and who begins to, and what became of the others", () => {
+test("in a storm kills are held, and held ones are killed or released in time", () => {
   const { decision, verdict, reported } = decided({
     known: [known("a", 9_000, null), known("b", 10_000, 20_000), known("c", 1_000, 120_000), known("d", 5_000, 5_000)],
     failed: ["b", "c", "e"].map(failed),
@@ -72,7 +72,7 @@ test("in a storm kills wait; who waited and who begins to, and what became of th
   ]);
 });
 
-test("what was known is left out when its window is over, and a held one stays", () => {
+test("failures are forgotten after the window, but a held kill stays until it is released", () => {
   const { decision, verdict } = decided({ known: [known("a", 31_000, null), known("b", 31_000, 31_000)] });
   expect([verdict, decision.known, decision.failingGroups]).toEqual(["keeps", [known("b", 31_000, 31_000)], 1]);
   expect(decided({ known: [known("b", 31_000, 31_000)], gone: ["id-b"] })).toMatchObject({
@@ -81,7 +81,7 @@ test("what was known is left out when its window is over, and a held one stays",
   });
 });
 
-test("nothing asked is refused, and what is wrong is named with its place", () => {
+test("an empty ask needs ask.guard, and faults are refused with their paths", () => {
   const nothing = decodeProbeGuardAsk(null);
   if (!nothing.ok) throw new Error("taken it is");
   const refused = decideProbeGuard({ snapshot: {}, facts: {}, ask: nothing.value, explain: "off" });

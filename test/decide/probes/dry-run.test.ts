@@ -7,8 +7,8 @@ import { answerOf, attempts, dryRun, firstOf, HTTP, probedPod, probeOf } from ".
 const seconds = (spans: readonly { fromMs: number; toMs: number | null }[]) =>
   spans.map(({ fromMs, toMs }) => [fromMs / 1000, toMs === null ? null : toMs / 1000]);
 
-describe("a dry run", () => {
-  test("of liveness: three failures end the container, and the next begins at once, later after a back-off", () => {
+describe("a dry run of probes", () => {
+  test("of liveness restarts the container after three failures, at once and then after a back-off", () => {
     const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
     const decision = dryRun(pod, { outcomes: "ok,ok,fail*3", seconds: 90 });
     expect(attempts(decision, "liveness")).toEqual([
@@ -62,7 +62,7 @@ describe("a dry run", () => {
     expect(answerOf({ pod }).verdict).toBe("decided");
   });
 
-  test("restarts are held back as the node's kubelet does", () => {
+  test("backs off restarts like the kubelet version of the node", () => {
     const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
     const restarts = (version: string, kubeletConfiguration: object = {}) =>
       answerOf(
@@ -81,7 +81,7 @@ describe("a dry run", () => {
     expect(restarts("v1.34.4", { featureGates })).toBeGreaterThan(10);
   });
 
-  test("of all three: start-up gates the others, and readiness is asked as soon as it is over", () => {
+  test("of all three: startup holds the others back, and readiness is asked right after it", () => {
     const probes = {
       startupProbe: { ...HTTP, periodSeconds: 2, failureThreshold: 10 },
       livenessProbe: { ...HTTP, periodSeconds: 10 },
@@ -96,7 +96,7 @@ describe("a dry run", () => {
     expect(seconds(probeOf(decision, "startup").onHold)).toEqual([[6, null]]);
   });
 
-  test("takes time where attempts do: a timeout over the period makes the next attempt late, not two at once", () => {
+  test("starts an attempt late when a timeout exceeds the period, and never runs two at once", () => {
     const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 2 } });
     const decision = dryRun(pod, { outcomes: "ok@1s,timeout", seconds: 14 });
     expect(attempts(decision, "liveness")).toEqual(["0s c0 ok", "2s c0 timeout", "7s c0 timeout", "14s c1 timeout"]);
@@ -106,7 +106,7 @@ describe("a dry run", () => {
     ]);
   });
 
-  test("hangs and errors are tried three times and never end the container, unless strict", () => {
+  test("tries hangs and errors three times, and never restarts the container for them unless strict", () => {
     const pod = probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1, timeoutSeconds: 2 } });
     for (const [outcome, code, ticks] of [
       ["hang", "hang-discarded", 0],
@@ -125,7 +125,7 @@ describe("a dry run", () => {
     ]);
   });
 
-  test("the kubelet's words for what is no failure, and for a timeout that names nobody", () => {
+  test("has the kubelet's messages for outcomes that count as no failure and for nameless timeouts", () => {
     const runOf = (probe: object, outcomes: string) =>
       dryRun(probedPod({ livenessProbe: { failureThreshold: 1, timeoutSeconds: 2, ...probe } }), {
         outcomes,
@@ -149,7 +149,7 @@ describe("a dry run", () => {
     expect(grpc.restarts).toBeGreaterThan(0);
   });
 
-  test("sidecars start one after the other and first, and their end is none of the pod", () => {
+  test("starts sidecars one after the other before the app, and their end does not end the pod", () => {
     const startupProbe = { tcpSocket: { port: 15_021 }, periodSeconds: 1 };
     const probed = (name: string) => sidecar(name, undefined, undefined, { startupProbe });
     const initContainers = [probed("first"), { name: "plain" }, probed("second")];
@@ -165,7 +165,7 @@ describe("a dry run", () => {
     expect(failing.containers.at(-1)?.runs).toEqual([]);
   });
 
-  test("restartPolicy Never ends the container for good, and the probes with it", () => {
+  test("ends a container with restartPolicy Never for good, and its probes with it", () => {
     const spec = { restartPolicy: "Never" };
     const decision = dryRun(probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1 } }, spec), { outcomes: "fail" });
     expect(attempts(decision, "liveness")).toEqual(["0s c0 fail"]);
@@ -174,7 +174,7 @@ describe("a dry run", () => {
     expect(answerOf({ pod: probedPod({ livenessProbe: HTTP }, spec), outcomes: "fail" }).verdict).toBe("restarts");
   });
 
-  test("a container takes its time to end, at most its grace: the probe's own, else the pod's", () => {
+  test("ends a container within its grace period: the probe's own, else the pod's", () => {
     const end = (probe: object, spec: object) => {
       const pod = probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1, ...probe } }, { ...spec });
       return firstOf(dryRun(pod, { outcomes: "fail,ok", stopSeconds: 3600, seconds: 100 })).runs[0]?.endedAtMs;
@@ -185,7 +185,7 @@ describe("a dry run", () => {
     expect(end({ terminationGracePeriodSeconds: 1 }, {})).toBe(2000);
   });
 
-  test("a restart of the kubelet keeps what was ready, and makes what began less than 10 s before it unready", () => {
+  test("across a kubelet restart keeps ready what ran for 10 s, and makes younger containers unready", () => {
     const pod = probedPod({ readinessProbe: { ...HTTP, periodSeconds: 30 } });
     const late = dryRun(pod, { kubeletRestartSeconds: 15, jitter: 0.5, seconds: 60 });
     expect(seconds(firstOf(late).ready)).toEqual([[0, null]]);
@@ -198,14 +198,14 @@ describe("a dry run", () => {
     ]);
   });
 
-  test("ends early when there are too many attempts, and says so", () => {
+  test("is truncated when there are too many attempts", () => {
     const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 1 } });
     const decision = dryRun(pod, { seconds: 86_400 });
     expect(decision).toMatchObject({ truncated: true, endMs: 19_999_000 });
     expect(probeOf(decision, "liveness").attempts).toHaveLength(20_000);
   });
 
-  test("asks one container alone, and each container has the outcomes for itself", () => {
+  test("can ask for one container, and gives each container the outcomes from the start", () => {
     const both = probedPod({ livenessProbe: HTTP }, {});
     const spec = {
       containers: [
@@ -219,7 +219,7 @@ describe("a dry run", () => {
     expect(one.containers.map(({ container, restarts }) => [container, restarts])).toEqual([["log", 1]]);
   });
 
-  test("a pod without probes is ready at once", () => {
+  test("of a pod without probes is ready at once", () => {
     const answer = answerOf({ pod: probedPod({}) });
     expect(answer.decision).toMatchObject({ restarts: 0, ready: [{ fromMs: 0, toMs: null }], findings: [] });
     expect(answer.reasons).toEqual([

@@ -17,7 +17,7 @@ function play(settings: GuardSettings = SETTINGS) {
   };
 }
 
-test("few failures are killed, and nothing is held", () => {
+test("the probe guard kills the containers of few failing groups without holding any", () => {
   const at = play();
   expect(at(0, { failed: [failure("a")] })).toMatchObject({ killed: ["a"], held: [] });
   expect(at(1, { failed: [failure("b")] })).toMatchObject({ killed: ["b"], held: [] });
@@ -25,7 +25,7 @@ test("few failures are killed, and nothing is held", () => {
   expect(at(11.1, { failed: [failure("c")] })).toMatchObject({ killed: ["c"], held: [], size: 1 });
 });
 
-test("from the third unrelated group in the window on they are held, and it is said why", () => {
+test("the probe guard holds kills from the third unrelated group in the window on, with a message", () => {
   const at = play();
   at(0, { failed: [failure("a")] });
   at(5, { failed: [failure("b")] });
@@ -41,16 +41,16 @@ test("from the third unrelated group in the window on they are held, and it is s
   expect(at(12, { failed: [failure("c")] })).toMatchObject({ killed: [], held: [], released: [] });
 });
 
-test("those that fail together are judged together", () => {
+test("the probe guard judges failures of one step together", () => {
   expect(play()(0, { failed: ["a", "b", "c"].map(failure) })).toMatchObject({ killed: [], held: ["a", "b", "c"] });
 });
 
-test("pods of one owner are no storm, however many", () => {
+test("the probe guard sees no storm in failing pods of one owner, however many", () => {
   const of = (name: string) => ({ containerId: name, group: "rs-1" });
   expect(play()(0, { failed: ["a", "b", "c", "d"].map(of) })).toMatchObject({ killed: ["a", "b", "c", "d"] });
 });
 
-test("a held kill ends when its container answers again or is gone", () => {
+test("a held kill is released when its container recovers or is gone", () => {
   const at = play();
   at(0, { failed: ["a", "b", "c"].map(failure) });
   const { released, holding } = at(1, { recovered: ["a"], gone: ["b", "never seen"] });
@@ -61,7 +61,7 @@ test("a held kill ends when its container answers again or is gone", () => {
   expect(holding).toBe(1);
 });
 
-test("a held kill goes ahead when the others are no longer failing", () => {
+test("a held kill goes ahead when the other groups no longer fail", () => {
   const at = play();
   at(0, { failed: ["a", "b", "c"].map(failure) });
   at(1, { recovered: ["a", "b"] });
@@ -71,7 +71,7 @@ test("a held kill goes ahead when the others are no longer failing", () => {
   });
 });
 
-test("no kill is held longer than that, and one that went ahead counts for the others", () => {
+test("a kill is held for the maximum time at most, and then counts as failing for the others", () => {
   const at = play();
   at(0, { failed: ["a", "b"].map(failure) });
   at(0.5, { failed: ["c"].map(failure) });
@@ -87,20 +87,20 @@ test("no kill is held longer than that, and one that went ahead counts for the o
   expect(on(31, { gone: ["a"], failed: [failure("d")] })).toMatchObject({ killed: [], held: ["d"] });
 });
 
-test("a container that was killed counts for the others although it is gone", () => {
+test("a killed container still counts as failing after it is gone", () => {
   const at = play();
   expect(at(0, { failed: ["a", "b"].map(failure) }).killed).toEqual(["a", "b"]);
   expect(at(1, { gone: ["a", "b"] }).released).toEqual([]);
   expect(at(2, { failed: [failure("c")] })).toMatchObject({ killed: [], held: ["c"] });
 });
 
-test("what was held stays a part of the storm although its period is longer than the window", () => {
+test("a held container counts towards the storm even if its probe period exceeds the window", () => {
   const at = play();
   at(0, { failed: ["a", "b", "c"].map(failure) });
   expect(at(20, { failed: [failure("d")] })).toMatchObject({ killed: [], held: ["d"] });
 });
 
-test("a share is of the groups that have liveness probes, and one group is never a storm", () => {
+test("a storm share counts groups with liveness probes, and one group alone is never a storm", () => {
   const settings = { ...SETTINGS, least: { share: 0.2 } };
   expect([100, 11, 3, 0].map((groups) => leastGroups(settings, groups))).toEqual([20, 3, 2, 2]);
   expect(leastGroups({ ...SETTINGS, least: { groups: 1 } }, 50)).toBe(2);
@@ -109,7 +109,7 @@ test("a share is of the groups that have liveness probes, and one group is never
   expect(at(0, { groups: 10, failed: [failure("b")] }).killed).toEqual([]);
 });
 
-test("a step does not touch the state that it is given", () => {
+test("a step of the probe guard does not modify the state passed to it", () => {
   const before = guardStep(SETTINGS, CALM, {
     atMs: 0,
     groups: 9,

@@ -25,7 +25,7 @@ function answerTo(parts: readonly string[], end: string | undefined): unknown {
   return { head, body, error };
 }
 
-test("however an answer is cut on its way, it is the same", () => {
+test("an HTTP probe answer is parsed the same however it is split into pieces", () => {
   for (const text of ANSWERS) {
     for (const end of [undefined, "read tcp: read: connection reset by peer"]) {
       const whole = answerTo([text], end);
@@ -36,7 +36,7 @@ test("however an answer is cut on its way, it is the same", () => {
     }
   }
 });
-test("no more of a body is kept than is wanted, and none of an endless head", () => {
+test("no more of a body is kept than is wanted, and an endless head is cut off", () => {
   const long = answerTo([`${OK}\r\n${"x".repeat(100)}`], undefined);
   expect(long).toMatchObject({ body: "x".repeat(10), error: undefined });
   const line = `A: ${"b".repeat(100_000)}\r\n`;
@@ -51,7 +51,7 @@ test("no more of a body is kept than is wanted, and none of an endless head", ()
     heads.push("HTTP/1.1 100 Continue\r\n\r\n");
   expect(heads.error).toContain("server response headers exceeded");
 });
-test("what is no HTTP is said before its end", () => {
+test("an answer that is not HTTP is an error before the connection ends", () => {
   const answer = new HttpAnswer(() => 10);
   answer.push("SSH-2.0-");
   expect(answer.isDone).toBe(false);

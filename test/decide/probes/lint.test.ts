@@ -179,15 +179,15 @@ const CASES: readonly Case[] = [
 ];
 
 const NAMED = CASES.map(([name, container, found, spec]) => ({ name, container, found, spec }));
-test.each(NAMED)("$name", ({ container, found, spec }) => {
+test.each(NAMED)("$name: the probe findings", ({ container, found, spec }) => {
   expect(findingsOf(container, spec)).toEqual(found);
 });
-test("every finding has its case", () => {
+test("every probe finding is covered by a case", () => {
   const found = new Set(CASES.flatMap(([, , findings]) => findings.map((f) => f.split(" ")[1])));
   expect([...found].sort()).toEqual([...PROBE_FINDINGS].sort());
 });
 
-test("what cannot be asked never answers, whatever the script says", () => {
+test("a probe that cannot be made has outcome error, whatever the script says", () => {
   const decision = dryRun(probedPod({ livenessProbe: { tcpSocket: { port: "web" } } }), {
     outcomes: "fail",
     seconds: 300,
@@ -196,7 +196,7 @@ test("what cannot be asked never answers, whatever the script says", () => {
   expect(new Set(probeOf(decision, "liveness").attempts.map(({ outcome }) => outcome))).toEqual(new Set(["error"]));
 });
 
-test("the reach of a probe is what the dry run shows at its worst", () => {
+test("a probe's reach is what its dry run shows at worst", () => {
   const settings = { periodSeconds: 3, timeoutSeconds: 2, failureThreshold: 4, initialDelaySeconds: 6 };
   const pod = probedPod({ livenessProbe: { ...OTHER, ...settings, terminationGracePeriodSeconds: 9 } });
   const { reach } = probeOf(dryRun(pod), "liveness");

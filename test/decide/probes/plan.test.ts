@@ -6,17 +6,20 @@ const probe = (more: Partial<PlannedProbe> = {}): PlannedProbe => ({
   ...more,
 });
 
-test.each([2, 3, 10, 97, 1_000, 5_000])("%d phases leave no large gap, wherever it stops", (count) => {
-  const phases = Array.from({ length: count }, (_, i) => phaseOf(i, 1_000)).sort((a, b) => a - b);
-  const gaps = phases.map((phase, i) => (phases[i + 1] ?? (phases[0] ?? 0) + 1_000) - phase);
-  expect(Math.min(...phases)).toBeGreaterThanOrEqual(0);
-  expect(Math.max(...phases)).toBeLessThan(1_000);
-  // three times would be possible for the worst count
-  expect(Math.max(...gaps)).toBeLessThan((2.7 * 1_000) / count);
-  expect(Math.min(...gaps)).toBeGreaterThan((0.35 * 1_000) / count);
-});
+test.each([2, 3, 10, 97, 1_000, 5_000])(
+  "%d probe phases leave no large gap, however many of them are used",
+  (count) => {
+    const phases = Array.from({ length: count }, (_, i) => phaseOf(i, 1_000)).sort((a, b) => a - b);
+    const gaps = phases.map((phase, i) => (phases[i + 1] ?? (phases[0] ?? 0) + 1_000) - phase);
+    expect(Math.min(...phases)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...phases)).toBeLessThan(1_000);
+    // three times would be possible for the worst count
+    expect(Math.max(...gaps)).toBeLessThan((2.7 * 1_000) / count);
+    expect(Math.min(...gaps)).toBeGreaterThan((0.35 * 1_000) / count);
+  },
+);
 
-test("the first of several periods do not meet", () => {
+test("the first phases of several periods are at different times", () => {
   const firsts = [1, 2, 3, 5, 10, 30].map((seconds) => phaseOf(0, seconds * 1_000) % 1_000);
   expect(new Set(firsts.map((ms) => Math.floor(ms / 20))).size).toBe(6);
 });
@@ -30,7 +33,7 @@ test("the next time at a phase is not before now, and less than a period away", 
   }
 });
 
-test("a node's plan", () => {
+test("the probe plan of a node counts attempts per second, execs at once and coinciding probes", () => {
   const probes = [
     ...Array.from({ length: 500 }, () => probe()),
     ...Array.from({ length: 100 }, () => probe({ periodSeconds: 10, handler: "exec", timeoutSeconds: 5 })),
@@ -48,7 +51,7 @@ test("a node's plan", () => {
   expect(plan.maxAtOnce.spread).toBeLessThanOrEqual(58);
 });
 
-test("the crowd of several periods is counted where they meet", () => {
+test("the probes that coincide with several periods are counted exactly", () => {
   const probes = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60].flatMap((periodSeconds, i) =>
     Array.from({ length: (i % 4) + 1 }, () => probe({ periodSeconds })),
   );
@@ -64,13 +67,13 @@ test("the crowd of several periods is counted where they meet", () => {
   expect(Math.max(...counts)).toBeGreaterThan(Math.max(...counts.slice(0, 10)));
 });
 
-test("periods that never meet and very long ones are bounded, not counted out", () => {
+test("periods that hardly ever coincide and very long ones are bounded without counting", () => {
   const odd = [3_571, 3_557, 2_147_483_647].map((periodSeconds) => probe({ periodSeconds }));
   expect(probePlan(odd).maxAtOnce.spread).toBe(3);
   expect(probePlan([])).toMatchObject({ probes: 0, maxAtOnce: { spread: 0, unspread: 0 } });
 });
 
-test("an exec that hangs longer than its period does not overlap itself", () => {
+test("an exec probe that hangs longer than its period does not overlap itself", () => {
   const { execsAtOnce } = probePlan([probe({ handler: "exec", timeoutSeconds: 60, seconds: 30 })]);
   expect(execsAtOnce).toEqual({ expected: 1, hanging: 1 });
   const cut = probePlan([probe({ handler: "exec", periodSeconds: 10, timeoutSeconds: 1, seconds: 5 })]);

@@ -57,28 +57,28 @@ function expectSame(name: Name, timeline: Timeline): void {
   }
 }
 
-describe("the same events, counts and restarts as the kubelet's", () => {
-  test("exec that fails with output, twice at once and then after a back-off", () => {
+describe("a dry run has the events, counts and restarts of a real kubelet", () => {
+  test("for an exec probe that fails with output, restarted twice at once and then after a back-off", () => {
     const timeline = dryRun("exec-exit-3-output", { liveness: [fail("out\nerr\n")] }, { seconds: 36 });
     expectSame("exec-exit-3-output", timeline);
     expect(timeline.containers[0]?.runs.map((r) => r.endedBy)).toEqual(Array(4).fill("liveness"));
   });
 
-  test("a container that never heeds its end, with the probe's own grace", () => {
+  test("for a container that ignores SIGTERM, with the probe's own grace period", () => {
     const timeline = dryRun("live-grace", { liveness: [fail("")] }, { seconds: 38, stopMs: 3_600_000 });
     expectSame("live-grace", timeline);
     // 1 s is raised to 2; the pod's own would be 20
     expect(timeline.containers[0]?.runs[1]?.startedAtMs).toBe(6000);
   });
 
-  test("OnFailure with exit code 0: restarted while that is one step with the end, done when it has to wait", () => {
+  test("for OnFailure with exit code 0: restarted at first, completed once a back-off would delay it", () => {
     const timeline = dryRun("live-restart-onfailure-exit0", { liveness: [fail("")] }, { seconds: 60 });
     expectSame("live-restart-onfailure-exit0", timeline);
     expect(captureOf("live-restart-onfailure-exit0").phase).toBe("Succeeded");
     expect(attemptsOf(timeline, "liveness")).toEqual({ failed: 9, successful: 0 });
   });
 
-  test("a start-up that never ends: liveness and readiness are never asked", () => {
+  test("for a startup probe that never succeeds: liveness and readiness are never asked", () => {
     const timeline = dryRun("startup-never", { startup: [fail("")] }, { seconds: 31 });
     expectSame("startup-never", timeline);
     for (const type of ["liveness", "readiness"] as const) {
@@ -87,7 +87,7 @@ describe("the same events, counts and restarts as the kubelet's", () => {
     expect(timeline.ready).toEqual([]);
   });
 
-  test("readiness is asked out of turn: twice more for each container", () => {
+  test("for readiness that is asked out of turn, twice more for each container", () => {
     const refused = [fail("connection refused")];
     const timeline = dryRun("http-refused", { liveness: refused, readiness: refused }, { seconds: 32 });
     const { probeTotals, restartCount } = captureOf("http-refused");
@@ -98,7 +98,7 @@ describe("the same events, counts and restarts as the kubelet's", () => {
   });
 
   test.each(["http-302-same-host", "http-400", "http-500-body", "grpc-refused", "exec-long-output"] as const)(
-    "%s, which never gets ready",
+    "for %s, which never gets ready",
     (name) => {
       const { probeTotals, failingSeconds = 0, restartCount } = captureOf(name);
       const timeline = dryRun(name, { readiness: [fail("")] }, { seconds: failingSeconds });
@@ -109,7 +109,7 @@ describe("the same events, counts and restarts as the kubelet's", () => {
     },
   );
 
-  test("tcp whose readiness has a delay, and readiness alone", () => {
+  test("for tcp probes whose readiness has a delay, and for readiness alone", () => {
     const { probeTotals } = captureOf("tcp-ok");
     const tcp = dryRun("tcp-ok", {}, { seconds: 42 });
     expect(tcp.events).toEqual([]);
@@ -122,7 +122,7 @@ describe("the same events, counts and restarts as the kubelet's", () => {
     expectSame("readiness-gate", dryRun("readiness-gate", {}, { seconds: 43 }));
   });
 
-  test("always ready: one attempt more than liveness", () => {
+  test("for a container that is always ready: one attempt more than liveness", () => {
     for (const name of ["http-200", "grpc-default"]) {
       const { probeTotals } = captureOf(name);
       const alive = probeTotals["liveness successful"] as number;
@@ -132,7 +132,7 @@ describe("the same events, counts and restarts as the kubelet's", () => {
   });
 });
 
-describe("the same readiness, to the tick", () => {
+describe("a dry run has the readiness of a real kubelet to the tick", () => {
   const unready = fail("cat: can't open '/tmp/ok': No such file or directory\n");
   const down = fail('service unhealthy (responded with "NOT_SERVING")');
   test.each([

@@ -26,12 +26,12 @@ function ours([text, reference]: Case["urls"]): Readonly<Record<string, string>>
     : { ...parts, refError: other.error };
 }
 
-test("URLs are read, written and resolved as by Go", () => {
+test("URLs are parsed, written and resolved as by Go's net/url", () => {
   expect(CASES.length).toBe(600);
   expect(CASES.filter(({ go }) => go["resolved"] !== undefined).length).toBeGreaterThan(100);
   for (const { urls, go } of CASES) expect(ours(urls), JSON.stringify(urls)).toEqual(go);
 });
-test("an address in brackets is one of IPv6", () => {
+test("an address in brackets has to be IPv6", () => {
   const ipv6 = ["::", "::1", "1::", "fe80::1%25eth0", "1:2:3:4:5:6:7:8", "::ffff:10.0.0.1", "1:2:3:4:5:6:1.2.3.4"];
   for (const address of ipv6) expect(parseUrl(`http://[${address}]:80/`).ok, address).toBe(true);
   const others = [

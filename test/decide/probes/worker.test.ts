@@ -78,7 +78,7 @@ describe("a probe worker", () => {
     ["startup", "c0 Unknown"],
     ["liveness", "c0 Success"],
     ["readiness", "c0 Failure"],
-  ] as const)("%s begins with %s, told once", (type, initial) => {
+  ] as const)("for %s begins with the result %s, set once", (type, initial) => {
     const driven = new Driven(type, { initialDelaySeconds: 60 }).tick(0);
     expect(driven.set()).toEqual([initial]);
     expect(driven.tick(10).set()).toEqual([]);
@@ -88,7 +88,7 @@ describe("a probe worker", () => {
     ]);
   });
 
-  test("waits for a status, for a container, and for whole seconds since its start", () => {
+  test("waits for a pod status, a container, and initialDelaySeconds since its start", () => {
     const driven = new Driven("liveness", { initialDelaySeconds: 10 });
     expect(driven.tick(0, null).kinds()).toEqual(["wake"]);
     expect(driven.tick(10, { ended: false, deleting: false, container: null }).kinds()).toEqual(["wake"]);
@@ -97,7 +97,7 @@ describe("a probe worker", () => {
     expect(driven.tick(30, late).kinds()).toEqual(["attempt"]);
   });
 
-  test("until the container is started only startup asks, and no longer once it is", () => {
+  test("asks only startup until the container is started, and the other probes afterwards", () => {
     const waiting = podSeen({ started: false });
     expect(new Driven("liveness").tick(0, waiting).kinds()).toEqual(["set", "wake"]);
     expect(new Driven("readiness").tick(0, waiting).kinds()).toEqual(["set", "wake"]);
@@ -105,7 +105,7 @@ describe("a probe worker", () => {
     expect(new Driven("startup").tick(0).kinds()).toEqual(["set", "wake"]);
   });
 
-  test("reaches thresholds by runs, tells changes only, and a success in between starts anew", () => {
+  test("sets a result after threshold many equal outcomes in a row, and only when it changes", () => {
     const driven = new Driven("liveness");
     expect(driven.turn(0, FAIL).set()).toEqual([]);
     expect(driven.turn(10, FAIL).set()).toEqual([]);
@@ -122,7 +122,7 @@ describe("a probe worker", () => {
     ]);
   });
 
-  test("holds after liveness has failed and after every startup result, until there is another container", () => {
+  test("holds after a liveness failure and after any startup result, until there is a new container", () => {
     const liveness = new Driven("liveness", { failureThreshold: 1 }).turn(0, FAIL);
     expect(liveness.tick(10).kinds()).toEqual(["wake"]);
     expect(liveness.tick(20, podSeen({ id: "c1" })).kinds()).toEqual(["forget", "set", "attempt"]);
@@ -136,7 +136,7 @@ describe("a probe worker", () => {
     expect(readiness.tick(10).kinds()).toEqual(["attempt"]);
   });
 
-  test("a hold sets the run back, nothing else does: two failures before a crash count on the new container", () => {
+  test("carries two failures before a crash over to the new container, unless it held", () => {
     const driven = new Driven("liveness").turn(0, FAIL).turn(10, FAIL);
     expect(driven.turn(20, FAIL, podSeen({ id: "c1" })).effects).toContainEqual({
       kind: "quirk",
@@ -158,7 +158,7 @@ describe("a probe worker", () => {
     expect(strict.turn(40, FAIL, podSeen({ id: "c1" })).set()).toEqual(["c1 Failure"]);
   });
 
-  test("readiness of five successes is ready after one, when the run is older than the container", () => {
+  test("makes readiness with successThreshold 5 ready after one success when its run predates the container", () => {
     const pod = podSeen({ id: "c1" });
     for (const [strict, reported] of [
       [false, ["c1 Success"]],
@@ -171,8 +171,8 @@ describe("a probe worker", () => {
   });
 });
 
-describe("attempts that end in errors", () => {
-  test("are made three times in one turn and thrown away; one that ends otherwise counts", () => {
+describe("probe attempts that end in errors", () => {
+  test("are repeated three times in one turn and discarded; another outcome counts", () => {
     const driven = new Driven("liveness", { failureThreshold: 1 }).tick(0);
     expect(driven.answer(0, ERROR).effects).toEqual([{ kind: "attempt", containerId: "c0", tries: 2 }]);
     expect(driven.answer(1, ERROR).effects).toEqual([{ kind: "attempt", containerId: "c0", tries: 3 }]);
@@ -188,13 +188,13 @@ describe("attempts that end in errors", () => {
     expect(driven.tick(10).answer(10, ERROR).answer(10, FAIL).set()).toEqual(["c0 Failure"]);
   });
 
-  test("neither count nor break a run", () => {
+  test("neither count for nor break a run of outcomes", () => {
     const driven = new Driven("liveness").turn(0, FAIL).turn(10, FAIL);
     driven.tick(20).answer(20, ERROR).answer(20, ERROR).answer(20, ERROR);
     expect(driven.turn(30, FAIL).set()).toEqual(["c0 Failure"]);
   });
 
-  test("of a body that breaks off are called failures and thrown away too; strict counts both", () => {
+  test("of a body that breaks off are reported as failures and discarded, and count only when strict", () => {
     const hang: AttemptOutcome = { error: "unexpected EOF", state: "failure" };
     const driven = new Driven("liveness", { failureThreshold: 1 }).tick(0);
     driven.answer(0, hang).answer(0, hang).answer(0, hang);
@@ -214,8 +214,8 @@ describe("attempts that end in errors", () => {
   });
 });
 
-describe("a container that does not run", () => {
-  test("is Failure, its run untouched; the worker ends only when it will not come back", () => {
+describe("the probe worker of a container that does not run", () => {
+  test("sets Failure and keeps its run, and stops only when the container will not come back", () => {
     const driven = new Driven("readiness").turn(0, OK).turn(10, FAIL).turn(20, FAIL);
     expect(driven.tick(30, podSeen({ state: "waiting", startedAtMs: null })).set()).toEqual(["c0 Failure"]);
     expect(driven.worker).toMatchObject({ at: "waiting", resultRun: 2, lastResult: "Failure" });
@@ -224,7 +224,7 @@ describe("a container that does not run", () => {
     expect(driven.tick(60).effects).toEqual([]);
   });
 
-  test("a pod that has ended ends the worker", () => {
+  test("stops when its pod has ended", () => {
     expect(
       new Driven("liveness")
         .turn(0, OK)
@@ -233,7 +233,7 @@ describe("a container that does not run", () => {
     ).toEqual(["forget", "stop"]);
   });
 
-  test("deletion ends liveness and startup with Success; readiness goes on", () => {
+  test("stops with Success for liveness and startup when the pod is deleted; readiness goes on", () => {
     const deleting = podSeen({}, { deleting: true });
     const failing = new Driven("liveness", { failureThreshold: 9 }).turn(0, FAIL);
     expect(failing.tick(10, deleting).kinds()).toEqual(["forget", "stop"]);
@@ -244,8 +244,8 @@ describe("a container that does not run", () => {
   });
 });
 
-describe("time", () => {
-  test("ticks keep their beat: missed ones count as one, early ones wait on", () => {
+describe("the timing of a probe worker", () => {
+  test("keeps its tick: missed ticks count as one, and early ones wait", () => {
     const driven = new Driven("liveness").turn(0, OK);
     expect(driven.tick(9.9).effects).toEqual([{ kind: "wake", atMs: T0 + 10_000 }]);
     // it took three periods and a half
@@ -256,7 +256,7 @@ describe("time", () => {
     expect(driven.answer(46, OK).wakeSeconds()).toBe(50);
   });
 
-  test("a trigger asks at once and the period counts from it; one that comes meanwhile is heeded after", () => {
+  test("asks at once on a trigger and counts the period from it; a trigger during an attempt waits", () => {
     const driven = new Driven("readiness").turn(0, FAIL);
     driven.on({ on: "trigger", atMs: T0 + 4000, pod: podSeen() });
     expect(driven.kinds()).toEqual(["attempt"]);
@@ -268,7 +268,7 @@ describe("time", () => {
     expect(driven.answer(15, OK).wakeSeconds()).toBe(25);
   });
 
-  test("a young daemon's workers sleep a share of their period first, an old one's do not", () => {
+  test("starts with a random share of the period only while the daemon is young", () => {
     expect(new Driven("liveness", {}, {}, 0.5).wakeSeconds()).toBe(0);
     const young = new Driven("liveness", {}, { managerStartMs: T0 - 9999 }, 0.5);
     expect(young.wakeSeconds()).toBe(5);
@@ -277,7 +277,7 @@ describe("time", () => {
     expect(new Driven("liveness", {}, { managerStartMs: T0 - 10_000 }, 0.5).wakeSeconds()).toBe(0);
   });
 
-  test("a stop is at once, but for an attempt that runs, and for the first sleep unless strict", () => {
+  test("stops at once, except during an attempt, or in its first sleep unless strict", () => {
     const stop = (seconds: number): WorkerEvent => ({ on: "stop", atMs: T0 + seconds * 1000 });
     expect(new Driven("liveness").turn(0, OK).on(stop(1)).kinds()).toEqual(["forget", "stop"]);
     const asking = new Driven("liveness", { failureThreshold: 1 }).tick(0).on(stop(0.5));
@@ -291,7 +291,7 @@ describe("time", () => {
   });
 });
 
-describe("a restart of the daemon", () => {
+describe("a probe worker after a restart of the daemon", () => {
   const managerStartMs = T0;
   test("leaves containers that started more than 10 s before it as they are, and no others", () => {
     const old = podSeen({ startedAtMs: T0 - 10_001 });
@@ -300,7 +300,7 @@ describe("a restart of the daemon", () => {
     expect(new Driven("readiness", {}, { managerStartMs }).tick(0, young).set()).toEqual(["c0 Failure"]);
   });
 
-  test("a sidecar that had started is Success for startup", () => {
+  test("sets startup Success for a sidecar that had started", () => {
     const old = podSeen({ startedAtMs: T0 - 60_000 });
     const spec = { managerStartMs, sidecar: true };
     expect(new Driven("startup", {}, spec).tick(0, old).set()).toEqual(["c0 Success"]);

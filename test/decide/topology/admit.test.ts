@@ -41,8 +41,8 @@ const failing = (name: string, error: AllocateError): NamedProvider => ({
 });
 const LOCALITY = { reason: "TopologyAffinityError", message: "Resources cannot be allocated with Topology locality" };
 
-describe("container scope", () => {
-  test("asks for each container after the one before it has its share", () => {
+describe("topology admission with container scope", () => {
+  test("asks for hints of each container after the one before it is allocated", () => {
     const cpus = [4, 4];
     const gpus = [1, 2];
     const pod = podAsking({ init: { cpu: 1 } }, { a: { cpu: 3, gpu: 1 }, b: { cpu: 4 } });
@@ -57,7 +57,7 @@ describe("container scope", () => {
     expect({ cpus, gpus }).toEqual({ cpus: [0, 0], gpus: [0, 2] });
   });
 
-  test("refuses at the container that cannot be aligned; those before it keep theirs", () => {
+  test("refuses at the container that cannot be aligned, and earlier ones keep their resources", () => {
     const cpus = [4, 4];
     const pod = podAsking({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
     const { merges, allocated, refusal } = admit(policy("restricted"), machine(cpus, [2, 2]), pod);
@@ -71,7 +71,7 @@ describe("container scope", () => {
     expect(cpus).toEqual([1, 1]);
   });
 
-  test("under best-effort lets the same pod in, spread over both nodes", () => {
+  test("admits the same pod under best-effort, spread over both NUMA nodes", () => {
     const cpus = [4, 4];
     const pod = podAsking({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
     const { merges, refusal } = admit(policy("best-effort"), machine(cpus, [2, 2]), pod);
@@ -81,8 +81,8 @@ describe("container scope", () => {
   });
 });
 
-describe("pod scope", () => {
-  test("merges once for the pod and gives each container by it", () => {
+describe("topology admission with pod scope", () => {
+  test("merges hints once for the pod and allocates every container by the result", () => {
     const cpus = [2, 4];
     const pod = podAsking({ init: { cpu: 2 } }, { a: { cpu: 1 }, b: { cpu: 2 } });
     const { merges, allocated, refusal } = admit(policy("restricted", "pod"), machine(cpus, [2, 2]), pod);
@@ -92,7 +92,7 @@ describe("pod scope", () => {
     expect(cpus).toEqual([1, 0]); // this provider does not reuse what the init container had
   });
 
-  test("refuses the pod before anything is given", () => {
+  test("refuses the pod before anything is allocated", () => {
     const cpus = [3, 3];
     const pod = podAsking({}, { a: { cpu: 2 }, b: { cpu: 2 } });
     const { allocated, refusal } = admit(policy("single-numa-node", "pod"), machine(cpus, [2, 2]), pod);
@@ -103,11 +103,11 @@ describe("pod scope", () => {
   });
 });
 
-describe("a manager that refuses", () => {
+describe("a resource manager that refuses", () => {
   const pod = podAsking({}, { a: { gpu: 1 }, b: { gpu: 1 } });
   const message = "not enough cpus available to satisfy request: requested=2, available=1";
   const scopes: readonly TopologyPolicy[] = [{ name: "none" }, policy("best-effort"), policy("restricted", "pod")];
-  test.each(scopes)("is unexpected where its error has no name of its own: %j", (by) => {
+  test.each(scopes)("gives UnexpectedAdmissionError when its error has no reason of its own: %j", (by) => {
     const gpus = [2, 2];
     const [devices] = machine([4, 4], gpus) as [NamedProvider];
     const { allocated, refusal } = admit(by, [devices, failing("cpus", { message })], pod);
@@ -119,7 +119,7 @@ describe("a manager that refuses", () => {
     expect(allocated).toEqual([{ container: "a", by: ["devices"] }]);
     expect(gpus.reduce((a, b) => a + b)).toBe(3);
   });
-  test.each(scopes)("gives its reason as it is where it has one: %j", (by) => {
+  test.each(scopes)("gives its own reason when its error has one: %j", (by) => {
     const smt = {
       reason: "SMTAlignmentError",
       message: "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
@@ -128,8 +128,8 @@ describe("a manager that refuses", () => {
   });
 });
 
-describe("policy none", () => {
-  test("asks for no hint, and gives anywhere", () => {
+describe("topology policy none", () => {
+  test("asks for no hints, and allocates from any NUMA node", () => {
     const cpus = [3, 3];
     const { merges, refusal } = admit(
       { name: "none" },
@@ -142,7 +142,7 @@ describe("policy none", () => {
   });
 });
 
-describe("a pod with pod-level resources and the gate PodLevelResourceManagers", () => {
+describe("a pod with pod-level resources and PodLevelResourceManagers", () => {
   const plain = podAsking({}, { a: { cpu: 4 }, b: { cpu: 4 } });
   const leveled: Pod = {
     ...plain,
@@ -155,7 +155,7 @@ describe("a pod with pod-level resources and the gate PodLevelResourceManagers",
   };
   const reason = "TopologyAffinityError";
 
-  test("is refused in other words, by either scope", () => {
+  test("is refused with a message of its own in either scope", () => {
     const each = outcome(policy("restricted"), machine([3, 3], []), leveled);
     expect(each.refusal).toEqual({
       reason,
@@ -171,7 +171,7 @@ describe("a pod with pod-level resources and the gate PodLevelResourceManagers",
     expect(outcome(policy("restricted"), machine([3, 3], []), plain).refusal).toEqual({ ...LOCALITY, container: "a" });
   });
 
-  test("with pod scope is given what it needs at once, by the managers that can", () => {
+  test("is allocated as a whole under pod scope by the managers that support it", () => {
     const asked: unknown[] = [];
     const whole: NamedProvider = {
       name: "memory",
@@ -195,7 +195,7 @@ describe("a pod with pod-level resources and the gate PodLevelResourceManagers",
     expect(unleveled?.message).toBe("Allocate failed due to asked for a container, which is unexpected");
   });
 
-  test("keeps what the managers before a refusing one gave", () => {
+  test("keeps what earlier managers allocated when a later one refuses", () => {
     const empty = { reason: "EmptyPodSharedPoolError", message: "no CPU is left" };
     const refusing: NamedProvider = {
       name: "cpus",
@@ -208,8 +208,8 @@ describe("a pod with pod-level resources and the gate PodLevelResourceManagers",
   });
 });
 
-describe("a turn as a decision shows it", () => {
-  test("names nodes by the machine's ids", () => {
+describe("a merge of hints as a decision shows it", () => {
+  test("names NUMA nodes by the machine's ids", () => {
     const numa = numaNodes([4, 0]);
     const pod = podAsking({}, { a: { cpu: 2, gpu: 3 } });
     const { merges } = admit({ ...policy("best-effort"), numa }, machine([1, 4], [1, 1]), pod);
@@ -229,7 +229,7 @@ describe("a turn as a decision shows it", () => {
       },
     ]);
   });
-  test("keeps no preference and any node apart from a list", () => {
+  test("distinguishes no preference, any node and a list of nodes", () => {
     const turn = {
       container: null,
       hints: [new Map([["cpu", null]])],

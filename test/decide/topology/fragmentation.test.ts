@@ -22,7 +22,7 @@ const room = (free: readonly number[], wholeCores = false) =>
   });
 
 describe("fragmentation", () => {
-  test("tells whole free cores from halves", () => {
+  test("counts whole free cores apart from half-free ones", () => {
     expect(room([0, 2, 3, 4, 6])).toEqual({
       freeCpus: 5,
       freeCores: 1,
@@ -36,16 +36,16 @@ describe("fragmentation", () => {
       ],
     });
   });
-  test("counts a block in whole cores where CPUs are given by the core", () => {
+  test("counts blocks in whole cores when CPUs are given by the core", () => {
     const { largestBlock, nodes, scattered } = room([0, 2, 3, 4, 6], true);
     expect(nodes.map((node) => node.largestBlock)).toEqual([2, 0]);
     expect({ largestBlock, scattered }).toEqual({ largestBlock: 2, scattered: 3 / 5 });
   });
-  test("of an empty and of a full machine is no division by zero", () => {
+  test("of an empty and of a full machine does not divide by zero", () => {
     expect(room([])).toMatchObject({ freeCpus: 0, largestBlock: 0, splitShare: 0, scattered: 0 });
     expect(room([0, 1, 2, 3, 4, 5, 6, 7])).toMatchObject({ freeCores: 4, splitShare: 0, scattered: 1 / 2 });
   });
-  test("takes core 0 of two sockets on one NUMA node for two cores", () => {
+  test("takes core 0 of two sockets on one NUMA node as two cores", () => {
     const flat = cpus.map((cpu) => ({ ...cpu, numa: 0 }));
     const { freeCores, splitShare } = fragmentation({
       cpus: flat,
@@ -55,7 +55,7 @@ describe("fragmentation", () => {
     });
     expect({ freeCores, splitShare }).toEqual({ freeCores: 1, splitShare: 1 / 3 });
   });
-  test("counts a node of memory alone", () => {
+  test("lists a NUMA node that has memory only", () => {
     const { nodes } = fragmentation({ cpus, free: new Set(), freeMemory: new Map([[7, bytes(5)]]), wholeCores: false });
     expect(nodes.map(({ numaNode, freeMemory }) => [numaNode, freeMemory])).toEqual([
       [0, 0],

@@ -53,8 +53,8 @@ const hintsOf = ({ cpu, gpu }: Row): readonly ResourceHints[] => [
   ...(gpu === undefined ? [] : [new Map([["example.com/gpu", gpu]])]),
 ];
 
-describe("two NUMA nodes", () => {
-  test.each(SEEN)("merge as a real kubelet merges: $what", (row) => {
+describe("hints of two NUMA nodes", () => {
+  test.each(SEEN)("merge like on a real kubelet: $what", (row) => {
     for (const [i, name] of (["best-effort", "restricted"] as const).entries()) {
       const merged = mergeHints(policyOn(name, [0, 1]), hintsOf(row));
       expect(merged, name).toEqual({ ok: true, value: { hint: row.hint, admitted: row.admitted[i] } });
@@ -64,7 +64,7 @@ describe("two NUMA nodes", () => {
     expect(single).toEqual({ ok: true, value: { hint, admitted: row.admitted[2] } });
   });
 
-  test("of which the machine calls one 5 merge by their place", () => {
+  test("merge by the nodes' positions, whatever their ids", () => {
     const merged = mergeHints(policyOn("restricted", [5, 0]), [new Map([["cpu", [yes(0b10)]]])]);
     expect(merged).toEqual({ ok: true, value: { hint: yes(0b10), admitted: true } });
   });
@@ -77,7 +77,7 @@ describe("prefer-closest-numa-nodes", () => {
     [20, 11, 10],
   ];
   const pairs = [new Map([["cpu", [yes(0b011), yes(0b101), yes(0b110)]]])];
-  test("takes the two nodes that are closest, and the lowest two without it", () => {
+  test("takes the two closest nodes; without the option the lowest two are taken", () => {
     const narrow = policyOn("restricted", [0, 1, 2]);
     expect(mergeHints(narrow, pairs)).toMatchObject({ value: { hint: { nodes: 0b011 } } });
     expect(mergeHints({ ...narrow, distances: far }, pairs)).toMatchObject({ value: { hint: { nodes: 0b110 } } });
@@ -89,31 +89,31 @@ describe("prefer-closest-numa-nodes", () => {
   });
 });
 
-describe("where nothing is preferred", () => {
+describe("merging hints of which none is preferred", () => {
   const policy = policyOn("best-effort", [0, 1, 2, 3, 4, 5]);
   const merged = (...lists: (readonly TopologyHint[])[]) =>
     mergeHints(policy, [new Map(lists.map((l, i) => [`r${i}`, l]))]);
-  test("as many nodes as the neediest resource asks for come first", () => {
+  test("chooses the number of nodes of the neediest resource first", () => {
     const hints = [no(0b000111), no(0b001111), no(0b000011)].map((h) => [h, no(0b111111)]);
     expect(merged(...hints)).toMatchObject({ value: { hint: { nodes: 0b001111, preferred: false } } });
     expect(merged([no(0b000111)], [no(0b001111), no(0b000001)])).toMatchObject({
       value: { hint: { nodes: 0b000111 } },
     });
   });
-  test("fewer nodes come before more, however many fewer", () => {
+  test("chooses fewer nodes before more, however many fewer", () => {
     const neediest = [no(0b000111), no(0b111100)];
     expect(merged(neediest, [no(0b111100), no(0b100000)])).toMatchObject({ value: { hint: { nodes: 0b000100 } } });
   });
 });
 
-describe("the bound of a merge", () => {
+describe("the bound on combinations in a merge", () => {
   const all = 2 ** 16 - 1;
   const every = new Set(Array.from({ length: all }, (_, i) => i + 1));
-  test("lets three providers with every set of sixteen nodes through", () => {
+  test("allows three providers with every set of sixteen nodes", () => {
     const reached = intersections([every, every, every], all);
     expect(reached.ok && reached.value.size).toBe(all);
   });
-  test("refuses sixteen such lists, and names them", () => {
+  test("refuses sixteen such lists, with their sizes in the message", () => {
     const refused = intersections(Array(16).fill(every), all);
     expect(refused.ok).toBe(false);
     if (refused.ok) return;
@@ -121,7 +121,7 @@ describe("the bound of a merge", () => {
     expect(refused.error.message).toMatch(/^merging 65535 x .* NUMA hints takes more than \d+ steps$/);
     expect(refused.error.message).toContain(String(MAX_MERGE_STEPS));
   });
-  test("is carried out of the merge", () => {
+  test("is returned as the error of the merge", () => {
     const policy = policyOn(
       "best-effort",
       Array.from({ length: 16 }, (_, i) => i),

@@ -20,7 +20,7 @@ const errorOf = (change: Partial<PolicySetting>) => {
 const CLOSEST = "prefer-closest-numa-nodes";
 const MOST = "max-allowable-numa-nodes";
 
-describe("a kubelet that would not start says why", () => {
+describe("a topology manager policy keeps the kubelet from starting, in its words", () => {
   const DISTANCES = "cannot discover NUMA topology: error getting NUMA distances from cadvisor";
   test.each<[Partial<PolicySetting>, string]>([
     [{ nodes: numaNodes(9) }, "unsupported on machines with more than 8 NUMA Nodes"],
@@ -64,11 +64,14 @@ describe("a kubelet that would not start says why", () => {
     const message = `unable to convert policy option to integer "${MOST}": strconv.Atoi: ${what}`;
     expect(errorOf({ options: { [MOST]: value } })).toEqual({ code: "start", message });
   });
-  test.each(["7", "007", "-1", "-9223372036854775808"])("max-allowable-numa-nodes %s is too small", (value) => {
-    const message = `the minimum value of "${MOST}" should not be less than 8`;
-    expect(errorOf({ options: { [MOST]: value } })).toEqual({ code: "start", message });
-  });
-  test("an option that nobody knows, and of two faults the first by name", () => {
+  test.each(["7", "007", "-1", "-9223372036854775808"])(
+    "with max-allowable-numa-nodes %s, which is too small",
+    (value) => {
+      const message = `the minimum value of "${MOST}" should not be less than 8`;
+      expect(errorOf({ options: { [MOST]: value } })).toEqual({ code: "start", message });
+    },
+  );
+  test("with an unknown option; of two faults the first by name is reported", () => {
     const unknown = { code: "start", message: 'unknown Topology Manager Policy option: "Bad\\n"' };
     expect(errorOf({ options: { "Bad\n": "1" } })).toEqual(unknown);
     expect(errorOf({ options: { [CLOSEST]: "x", [MOST]: "7", "Bad\n": "1" } })).toEqual(unknown);
@@ -76,8 +79,8 @@ describe("a kubelet that would not start says why", () => {
   });
 });
 
-describe("a policy", () => {
-  test("none looks at nothing else", () => {
+describe("a topology manager policy", () => {
+  test("none ignores scope, options and NUMA nodes", () => {
     const made = topologyPolicy({
       ...setting({}),
       policy: "none",
@@ -87,10 +90,10 @@ describe("a policy", () => {
     });
     expect(made).toEqual({ ok: true, value: { name: "none" } });
   });
-  test.each(["8", "+9", "0010", "9223372036854775807"])("takes max-allowable-numa-nodes %s", (value) => {
+  test.each(["8", "+9", "0010", "9223372036854775807"])("accepts max-allowable-numa-nodes %s", (value) => {
     expect(errorOf({ options: { [MOST]: value } })).toBeUndefined();
   });
-  test("knows distances only where closeness decides", () => {
+  test("has NUMA distances only with prefer-closest-numa-nodes", () => {
     const distances = (change: Partial<PolicySetting>) => {
       const made = topologyPolicy(setting(change));
       return made.ok && made.value.name !== "none" ? made.value.distances : undefined;
@@ -103,7 +106,7 @@ describe("a policy", () => {
     expect(distances({ options: { [CLOSEST]: "F" } })).toBeNull();
     expect(distances({ options: { [CLOSEST]: "true" }, policy: "single-numa-node" })).toBeNull();
   });
-  test("puts the rows of distances in the order of the ids", () => {
+  test("sorts the rows of distances by NUMA node id", () => {
     const rows = [
       { id: 1, distances: [21, 10] },
       { id: 0, distances: [10, 12] },
@@ -120,8 +123,8 @@ describe("a policy", () => {
   });
 });
 
-describe("no policy is made where the kubelet would fall over or this would take too long", () => {
-  test("a hole in the ids under prefer-closest-numa-nodes", () => {
+describe("a topology policy is refused where the kubelet would panic or a decision would take too long", () => {
+  test("for a gap in NUMA node ids with prefer-closest-numa-nodes", () => {
     const holed = [
       { id: 0, distances: [10, 20] },
       { id: 2, distances: [20, 10] },
@@ -129,11 +132,11 @@ describe("no policy is made where the kubelet would fall over or this would take
     expect(errorOf({ nodes: holed })).toBeUndefined();
     expect(errorOf({ nodes: holed, options: { [CLOSEST]: "true" } })).toMatchObject({ code: "panic" });
   });
-  test("an id above 63", () => {
+  test("for a NUMA node id above 63", () => {
     expect(errorOf({ nodes: [{ id: 0 }, { id: 64 }] })).toMatchObject({ code: "panic" });
     expect(errorOf({ nodes: [{ id: 0 }, { id: 63 }] })).toBeUndefined();
   });
-  test("more nodes than can be hinted at", () => {
+  test("for more NUMA nodes than hints are computed for", () => {
     const options = { [MOST]: "64" };
     expect(errorOf({ nodes: numaNodes(MAX_ALIGNED_NODES), options })).toBeUndefined();
     expect(errorOf({ nodes: numaNodes(MAX_ALIGNED_NODES + 1), options })).toMatchObject({ code: "bound" });
