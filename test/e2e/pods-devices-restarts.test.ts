@@ -15,7 +15,7 @@ const LONG_MS = 300_000;
 const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 1 };
 const why = noPods("devices over restarts");
 
-describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("running pods keep devices, and new ones get some, if", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let plugin: NodePlugin;
   let stopWatching = (): void => {};
@@ -107,7 +107,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     expect(allocations()).toBe(before + 1);
   });
 
-  test("the daemon plays another kubelet, and then others again", async () => {
+  test("the daemon plays other kubelet versions one after the other", async () => {
     const id = await runningId("stays");
     const before = allocations();
     const versions = ["1.34", "1.37", "1.35", "1.36", "1.37"];
@@ -132,7 +132,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     await comesIn("after");
   });
 
-  test("the daemon is killed between letting a pod in and the plugin's answer", async () => {
+  test("the daemon is killed between admission and the plugin's answer", async () => {
     plugin.script.answers = { Allocate: () => "hang" };
     const before = allocations();
     node.put("between", deviceOf("between", 1, GPU, { uid: "uid-between" }));
@@ -146,7 +146,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     await node.daemon.gone("between");
   });
 
-  test("a container that ended, and whose devices were lost, is given others", async () => {
+  test("a container ended and its devices were lost: it gets other ones", async () => {
     node.put("again", deviceOf("again", 1, GPU, { uid: "uid-again" }));
     await node.daemon.running("again");
     const id = await runningId("again");
@@ -163,7 +163,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     await node.daemon.gone("again");
   });
 
-  test("devices of a pod that nobody knows are told, and given back", async () => {
+  test("devices are held by an unknown pod: they are reported and released", async () => {
     await node.daemon.kill();
     const now = checkpoint();
     const lost = {
@@ -186,7 +186,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     await comesIn("freed");
   });
 
-  test.each(GO_BUILDS)("a vendor's plugin: $name", async (build) => {
+  test.each(GO_BUILDS)("the plugin is a vendor's: $name", async (build) => {
     const built = goPlugin(build);
     if (!("program" in built)) {
       console.warn(`skipped a plugin in Go: ${built.missing}`);
