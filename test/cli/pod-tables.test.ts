@@ -55,7 +55,7 @@ describe("a preemption on a large node", () => {
   });
 });
 
-describe("what would change an admission", () => {
+describe("the advice on what would change an admission", () => {
   const short = { resource: "cpu", requested: 300, overhead: 0, otherReasons: 0 };
   test("is one sentence when several requests must be lowered together", () => {
     const memory = { ...short, resource: "memory", requested: 2 ** 30, atMost: 0, less: 2 ** 30, overhead: 2 ** 20 };

@@ -156,7 +156,7 @@ describe("text functions", () => {
   });
 });
 
-describe("a bar", () => {
+describe("a usage bar", () => {
   const cells = (sizes: readonly number[], width: number): readonly number[] => {
     const counted: number[] = [];
     bar(

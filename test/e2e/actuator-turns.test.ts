@@ -16,7 +16,7 @@ metadata: {name: ${name}}
 spec: {containers: [{name: app, image: app, resources: {requests: {cpu: ${cpu}}}}]}
 `;
 
-describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`, () => {
+describe.skipIf(!opened.ok)(`successive passes and daemons on one cgroup root${why}`, () => {
   const { root, inDir, options, pass, manifest, read } = ground(opened);
 
   test("a broken manifest leaves its pod's QoS cgroup its CPU shares, and a corrected one may lower them", async () => {
@@ -102,7 +102,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     await third.value.stop();
   });
 
-  describe("of the command line", () => {
+  describe("nodewise actuator --once", () => {
     const once = (...more: readonly string[]) => {
       const places = ["--manifests", inDir("manifests"), "--state-dir", inDir("state"), "--kubelet-dir", inDir("none")];
       return run(["actuator", "--cgroup-root", root, "--containers", "create", "--once", ...places, ...more]);

@@ -89,7 +89,7 @@ describe("recognise skips, with what to give instead,", () => {
     expect(passed[0]).toContain(`a.json: skipped, as it is what \`crictl ${command}\` prints: `);
     expect(passed[0]).toContain(advice);
   });
-  test("crictl info is how the runtime is set", () => {
+  test("the output of crictl info is recognised as the runtime's configuration", () => {
     const value = { status: { conditions: [] }, config: {} };
     const { parts, faults } = recognise({ name: "a.json", text: JSON.stringify(value) });
     expect([parts.map(({ part }) => part), faults]).toEqual([["runtime-info"], []]);

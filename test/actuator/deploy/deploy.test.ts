@@ -223,7 +223,7 @@ describe("the systemd unit", () => {
   });
 
   const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
-  test.skipIf(!found)(`is one that systemd takes${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
+  test.skipIf(!found)(`passes systemd-analyze verify${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
     const file = join(scratch({}), "nodewise-actuator.service");
     // a program that is there: systemd asks for one
     writeFileSync(file, unit.replace("/opt/nodewise/bin/nodewise", join(ROOT, "api/cli/nodewise.js")));

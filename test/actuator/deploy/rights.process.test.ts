@@ -50,7 +50,7 @@ test("the enforcer mounts the image disk read-only", () => {
   );
 });
 
-describe("as the user of observe.yaml", () => {
+describe("the user that observe.yaml runs as", () => {
   const { runAsNonRoot, runAsUser: uid, runAsGroup: gid } = observer.container.securityContext;
   const asUser = { uid: uid as number, gid: gid as number };
   const reads = (): boolean =>
@@ -84,11 +84,11 @@ describe("as the user of observe.yaml", () => {
   test("is not root", () => {
     expect([runAsNonRoot, asUser]).toEqual([true, { uid: 65534, gid: 65534 }]);
   });
-  test.skipIf(!isAble)(`a pass reads all that it needs${skipped}`, () => {
+  test.skipIf(!isAble)(`can read all that a pass needs${skipped}`, () => {
     const { status, problems, pods } = observe(0o644);
     expect([status, problems, pods.length]).toEqual([0, [], 1]);
   });
-  test.skipIf(!isAble)(`a configuration that is root's alone is named${skipped}`, () => {
+  test.skipIf(!isAble)(`gets a problem that names the configuration file when only root may read it${skipped}`, () => {
     const { dir, problems } = observe(0o600);
     expect(problems.map(({ message }: { message: string }) => message)).toEqual([
       expect.stringContaining(`${join(dir, "config.yaml")}: cannot be read (EACCES)`),

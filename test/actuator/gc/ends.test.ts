@@ -38,7 +38,7 @@ function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
   return { deps, asked };
 }
 
-describe("whether something is gone", () => {
+describe("whether a removed object is gone", () => {
   const gone = (target: Entry["target"], id: string, deps: GcDeps) =>
     isGone({ target, id, runtimeHandler: "kata" }, deps);
 

@@ -90,7 +90,7 @@ test("each pod has its cgroup, memory limit, values by container name, and runni
   expect(pods.get("u2")).toMatchObject({ path: "/kubepods/podu2", memory: null, values: new Map() });
 });
 
-describe("why a pod's cgroups are not as decided", () => {
+describe("faults of a pod's cgroups", () => {
   test.each(["failed", "skipped", "rolled_back"] as const)("a step that is %s is reported as a fault", (status) => {
     expect(faultsOf(wrote(POD, status, { message: "busy" }))).toEqual({ fault: "busy", faults: ["busy"] });
   });
