@@ -29,7 +29,7 @@ const newcomer = (cpu: string, priority?: number): object => ({
   pod: pod("in", { metadata: { namespace: "a" }, spec: { priority, containers: [container("c", { cpu })] } }),
 });
 
-describe("admission", () => {
+describe("whyNot for an API's admission decision", () => {
   const CRITICAL = 2_000_001_000;
   // a little room is left, and no manager of CPUs asks for more
   const roomy = {
@@ -45,24 +45,24 @@ describe("admission", () => {
     whyNot("admission", () => decision, newcomer(cpu, priority), roomy);
   const admits = (names: readonly string[]) => ({ admit: true, preempt: names.map(refOf) as never, startErrors: [] });
 
-  test("what the core answers passes, and so does to refuse more than it does", () => {
+  test("accepts what the daemon's own core decides, and also refusing a pod that fits", () => {
     expect(whyNot("admission", same, newcomer("10m"), roomy)).toBe("");
     expect(whyNot("admission", same, newcomer("10"), roomy)).toBe("");
     expect(whyNot("admission", same, newcomer("700m", CRITICAL), roomy)).toBe("");
     expect(order("10m", { admit: false, reason: "NotToday", message: "" })).toBe("");
   });
-  test("nobody is let in for whom there is no room", () => {
+  test("rejects admitting a pod that does not fit", () => {
     expect(order("10", admits([]))).toMatch(/^decision\.admit: admits a\/in, which is refused here: OutOfcpu: /);
     expect(order("700m", admits([]), CRITICAL)).toMatch(/refused here: others have to end first/);
   });
-  test("nobody is ended whom the pod may not preempt", () => {
+  test("rejects preempting a pod that may not be preempted", () => {
     const reportOf = (name: string) => `decision.preempt: ends ${name}, which a/in may not preempt`;
     expect(order("10", admits(["besteffort"]))).toBe(reportOf("default/besteffort"));
     expect(order("10", admits(["critical"]), CRITICAL)).toBe(reportOf("default/critical"));
     expect(order("10", admits(["burst-lim"]), 0)).toBe(reportOf("default/burst-lim"));
     expect(order("10", admits(["limits-only"]), 2_000_000)).toBe("");
   });
-  test("nobody is ended for a pod that fits, nor anybody who is not there", () => {
+  test("rejects preempting for a pod that fits, or an unknown pod", () => {
     expect(order("10m", admits(["burst-lim"]), CRITICAL)).toBe(
       "decision.preempt: ends pods for a/in, which lacks nothing here",
     );
@@ -75,7 +75,7 @@ describe("admission", () => {
   });
 });
 
-describe("eviction", () => {
+describe("whyNot for an API's eviction decision", () => {
   const evicts = (name: string, cause = "threshold") => ({
     pod: refOf(name),
     cause,
@@ -94,7 +94,7 @@ describe("eviction", () => {
   };
   const order = (decision: object) => whyNot("eviction", () => decision);
 
-  test("one pod goes where something runs short", () => {
+  test("accepts evicting one pod under pressure, and none without", () => {
     expect(order({})).toBe("");
     expect(order({ ...PRESSED, evicted: [evicts("besteffort")] })).toBe("");
   });
@@ -121,18 +121,18 @@ describe("eviction", () => {
       { evicted: [evicts("besteffort", "emptyDir")] },
       "ends default/besteffort, which is within its own limits",
     ],
-  ])("nobody ends %s", (_, decision, message) => {
+  ])("rejects evicting %s", (_, decision, message) => {
     expect(order(decision)).toContain(`decision.evicted: ${message}`);
   });
 });
 
-describe("cgroups", () => {
+describe("whyNot for an API's cgroups decision", () => {
   const order = (index: number, change: object) =>
     whyNot("cgroups", ({ cgroups }: CgroupsDecision) => ({
       cgroups: cgroups.map((plan, i) => (i === index ? { ...plan, ...change } : plan)),
     }));
 
-  test("only those of the node and its pods are made or changed", () => {
+  test("rejects cgroups other than the node's and its pods'", () => {
     expect(whyNot("cgroups", same)).toBe("");
     expect(order(1, { path: "/system.slice" })).toBe(
       "decision.cgroups.1.path: /system.slice is no cgroup of this node or its pods",

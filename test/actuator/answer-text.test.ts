@@ -19,7 +19,7 @@ function answerOf(count: number) {
 }
 const MOST = MAX_ANSWER_BYTES / CHUNK.length;
 
-test("an answer is read whole, a character that came in two parts as well", async () => {
+test("a response body is read in full, also a character split over two chunks", async () => {
   const [head, tail] = [Uint8Array.of(0x22, 0xc3), Uint8Array.of(0xa4, 0x22)];
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => {
@@ -32,20 +32,20 @@ test("an answer is read whole, a character that came in two parts as well", asyn
   expect((await answerText(answerOf(MOST).response))?.length).toBe(MAX_ANSWER_BYTES);
 });
 
-test("of one without an end no more is read than any answer has", async () => {
+test("an endless response body is read only up to the size limit", async () => {
   const { response, read } = answerOf(Number.POSITIVE_INFINITY);
   expect(await answerText(response)).toBe(null);
   expect(read()).toBe(MOST + 1);
 });
 
-test("one that says how long it is, and is too long, is not read at all", async () => {
+test("a response body with a too large Content-Length is not read at all", async () => {
   const { response, read } = answerOf(3);
   const reported = new Response(response.body, { headers: { "content-length": `${3 * CHUNK.length}` } });
   expect(await answerText(reported, 2 * CHUNK.length)).toBe(null);
   expect(read()).toBe(0);
 });
 
-test("one that is cut off is no answer", async () => {
+test("a response body that breaks off is an error", async () => {
   const body = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.error(new Error("the connection is gone")),
   });

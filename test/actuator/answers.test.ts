@@ -7,7 +7,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const KINDS = ["allocatable", "cgroups", "cpus", "admission", "eviction", "container-gc", "image-gc"] as const;
 
-test.each(KINDS)("what the core answers to %s passes", (kind) => {
+test.each(KINDS)("the core's own answer to %s passes the check", (kind) => {
   const checked = checkAnswer(kind, snapshot, answered(kind));
   expect(checked.ok ? "" : checked.error).toBe("");
   expect(checked.ok && checked.value.decidedBy).toBe("api");
@@ -22,7 +22,7 @@ function with_(reply: Reply, path: readonly (string | number)[], value: unknown)
   return copy;
 }
 test.each([["decision"], ["decision", "cgroups", 1], ["decision", "cgroups", 1, "values"]])(
-  "a field that a newer API tells at %j is no fault",
+  "an unknown field of a newer API at %j passes the check",
   (...path) => {
     const checked = checkAnswer("cgroups", snapshot, with_(answered("cgroups"), [...path, "more"], 1));
     expect(checked.ok ? "" : checked.error).toBe("");
@@ -57,7 +57,7 @@ test.each<readonly [Kind, readonly (string | number)[], unknown, RegExp]>([
   ["container-gc", ["decision", "remove"], [{ id: "" }], /^decision\.remove\.0\./],
   ["image-gc", ["decision", "remove"], {}, /^decision\.remove: /],
   ["allocatable", ["decision", "allocatable"], { cpu: 1 }, /^decision\.allocatable\.cpu: /],
-])("%s with another value at %j is told and not carried out", (kind, path, value, pattern) => {
+])("an answer to %s with an invalid value at %j is rejected with the reason", (kind, path, value, pattern) => {
   const checked = checkAnswer(kind, snapshot, with_(answered(kind), path, value));
   expect(checked.ok ? "it passed" : checked.error).toMatch(pattern);
 });

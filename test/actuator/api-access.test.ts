@@ -37,18 +37,21 @@ function clientOf(url: string) {
 const snapshotOfBytes = (bytes: number) =>
   diskSnapshot("n", 0, [localImage("a", { annotations: { x: "x".repeat(bytes) } })]);
 
-test.each([1, 1.1, 9, 20])("a server that takes 1 MB tells its client of %d MB that they are too many", async (mb) => {
-  const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
-  for (let i = 0; i < 3; i++) {
-    const reported = await postJson(accessTo(api.url), PATH, bodyOf(mb * MB));
-    expect(reported.ok ? null : reported.error).toMatchObject({
-      final: true,
-      tooLargeBytes: mb * MB + '{"snapshot":""}'.length,
-    });
-  }
-});
+test.each([1, 1.1, 9, 20])(
+  "a server with a limit of 1 MB refuses a body of %d MB so that the client learns it is too large",
+  async (mb) => {
+    const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
+    for (let i = 0; i < 3; i++) {
+      const reported = await postJson(accessTo(api.url), PATH, bodyOf(mb * MB));
+      expect(reported.ok ? null : reported.error).toMatchObject({
+        final: true,
+        tooLargeBytes: mb * MB + '{"snapshot":""}'.length,
+      });
+    }
+  },
+);
 
-test("what is posted right after a body that was refused before it had arrived is answered", async () => {
+test("a request posted right after an oversized body was refused is answered", async () => {
   const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
   let connections = 0;
   // a line so slow that of what follows the first bytes nothing arrives
@@ -77,7 +80,7 @@ test("what is posted right after a body that was refused before it had arrived i
 test.each([
   ["more than an API takes by default counts as too large, and is not kept for later", LIMITS.bodyBytes, 0],
   ["less may be taken yet: it is kept for later", LIMITS.bodyBytes / 2, 1],
-])("of a body that is cut off again and again %s", async (_, bytes, kept) => {
+])("a body that the server cuts off repeatedly: %s", async (_, bytes, kept) => {
   let connections = 0;
   const cutting = createServer((socket) => {
     connections++;

@@ -9,7 +9,7 @@ import { isReady, postJson } from "../../actuator/client/api-access.ts";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-test("an API that hangs is given up in time though memory is collected meanwhile", async () => {
+test("a request to a hanging API times out even if garbage is collected meanwhile", async () => {
   const server = createServer(() => {}).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {

@@ -17,7 +17,7 @@ function mostOf(files: ReadonlyMap<string, string>): bigint {
 }
 
 test.each([1, 2] as const)(
-  "cgroup v%i: where memory in use forbids a step, what needs it is left alone and the rest is done",
+  "cgroup v%i: a step that memory in use forbids skips its dependent steps only, and the rest is applied",
   { timeout: TIMEOUT_MS },
   async (version) => {
     const met = { failed: 0, blocked: 0, applied: 0 };
@@ -57,7 +57,7 @@ const memoryTree = (limit: number, memsw: number) =>
     }),
   ]);
 
-test("a group whose later step fails is put back, and the report says which", async () => {
+test("a group of steps is rolled back when a later one fails, and the report says which", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     await run(world, journal, plan(world, memoryTree(8192, 8192)));
@@ -88,7 +88,7 @@ test("a group whose later step fails is put back, and the report says which", as
   });
 });
 
-test("a value that became the wanted one by itself is unchanged, and is not written down as ours", async () => {
+test("a value that already equals the wanted one is unchanged, and not recorded as written by the daemon", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     await run(world, journal, plan(world, memoryTree(8192, 8192)));
@@ -101,7 +101,7 @@ test("a value that became the wanted one by itself is unchanged, and is not writ
   });
 });
 
-test("a cgroup that was removed and made again is not touched", async () => {
+test("a cgroup that was removed and created again since the plan is not written", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     await run(world, journal, plan(world, memoryTree(8192, 8192)));
@@ -116,7 +116,7 @@ test("a cgroup that was removed and made again is not touched", async () => {
   });
 });
 
-test("a new cgroup that someone else made first is left to the next pass, with all that belongs in it", async () => {
+test("a cgroup that somebody else created first is left, with all below it, to the next pass", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     const steps = plan(world, memoryTree(8192, 8192));
@@ -128,7 +128,7 @@ test("a new cgroup that someone else made first is left to the next pass, with a
   });
 });
 
-test("a cgroup that fills with processes before its removal stays", async () => {
+test("an orphaned cgroup that gets processes before its removal stays", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     const both = decide(1, [cgroup("/kubepods", {}), cgroup("/kubepods/burstable", {}), cgroup(POD, {})]);
@@ -141,7 +141,7 @@ test("a cgroup that fills with processes before its removal stays", async () => 
   });
 });
 
-test("a value that does not stay is a failure that shows what is there instead", async () => {
+test("a value that changes right after the write is a failure that reports the value found", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     await run(world, journal, plan(world, memoryTree(8192, 8192)));

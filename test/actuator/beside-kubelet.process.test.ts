@@ -121,7 +121,7 @@ async function observed(cgroups: string) {
   return { report, status: observer.status(), problems };
 }
 
-test("a real kubelet's own tree is as decided, and nothing of it is touched", async () => {
+test("an observer finds no drift in a real kubelet's cgroups, and changes nothing", async () => {
   const cgroups = plantCgroups();
   const before = everything(cgroups);
   const { report, status, problems } = await observed(cgroups);
@@ -141,7 +141,7 @@ test("a real kubelet's own tree is as decided, and nothing of it is touched", as
   });
 });
 
-test("what somebody changed there is told with its file and both values, and left", async () => {
+test("an observer reports a foreign change with file and both values, and leaves it", async () => {
   const cgroups = plantCgroups();
   const file = join(cgroups, "cpu/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f/cpu.shares");
   expect(readFileSync(file, "utf8")).toBe("102\n");
@@ -166,7 +166,7 @@ test("what somebody changed there is told with its file and both values, and lef
   expect(shown?.cgroups[0]?.files.find((f) => f.file === "cpu.shares")?.actual).toBe("77");
 });
 
-test("beside a kubelet that has no API server the tiers are compared where the settings say so", async () => {
+test("with a standalone kubelet the QoS cgroups are compared only where standaloneKubelet is set", async () => {
   const cgroups = plantCgroups();
   // more than its pods want, which others that were not listed might
   writeFileSync(join(cgroups, "cpu/kubepods/burstable/cpu.shares"), "9999\n");
@@ -181,7 +181,7 @@ test("beside a kubelet that has no API server the tiers are compared where the s
   expect(await drifted(true)).toEqual(["/kubepods/burstable cpu.shares 9999"]);
 });
 
-test("what is new, or was right a pass ago, is no drift for one pass; what somebody changes is at once", async () => {
+test("new and just outdated values are no drift for one pass, a foreign change is drift at once", async () => {
   const cgroups = plantCgroups();
   const { config, ports } = await portsOver(cgroups, () => {});
   const pod = join(cgroups, "cpu/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f");
@@ -208,7 +208,7 @@ test("what is new, or was right a pass ago, is no drift for one pass; what someb
   expect(await reportOf()).toEqual([1, ["never_written"]]);
 });
 
-test("`nodewise pods` of a daemon that runs none shows what it compares, and says what would run them", async () => {
+test("`nodewise pods` of an observing daemon shows what it compares and which settings would run pods", async () => {
   const dir = scratch({ "pods/a.yaml": podYaml("a") });
   const places = ["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none"), "--node-name", "n1"];
   const child = start(["actuator", "--manifests", join(dir, "pods"), ...places, "--status-listen", "127.0.0.1:0"]);
@@ -228,7 +228,7 @@ test("`nodewise pods` of a daemon that runs none shows what it compares, and say
   }
 });
 
-test("an observer answers its status where it is told to listen, and is ready without a runtime", async () => {
+test("an observer serves its status on --status-listen, and is ready without a container runtime", async () => {
   const port = await freePort();
   const dir = scratch({});
   const places = ["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none")];

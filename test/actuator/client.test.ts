@@ -45,24 +45,27 @@ test.each<readonly [string, string, string, RegExp]>([
   ["a list", "application/json", "[]", /answered 200 with no JSON object/],
   ["nothing", "application/json", "", /answered 200 with no JSON object/],
   ["another object", "application/json", "{}", /answered what is no decision of this node: id: /],
-])("an API that answers %s: decided here, told, and kept for a better one", async (_what, type, text, pattern) => {
-  const url = await serving(
-    (_request, _body, response) => void response.writeHead(200, { "content-type": type }).end(text),
-  );
-  const world = clientFor(url);
-  const answer = await world.client.decide("cgroups", snapshot);
-  if (!answer.ok) throw new Error(answer.error.message);
-  expect(answer.value.decidedBy).toBe("here");
-  expect(world.takeMessages()).toEqual([expect.stringMatching(pattern)]);
-  expect(world.client.fault).toEqual({ from: "api", message: expect.stringMatching(pattern) });
-  await world.client.report(REPORT, answer.value);
-  expect(world.outbox.size).toBe(1);
-  // that it answers at all does not make it the API: nothing is thrown away
-  for (let i = 0; i < 8; i++) await world.client.decide("cgroups", snapshot);
-  expect(world.outbox.size).toBe(1);
-});
+])(
+  "an API that answers %s is reported, the daemon decides itself and keeps the decision in the outbox",
+  async (_what, type, text, pattern) => {
+    const url = await serving(
+      (_request, _body, response) => void response.writeHead(200, { "content-type": type }).end(text),
+    );
+    const world = clientFor(url);
+    const answer = await world.client.decide("cgroups", snapshot);
+    if (!answer.ok) throw new Error(answer.error.message);
+    expect(answer.value.decidedBy).toBe("here");
+    expect(world.takeMessages()).toEqual([expect.stringMatching(pattern)]);
+    expect(world.client.fault).toEqual({ from: "api", message: expect.stringMatching(pattern) });
+    await world.client.report(REPORT, answer.value);
+    expect(world.outbox.size).toBe(1);
+    // that it answers at all does not make it the API: nothing is thrown away
+    for (let i = 0; i < 8; i++) await world.client.decide("cgroups", snapshot);
+    expect(world.outbox.size).toBe(1);
+  },
+);
 
-test("an answer that is far longer than any about this snapshot is not read to its end, and decided here", async () => {
+test("an overlong answer is not read to its end, and the daemon decides itself", async () => {
   const MOST = 3 * 2 ** 20;
   let sent = 0;
   const url = await serving((_request, _body, response) => {
@@ -90,7 +93,7 @@ test("an answer that is far longer than any about this snapshot is not read to i
   expect(outbox.size).toBe(1);
 });
 
-test("the answer about a node of the leanest pods is not too long", async () => {
+test("the answer for a node full of minimal pods is not too long", async () => {
   const containers = many(16, (i) => container(`c${i}`, { cpu: "1m" }));
   const pods = many(64, (i) => pod(`p${i}`, { metadata: { uid: `u${i}` }, spec: { containers } }));
   const lean = { ...snapshot, pods };
@@ -104,7 +107,7 @@ test("the answer about a node of the leanest pods is not too long", async () => 
   expect(answer.ok && answer.value.decidedBy).toBe("api");
 });
 
-test("an entry to which a ready API has no answer keeps the others back for so long, and no longer", async () => {
+test("an outbox entry that a ready API never answers holds the others back for a limited time only", async () => {
   const sent: string[] = [];
   let isReady = false;
   const url = await serving((request, body, response) => {
@@ -128,7 +131,7 @@ test("an entry to which a ready API has no answer keeps the others back for so l
   expect(sent).toContain("2026-01-02T00:00:00Z");
 });
 
-test("an API that hangs is waited for once, and then left alone for a while", async () => {
+test("an API that hangs is waited for once, and not asked again for a while", async () => {
   let requests = 0;
   const url = await serving(() => void requests++);
   const { client, outbox, takeMessages } = clientFor(url, 2000);
@@ -155,7 +158,7 @@ async function comingBack() {
   return { api, ...clientFor(url) };
 }
 
-test("a decision made here is kept before it is carried out, and sent once with what came of it", async () => {
+test("a decision made by the daemon is in the outbox before it is applied, and sent once with results", async () => {
   const { api, client, outbox } = await comingBack();
   const answer = await client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
@@ -169,7 +172,7 @@ test("a decision made here is kept before it is carried out, and sent once with 
   expect(api.sent).toEqual(["/v1/decisions/cgroups", "/v1/results", "/v1/decisions/cgroups"]);
 });
 
-test("a look that found nothing to do is sent later too, and is known to be such", async () => {
+test("a decision that found nothing to do is sent later too, marked as such", async () => {
   const { api, client, outbox } = await comingBack();
   const answer = await client.decide("eviction", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
@@ -181,7 +184,7 @@ test("a look that found nothing to do is sent later too, and is known to be such
   expect(api.sent).toEqual(["/v1/decisions/eviction", "/v1/decisions/cgroups"]);
 });
 
-test("what came of a decision is told although the decision itself was sent meanwhile", async () => {
+test("results are sent even if their decision was sent before they were known", async () => {
   const { api, client, outbox } = await comingBack();
   const answer = await client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
@@ -198,7 +201,7 @@ test("what came of a decision is told although the decision itself was sent mean
   expect(api.sent.filter((path) => path === "/v1/results")).toHaveLength(1);
 });
 
-test("results that an API does not take now are kept, and sent with their decision later", async () => {
+test("results that the API does not accept now are kept and sent later", async () => {
   let isAway = true;
   const results: string[] = [];
   const url = await serving((request, body, response) => {

@@ -13,7 +13,7 @@ async function read(text: string) {
 }
 const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-test("an unknown field is told with its place and the name that was meant, and left out", async () => {
+test("an unknown field is reported with its place and the closest name, and left out", async () => {
   const { file, result, notices } = await read(`${HEAD}cpuManagerPolicyy: static\nmaxPods: 5\nwhatever: {}\n`);
   const tail = "left out, as the kubelet's lenient decoding does";
   expect(notices).toEqual([
@@ -36,7 +36,7 @@ test.each([
     ":3:42: ",
     'logging.options.json.splitStreams" (splitStream?)',
   ],
-])("an unknown field inside another is told likewise: %j", async (text, place, message) => {
+])("an unknown nested field is reported with its place and the closest name: %j", async (text, place, message) => {
   const { file, result, notices } = await read(HEAD + text);
   expect(notices).toHaveLength(1);
   expect(notices[0]?.startsWith(`${file}${place}strict decoding error: unknown field "${message}`), notices[0]).toBe(
@@ -45,21 +45,21 @@ test.each([
   expect(result.ok).toBe(true);
 });
 
-test("the names in a map are anybody's, and what is right is told nothing of", async () => {
+test("free keys of maps and valid fields are not reported", async () => {
   const maps = "evictionHard: {memory.available: 1Gi}\nfeatureGates: {NoneOfOurs: true}\nsystemReserved: {cpu: 1}\n";
   const right =
     "registerWithTaints: [{key: a, effect: NoSchedule}]\ntracing: null\nlogging: {vmodule: [{verbosity: 5}]}\n";
   expect((await read(HEAD + maps + right)).notices).toEqual([]);
 });
 
-test("what a kubelet tells of its own configuration has the fields of its version", async () => {
+test("unknown fields in the output of a kubelet's configz are not reported", async () => {
   expect((await read('{"kubeletconfig": {"ofAnother": 1}}')).notices).toEqual([]);
 });
 
 test.each([
   [`${HEAD}maxPods: [1\n`, /kubelet\.yaml:\d+:\d+: /],
   [`${HEAD}maxPods: 1\nmaxPods: 2\n`, /kubelet\.yaml:4:1: /],
-])("a fault of YAML is told with its line and column: %j", async (text, pattern) => {
+])("a YAML fault is reported with line and column: %j", async (text, pattern) => {
   const { result } = await read(text);
   expect(result).toEqual({ ok: false, error: { from: "configuration", message: expect.stringMatching(pattern) } });
 });
@@ -68,7 +68,7 @@ test.each([
   [`${HEAD}maxPods: five\n`, ":3:10: maxPods: ", "expected number"],
   [`${HEAD}evictionHard:\n  memory.available: [1]\n`, ":4:21: evictionHard", "expected text"],
   ['{"kubeletconfig": {"maxPods": "five"}}', ":1:31: maxPods: ", "expected number"],
-])("a field of another type is told with its place: %j", async (text, place, fault) => {
+])("a field of another type is reported with its place: %j", async (text, place, fault) => {
   const { file, result } = await read(text);
   expect(result).toMatchObject({ ok: false, error: { from: "configuration" } });
   const message = result.ok ? "" : result.error.message;
@@ -76,7 +76,7 @@ test.each([
   expect(message).toContain(fault);
 });
 
-test("the fields of the kubelet hold all that a decision reads, each once", async () => {
+test("fieldNames of a profile contain each field that decisions read, once", async () => {
   const { fieldNames } = NEWEST;
   const top = fieldNames.get("") ?? [];
   expect(new Set(top).size).toBe(top.length);

@@ -7,7 +7,7 @@ import type { PassReport } from "../../actuator/pass/loop.ts";
 import { podYaml } from "../kit/manifests.ts";
 import { scratch } from "./manifests/scratch.ts";
 
-test("the last good KubeletConfiguration stays in force while its file is broken or away, which is told once", async () => {
+test("the last valid KubeletConfiguration stays in force while its file is broken or missing", async () => {
   const kubeletConfiguration = join(scratch({}), "kubelet.yaml");
   const write = (text: string): void => writeFileSync(kubeletConfiguration, `kind: KubeletConfiguration\n${text}`);
   write("maxPods: 11\n");
@@ -44,7 +44,7 @@ test("the last good KubeletConfiguration stays in force while its file is broken
   ]);
 });
 
-test("where there never was a good one, nothing is decided", async () => {
+test("nothing is decided while there has never been a valid KubeletConfiguration", async () => {
   const broken = join(scratch({ "kubelet.yaml": "maxPods: many\n" }), "kubelet.yaml");
   const settings = { kubeletConfiguration: broken, nodeName: "n", stateDir: scratch({}), cgroupMount: scratch({}) };
   const config = actuatorConfig(settings);
@@ -61,7 +61,7 @@ test("where there never was a good one, nothing is decided", async () => {
   });
 });
 
-test("a daemon tells a notice when it is new, and not on every pass", async () => {
+test("the daemon reports a notice when it is new, and not again in every pass", async () => {
   const manifests = scratch({ "a.yaml": podYaml("a") });
   mkdirSync(join(manifests, "one"));
   const settings = { manifests, nodeName: "n", stateDir: scratch({}), cgroupMount: scratch({}) };

@@ -15,7 +15,7 @@ const configOf = (settings: object): ActuatorConfig => {
   return checked.value;
 };
 
-test("no device plugin is taken unless it is asked for, and the places are the kubelet's", () => {
+test("device plugins are off by default, and their directories are the kubelet's", () => {
   expect(configOf({ stateDir: "/s" })).toMatchObject({
     devicePlugins: "off",
     devicePluginsDirectory: "/var/lib/kubelet/device-plugins",
@@ -29,14 +29,14 @@ test("no device plugin is taken unless it is asked for, and the places are the k
   });
 });
 
-test.each(["devicePlugins", "draDrivers"])("devices are for pods that are run: %s", (setting) => {
+test.each(["devicePlugins", "draDrivers"])("serving devices requires pods: enforce: %s", (setting) => {
   const needs = `${setting}: the devices are for pods that are run here, so serve needs \`pods: enforce\` too`;
   expect(faults({ stateDir: "/s", [setting]: "serve" })).toEqual([needs]);
   expect(faults({ stateDir: "/s", [setting]: "serve", pods: "off" })).toEqual([needs]);
   expect(faults({ stateDir: "/s", devicePlugins: "off", pods: "off" })).toEqual([]);
 });
 
-test("each of the three directories is its own, what is not said with it", () => {
+test("the three device directories must differ, but only where they are used", () => {
   const own = (first: string) => `is ${first} as well: each needs a directory of its own`;
   const all = { devicePluginsDirectory: "/d", pluginsRegistryDirectory: "/d", podResourcesDirectory: "/d" };
   expect(faults({ ...SERVES, ...all })).toEqual([
@@ -51,15 +51,15 @@ test("each of the three directories is its own, what is not said with it", () =>
   expect(faults({ ...RUNS, ...all })).toEqual([]);
 });
 
-describe("plugins that wait to be found, where the others' directory is not the kubelet's", () => {
+describe("the default plugins_registry, with a devicePluginsDirectory that is not the kubelet's,", () => {
   const other = { ...SERVES, devicePluginsDirectory: "/var/lib/nodewise/device-plugins" };
-  test("wait beside it: the kubelet's CSI drivers are not ours to answer", () => {
+  test("is beside that directory, so that the kubelet's CSI drivers are not touched", () => {
     expect(configOf(other).pluginsRegistryDirectory).toBe("/var/lib/nodewise/plugins_registry");
     expect(configOf({ ...other, devicePlugins: "off" }).pluginsRegistryDirectory).toBe(
       "/var/lib/nodewise/plugins_registry",
     );
   });
-  test("wait where it is said", () => {
+  test("is replaced by the setting pluginsRegistryDirectory", () => {
     expect(configOf({ ...other, pluginsRegistryDirectory: "/r" }).pluginsRegistryDirectory).toBe("/r");
     const asked = { ...other, pluginsRegistryDirectory: DEFAULT_REGISTRY_DIR };
     expect(configOf(asked).pluginsRegistryDirectory).toBe(DEFAULT_REGISTRY_DIR);
@@ -67,7 +67,7 @@ describe("plugins that wait to be found, where the others' directory is not the 
       pluginsRegistryDirectory: DEFAULT_REGISTRY_DIR,
     });
   });
-  test("where beside it is the kubelet's, that must be said", () => {
+  test("must be set explicitly where it would be the kubelet's", () => {
     const beside = { ...SERVES, devicePluginsDirectory: "/var/lib/kubelet/nodewise" };
     expect(faults(beside)).toEqual([
       `pluginsRegistryDirectory: must be named: beside devicePluginsDirectory it is ${DEFAULT_REGISTRY_DIR}, which is a kubelet's`,
@@ -85,14 +85,14 @@ test.each([
   ["pluginsRegistryDirectory", "plugins_registry", /must be a path from `\/`/],
   ["deviceWaitSeconds", -1, /must be at least 0, not `-1`/],
   ["deviceWaitSeconds", "5m", /must be a number/],
-])("%s cannot be %j", (name, value, message) => {
+])("the setting %s cannot be %j", (name, value, message) => {
   const messages = faults({ ...SERVES, [name]: value });
   expect(messages).toHaveLength(1);
   expect(messages[0]?.startsWith(`${name}: `)).toBe(true);
   expect(messages[0]).toMatch(message);
 });
 
-test("they wait for a restart", () => {
+test("changed device settings wait for a restart", () => {
   const config = configOf(RUNS);
   const next = configOf({ ...SERVES, devicePluginsDirectory: "/d", deviceWaitSeconds: 9 });
   const { taken, left } = takeOver(config, next);

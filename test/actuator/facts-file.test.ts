@@ -14,7 +14,7 @@ function remembering(): () => FactsStore {
   return () => new FactsStore(directory, (message) => expect.unreachable(message));
 }
 
-test("a pass after the clock was set back is told the last facts, and remembered; again it is told the same", () => {
+test("a pass after the clock was set back gets the last facts and stores its own; a repeated one gets the same", () => {
   const memory = remembering();
   const back = START + 10_000 - 2 * HOUR;
   const stepped = { observedAt: iso(back), bootId: "b", clockSteppedMs: -2 * HOUR, clockSteppedSince: iso(START) };
@@ -31,7 +31,7 @@ test("a pass after the clock was set back is told the last facts, and remembered
     expect(memory().factsFor("image-gc", next)).toEqual({ ...facts(back), failed: true });
 });
 
-test("what the disk does not take is told with what follows from it, and remembered by this process all the same", () => {
+test("facts that cannot be written are reported with the consequence, and kept in memory", () => {
   const directory = scratchFolder();
   const file = join(directory, "facts-image-gc.json");
   mkdirSync(file);
@@ -43,7 +43,7 @@ test("what the disk does not take is told with what follows from it, and remembe
   expect(memory.factsFor("image-gc", { observedAt: iso(START + 1000), bootId: "b" })).toEqual(facts(START));
 });
 
-test("without the step it is late", () => {
+test("a pass with an earlier time and no recorded clock step counts as late", () => {
   const memory = remembering();
   const back = { observedAt: iso(START + 10_000 - 2 * HOUR), bootId: "b" };
   memory().persist("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));

@@ -9,29 +9,29 @@ import { makeFolder } from "../../api/model/make-folder.ts";
 import { scratch } from "./manifests/scratch.ts";
 
 // Node's own recursive mkdir never comes back from there
-describe.runIf(existsSync("/proc/self"))("where the system takes no new folder", () => {
+describe.runIf(existsSync("/proc/self"))("where the system cannot create a directory", () => {
   const NOWHERE = "/proc/nodewise-test/deep";
 
-  test("a state directory is refused by name", async () => {
+  test("opening the state fails with the state directory's name", async () => {
     const config = { stateDir: NOWHERE, cgroupRoot: "/nodewise-test", mode: "observe" } as const;
     const opened = await openState({ config, onRecovery() {} }, null, "boot");
     expect(opened.ok ? "" : opened.error).toMatch(/^state directory \/proc\/nodewise-test\/deep: ENOENT.*--state-dir$/);
   });
-  test("so are an outbox and a journal", () => {
+  test("opening an outbox or a journal fails", () => {
     expect(() => Outbox.open(join(NOWHERE, "outbox.jsonl"))).toThrow(/ENOENT/);
     const journal = Journal.open(join(NOWHERE, "journal.jsonl"), "boot");
     expect(journal.ok ? "" : journal.error.message).toMatch(/ENOENT; nothing is changed without it/);
   });
 });
 
-test("every level is made for this user only, and one that is there is left as it is", () => {
+test("ownFolder creates every level for its user only, and leaves existing ones as they are", () => {
   const top = scratch({});
   ownFolder(join(top, "a/b"));
   ownFolder(join(top, "a/b"));
   for (const path of ["a", "a/b"]) expect(statSync(join(top, path)).mode & 0o777).toBe(0o700);
 });
 
-test("a level that another process makes at the same moment is no fault", () => {
+test("makeFolder accepts a level that another process creates at the same moment", () => {
   const there = new Set(["/"]);
   const disk = {
     exists: (path: string) => there.has(path),

@@ -17,7 +17,7 @@ const nameOf = (cgroupRoot: string): string => {
   return file.ok ? basename(file.value) : file.error.message;
 };
 
-test("no two roots share a journal", () => {
+test("different cgroup roots have different journal names", () => {
   expect(["/r/x", "/r-x", "/r", "/"].map(nameOf)).toEqual([
     "journal+r+x.jsonl",
     "journal+r-x.jsonl",
@@ -34,18 +34,18 @@ describe("a journal under the name of an earlier version", () => {
     return stateDir;
   };
 
-  test("is taken over by the root of its last plan, which is still to be undone", () => {
+  test("is taken over by the root of its unclosed plan", () => {
     const stateDir = earlier("/r/x");
     expect(opened(stateDir, "/r/x").unclosed?.root).toBe("/r/x");
     expect(existsSync(join(stateDir, "journal-r-x.jsonl"))).toBe(false);
     expect(opened(stateDir, "/r/x").unclosed?.root).toBe("/r/x");
   });
-  test("is left to the other root that had the same name", () => {
+  test("is left to the other root with the same old name", () => {
     const stateDir = earlier("/r/x");
     expect(opened(stateDir, "/r-x").unclosed).toBeNull();
     expect(opened(stateDir, "/r/x").unclosed?.root).toBe("/r/x");
   });
-  test("is read by an observer where it is", () => {
+  test("is read in place by an observer", () => {
     const stateDir = earlier("/r-x");
     expect(opened(stateDir, "/r-x", "observe").unclosed?.root).toBe("/r-x");
     expect(existsSync(join(stateDir, "journal-r-x.jsonl"))).toBe(true);

@@ -54,7 +54,7 @@ const begin = (journal: Journal, planId: string, steps: readonly WriteStep[], bo
   journal.begin({ planId, decisionId: `decision-${planId}`, bootId, root: "/r", version: 1, pageSize: 4096, steps });
 
 describe("the journal", () => {
-  test("is made with its directory, readable by its owner only, also when it was more open before", () => {
+  test("is readable by its owner only, with its directory, even if its mode was wider before", () => {
     open();
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(join(file, "..")).mode & 0o777).toBe(0o700);
@@ -63,7 +63,7 @@ describe("the journal", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("has a plan on disk when begin returns, and again after a restart, until it is ended", () => {
+  test("has a plan on disk when begin returns, and still after a restart until it is ended", () => {
     const journal = open();
     expect(begin(journal, "p1", [step("/a", "5")]).ok).toBe(true);
     expect(open().unclosed).toMatchObject({ planId: "p1", steps: [{ path: "/a", from: "2", to: "5" }] });
@@ -79,7 +79,7 @@ describe("the journal", () => {
     expect(begin(journal, "p2", []).ok).toBe(true);
   });
 
-  test("remembers the last value of each file with its decision, across restarts, within one boot", () => {
+  test("remembers the last value of each file with its decision, across restarts, but not across boots", () => {
     const journal = open();
     begin(journal, "p1", []);
     journal.end("p1", [applied("/a", "5"), applied("/b", "6"), { ...applied("/c", "7"), status: "failed" }]);
@@ -107,7 +107,7 @@ describe("the journal", () => {
     expect(open().written("/ab", "cpu.shares")?.value).toBe("6");
   });
 
-  test("keeps the read-back value, not the one that was asked for", () => {
+  test("keeps the value read back, not the value requested", () => {
     const journal = open();
     begin(journal, "p1", []);
     journal.end("p1", [{ ...applied("/a", "1000001"), readBack: "999424" }]);
@@ -117,7 +117,7 @@ describe("the journal", () => {
 
 describe("the journal's file", () => {
   test.each([1, 10, 40, 80])(
-    "drops a last line that a crash cut off, and goes on behind it (%i bytes short)",
+    "drops a last line cut off by a crash, and continues behind it (%i bytes short)",
     (missing) => {
       const journal = open();
       begin(journal, "p1", [step("/a", "5")]);
@@ -135,7 +135,7 @@ describe("the journal's file", () => {
     },
   );
 
-  test("leaves out lines that are no records of ours, and counts them", () => {
+  test("ignores lines that are no records, and counts them", () => {
     const journal = open();
     begin(journal, "p1", [step("/a", "5")]);
     const odd = [
@@ -152,7 +152,7 @@ describe("the journal's file", () => {
     expect(reopened.unclosed?.planId).toBe("p1");
   });
 
-  test("is compacted to the values that count, and stays below twice its bound", () => {
+  test("is compacted to the values in force, and stays below twice its size limit", () => {
     let journal = open();
     const steps = Array.from({ length: 200 }, (_, i) => step(`/pod${i}/${"x".repeat(80)}`, "5"));
     for (let i = 0; i < 60; i++) {
@@ -173,7 +173,7 @@ describe("the journal's file", () => {
     expect(open().damaged).toBe(0);
   });
 
-  test("is not read through a link, and says so", () => {
+  test("is not read through a link, which is an error", () => {
     mkdirSync(join(directory, "state"));
     const elsewhere = join(directory, "elsewhere");
     writeFileSync(elsewhere, "");
@@ -184,7 +184,7 @@ describe("the journal's file", () => {
     });
   });
 
-  test("that cannot be written is an answer, not a crash", () => {
+  test("gives an error, not a crash, when it cannot be written", () => {
     const journal = open();
     rmSync(file);
     mkdirSync(file);
@@ -194,7 +194,7 @@ describe("the journal's file", () => {
     });
   });
 
-  test("that takes a plan's begin and not its end says that the steps were done, and what becomes of them", () => {
+  test("says what becomes of a plan whose end cannot be written", () => {
     const journal = open();
     expect(begin(journal, "p1", []).ok).toBe(true);
     rmSync(file);

@@ -33,8 +33,8 @@ function plant(first: string, state: "+" | "?", pid: number, start: string, boot
   return nameOf(first);
 }
 
-describe("a root that one process has", () => {
-  test("is refused to a second taker with the holder's id, and free after the release", async () => {
+describe("the lock of a cgroup root", () => {
+  test("is refused to a second process with the holder's id, and free after the release", async () => {
     const first = await taken("/r");
     expect(await refused("/r")).toMatch(`process ${process.pid} already writes here`);
     expect(readdirSync(dir).length, "who is refused leaves nothing").toBe(1);
@@ -47,26 +47,26 @@ describe("a root that one process has", () => {
     ["/r/kubepods", "inside"],
     ["/r/a/b", "inside"],
     ["/", "around"],
-  ])("has no other writer at %s, which lies %s it", async (root, side) => {
+  ])("is refused for %s, which lies %s the held root", async (root, side) => {
     await taken("/r");
     expect(await refused(root)).toMatch(
       `process ${process.pid} already writes below cgroup root /r, and ${root} lies ${side} it`,
     );
   });
 
-  test("has neighbours, also of a name that only looks alike", async () => {
+  test("does not block neighbouring roots, nor roots whose names only look alike", async () => {
     for (const root of ["/r/x", "/r-x", "/r/xy", "/s"]) await taken(root);
     expect(readdirSync(dir).length).toBe(4);
   });
 });
 
-describe("what does not hold a root", () => {
-  test("is the claim of a process that is gone, which is removed", async () => {
+describe("a stale claim does not hold a root:", () => {
+  test("the claim of a dead process, which is removed", async () => {
     plant("0", "+", spawnSync("true").pid, "12345");
     await taken("/r");
     expect(readdirSync(dir).length).toBe(1);
   });
-  test("is the claim of a process that has ended and that nobody waited for", async () => {
+  test("the claim of a zombie process", async () => {
     // the process that takes its parent's place never heard of it
     const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => void parent.kill("SIGKILL"));
@@ -84,17 +84,17 @@ describe("what does not hold a root", () => {
     await vi.waitFor(() => expect(statOf()[0]).toBe("Z"), WAITS);
     await taken("/r");
   });
-  test("is a process id that another process has by now", async () => {
+  test("a claim whose process id another process has by now", async () => {
     plant("0", "+", process.pid, "1");
     await taken("/r");
   });
-  test("is a claim of another boot, whatever runs under its id now", async () => {
+  test("a claim of another boot, even if its id runs now", async () => {
     const held = await taken("/r", "boot-1");
     await taken("/r", "boot-2");
     held.release();
     expect(readdirSync(dir).length, "an old holder takes away its own claim only").toBe(1);
   });
-  test("is a claim that is half written; it stays, and its owner finds ours", async () => {
+  test("a half written claim, which stays, and whose owner then finds the new holder", async () => {
     writeFileSync(nameOf("0"), "");
     await taken("/r");
     expect(readdirSync(dir).length).toBe(2);
@@ -103,18 +103,18 @@ describe("what does not hold a root", () => {
   });
 });
 
-describe("of two that look at one moment", () => {
-  test("the one with the greater name gives way", async () => {
+describe("of two processes that claim a root at the same moment", () => {
+  test("the one with the greater name yields", async () => {
     plant("0", "?", process.pid, ownStart());
     expect(await refused("/r")).toMatch("already writes");
   });
-  test("the one with the lesser name waits until the other has given way", async () => {
+  test("the one with the lesser name waits until the other has yielded", async () => {
     const other = plant("f", "?", process.pid, ownStart());
     const taking = taken("/r");
     rmSync(other);
     await taking;
   });
-  test("the one with the lesser name gives way when the other was there before it", async () => {
+  test("the one with the lesser name yields when the other already held the root", async () => {
     plant("f", "?", process.pid, ownStart());
     const taking = refused("/r");
     plant("f", "+", process.pid, ownStart());
@@ -129,7 +129,7 @@ process.stdout.write(lock.ok ? "held\\n" : "refused\\n");
 process.stdin.resume();
 `;
 
-test("of processes that find one dead holder at once, on nested roots, exactly one takes its place", async () => {
+test("of several processes that replace a dead holder on nested roots exactly one gets the lock", async () => {
   plant("0", "+", spawnSync("true").pid, "12345");
   const module = fileURLToPath(new URL("../../actuator/core/lock.ts", import.meta.url));
   const takers = ["/r", "/r/a", "/r", "/r/a"].map((root) =>
@@ -148,7 +148,7 @@ test("of processes that find one dead holder at once, on nested roots, exactly o
   expect(messages.toSorted()).toEqual(["held", "refused", "refused", "refused"]);
 });
 
-test("a holder that was killed a moment ago is waited for", async () => {
+test("a holder that was killed a moment ago does not block the lock", async () => {
   const module = fileURLToPath(new URL("../../actuator/core/lock.ts", import.meta.url));
   for (let round = 0; round < 5; round++) {
     const holder = spawn(process.execPath, ["--input-type=module", "-e", TAKER, module, dir, "/r"], { stdio: "pipe" });

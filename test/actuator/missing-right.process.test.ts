@@ -21,7 +21,7 @@ function reportOf(act: string, wants: string, ...path: readonly string[]): strin
 const isRoot = process.getuid?.() === 0;
 const isAble = isRoot && spawnSync(NODE, [LAUNCHER, "--version"], { ...NOBODY, env: {} }).status === 0;
 
-describe.skipIf(!isAble)("EACCES of nobody's user (needs root, and a project that all may read)", () => {
+describe.skipIf(!isAble)("missingRight for EACCES of user nobody (needs root, and a project that all may read)", () => {
   function ground(): string {
     const dir = scratch({ "file.yaml": "x", "closed/inner/file.yaml": "x" });
     chmodSync(dir, 0o755);
@@ -32,7 +32,7 @@ describe.skipIf(!isAble)("EACCES of nobody's user (needs root, and a project tha
     return dir;
   }
 
-  test("names the right, the file or directory, and who has it", () => {
+  test("names the missing right, the file or directory, and its owner and mode", () => {
     const dir = ground();
     const root = "of user 0 and group 0)";
     expect(reportOf("fs.readFileSync(path)", "read", dir, "file.yaml")).toBe(
@@ -50,7 +50,7 @@ describe.skipIf(!isAble)("EACCES of nobody's user (needs root, and a project tha
     expect(reportOf("fs.mkdirSync(path)", "write", dir, "own/new")).toBe("done");
   });
 
-  test("is said where a daemon reads and writes", () => {
+  test("is part of the daemon's messages where it reads and writes", () => {
     const dir = ground();
     const ran = (...args: readonly string[]) =>
       spawnSync(NODE, [LAUNCHER, "actuator", "--once", "--cgroup-mount", join(dir, "none"), ...args], {
@@ -70,7 +70,7 @@ describe.skipIf(!isAble)("EACCES of nobody's user (needs root, and a project tha
   });
 });
 
-test("another fault has no right that is missing", () => {
+test("missingRight is empty for other errors", () => {
   expect(missingRight(Object.assign(new Error("gone"), { code: "ENOENT", path: "/x" }), "read")).toBe("");
   expect(missingRight(Object.assign(new Error("no path"), { code: "EACCES" }), "read")).toBe("");
   expect(missingRight(new Error("none"), "write")).toBe("");

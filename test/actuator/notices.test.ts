@@ -7,7 +7,7 @@ import { fakeContainer, fakeSandbox, fullOfImages, gcFixture, put } from "./gc/g
 
 const podsProblem = (message: string): Problem => ({ from: "pods", message });
 
-test("what a pass and a turn both notice is told once, and again when it was gone for both", () => {
+test("a notice of both a pass and a turn is reported once, and again after both dropped it", () => {
   const messages: string[] = [];
   const notices = new Notices(({ message }) => void messages.push(message));
   const since = (): readonly string[] => messages.splice(0);
@@ -24,7 +24,7 @@ test("what a pass and a turn both notice is told once, and again when it was gon
   expect(since()).toEqual(["empty"]);
 });
 
-test("what is told as a problem is no notice as well", () => {
+test("a message already reported as a problem is not reported as a notice", () => {
   const messages: string[] = [];
   const notices = new Notices(({ message }) => void messages.push(message));
   notices.report("pass", [podsProblem("half read")], [podsProblem("no answer")]);
@@ -37,7 +37,7 @@ test("what is told as a problem is no notice as well", () => {
   expect(messages).toEqual(["half read", "no answer"]);
 });
 
-test("a turn that looks more than once has what any of its looks noticed, once", async () => {
+test("a turn of several collections has the notices of all of them, each once", async () => {
   const world = gcFixture({ joinsEviction: true });
   const { node, dir } = world;
   put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "sha256:1"));

@@ -30,7 +30,7 @@ function onDisk(): readonly number[] {
   return found;
 }
 
-test("a crash between the writing of a shorter file and its taking the other's place loses and revives nothing", () => {
+test("a crash before the shortened file replaces the old one neither loses nor revives entries", () => {
   const before = Outbox.open(file);
   for (const n of [1, 2, 3]) before.add(entry(n));
   writeFileSync(`${file}.new`, `${JSON.stringify(entry(2))}\n{"kind":"cgro`);
@@ -43,14 +43,14 @@ test("a crash between the writing of a shorter file and its taking the other's p
   expect(existsSync(`${file}.new`)).toBe(false);
 });
 
-test("a line between others that is no entry is left out, and the order stays", () => {
+test("a line that is no entry is skipped, and the order stays", () => {
   const lines = [entry(1), "text", null, { snapshot: {} }, entry(2)].map((one) => `${JSON.stringify(one)}\n`);
   writeFileSync(file, `${lines[0]}\0\0\n\n${lines.slice(1).join("")}`);
   expect(onDisk()).toEqual([1, 2]);
 });
 
-describe("where the file cannot be written", () => {
-  test("an entry is told to be in danger, is there all the same, and is on the disk once that takes it", () => {
+describe("while the outbox file cannot be written", () => {
+  test("adding an entry throws, but the entry is kept and written as soon as possible", () => {
     const outbox = Outbox.open(file);
     outbox.add(entry(1));
     rmSync(file);
@@ -63,7 +63,7 @@ describe("where the file cannot be written", () => {
     outbox.add(entry(4));
     expect(onDisk()).toEqual([1, 2, 3, 4]);
   });
-  test("what lies where the new file is made is not followed, and nothing half made is left", () => {
+  test("a link in place of the new file is not followed, and no unfinished file remains", () => {
     const outbox = Outbox.open(file);
     for (const n of [1, 2]) outbox.add(entry(n));
     const victim = join(dir, "victim");
@@ -76,7 +76,7 @@ describe("where the file cannot be written", () => {
     outbox.add(entry(3));
     expect(onDisk()).toEqual([2, 3]);
   });
-  test("what was taken is forgotten by this process, and by the next one once the disk takes it", () => {
+  test("a removed entry is gone in this process, though still on disk", () => {
     const outbox = Outbox.open(file);
     for (const n of [1, 2]) outbox.add(entry(n));
     mkdirSync(`${file}.new`);
@@ -112,7 +112,7 @@ async function killedAfter(entries: number): Promise<{ readonly kept: number; re
 }
 
 test.each([40, 173, 301])(
-  "whatever a daemon kept is there after kill -9, in its order, and none of it twice",
+  "after kill -9 all kept entries are there, in order and without duplicates",
   async (entries) => {
     const { kept, taken } = await killedAfter(entries);
     expect(taken).toBeGreaterThan(5);

@@ -80,7 +80,7 @@ async function world() {
   };
 }
 
-test("entries are sent oldest first, each with what came of it, and before what is asked now", async () => {
+test("entries are sent oldest first, each with its results, before the current request", async () => {
   const { sent, life, known } = await world();
   const { outbox, messages, pass } = life();
   for (const day of [3, 1, 2]) outbox.add(pending(day));
@@ -91,7 +91,7 @@ test("entries are sent oldest first, each with what came of it, and before what 
   expect(await known()).toEqual({ decisions: 4, reports: [0, 1, 1, 1] });
 });
 
-test("an entry that the API refuses for good is named, dropped, and keeps none back", async () => {
+test("an entry that the API refuses for good is reported and dropped, and does not block the others", async () => {
   const { sent, life, known } = await world();
   const first = life();
   first.outbox.add({ ...pending(1), snapshot: { observedAt: "yesterday" } });
@@ -106,7 +106,7 @@ test("an entry that the API refuses for good is named, dropped, and keeps none b
   expect(await known()).toEqual({ decisions: 3, reports: [0, 0, 1] });
 });
 
-test("results that the API refuses for good are named too, and the decision is known without them", async () => {
+test("results that the API refuses for good are reported, and their decision is stored without them", async () => {
   const { life, known } = await world();
   const { outbox, messages, pass } = life();
   outbox.add({ ...pending(1), report: { ...pending(1).report, at: "yesterday" } as Pending["report"] });
@@ -118,7 +118,7 @@ test("results that the API refuses for good are named too, and the decision is k
   expect(await known()).toEqual({ decisions: 2, reports: [0, 0] });
 });
 
-test("what a daemon sent and could not forget before it died is sent again, and known once", async () => {
+test("entries sent before a crash are sent again, and stored once", async () => {
   const { file, sent, life, known } = await world();
   const first = life();
   for (const day of [1, 2, 3]) first.outbox.add(pending(day));
@@ -137,21 +137,18 @@ test("what a daemon sent and could not forget before it died is sent again, and 
 test.each([
   ["a decision", 2],
   ["its results", 3],
-])(
-  "where the answer to %s is lost it is sent again, the rest follows in order, and all is known once",
-  async (_, nth) => {
-    const { sent, life, known, cut } = await world();
-    const { outbox, pass } = life();
-    for (const day of [1, 2, 3]) outbox.add(pending(day));
-    cut((n) => (n < nth ? "open" : n === nth ? "answer lost" : "cut"));
-    const answer = await pass(4);
-    expect(answer.ok && answer.value.decidedBy).toBe("here");
-    expect(outbox.size).toBe(2);
-    cut(() => "open");
-    await pass(5);
-    expect(outbox.size).toBe(0);
-    const both = (day: number) => [at(day), `results ${at(day)}`];
-    expect(sent).toEqual([...both(1), ...both(2).slice(0, nth - 1), ...both(2), ...both(3), at(5)]);
-    expect(await known()).toEqual({ decisions: 4, reports: [0, 1, 1, 1] });
-  },
-);
+])("after a lost answer to %s it is sent again, the rest follows in order, and all is stored once", async (_, nth) => {
+  const { sent, life, known, cut } = await world();
+  const { outbox, pass } = life();
+  for (const day of [1, 2, 3]) outbox.add(pending(day));
+  cut((n) => (n < nth ? "open" : n === nth ? "answer lost" : "cut"));
+  const answer = await pass(4);
+  expect(answer.ok && answer.value.decidedBy).toBe("here");
+  expect(outbox.size).toBe(2);
+  cut(() => "open");
+  await pass(5);
+  expect(outbox.size).toBe(0);
+  const both = (day: number) => [at(day), `results ${at(day)}`];
+  expect(sent).toEqual([...both(1), ...both(2).slice(0, nth - 1), ...both(2), ...both(3), at(5)]);
+  expect(await known()).toEqual({ decisions: 4, reports: [0, 1, 1, 1] });
+});

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 const entry = (n: number) => ({ kind: "cgroups" as const, snapshot: { sequence: n }, report: null });
 
-test("what was added is there after a restart, oldest first, and goes one by one", () => {
+test("entries are still there after a restart, oldest first, and removed one by one", () => {
   const before = Outbox.open(file);
   for (const n of [1, 2, 3]) before.add(entry(n));
   const after = Outbox.open(file);
@@ -24,7 +24,7 @@ test("what was added is there after a restart, oldest first, and goes one by one
 
 const report = { at: "2026-01-01T00:00:00Z", dryRun: false, complete: true, results: [{ status: "applied" }] };
 
-test("what was done about a decision joins it, also after a restart, and the first word stands", () => {
+test("results are added to their decision, also after a restart, and the first ones stand", () => {
   const outbox = Outbox.open(file);
   outbox.add(entry(1));
   outbox.add(entry(2));
@@ -40,7 +40,7 @@ test("what was done about a decision joins it, also after a restart, and the fir
   }
 });
 
-test("a decision that was made stays when the crash comes before what was done", () => {
+test("a decision survives a crash before its results are written", () => {
   const outbox = Outbox.open(file);
   outbox.add(entry(1));
   outbox.add({ ...entry(1), report });
@@ -52,7 +52,7 @@ test("a decision that was made stays when the crash comes before what was done",
   }
 });
 
-test("what an earlier version of the daemon has kept is read", () => {
+test("the file of an earlier daemon version is read", () => {
   writeFileSync(file, `${JSON.stringify({ ...entry(1), report })}\n${JSON.stringify(entry(2))}\n`);
   const outbox = Outbox.open(file);
   expect(outbox.first()).toEqual({ ...entry(1), report });
@@ -61,21 +61,21 @@ test("what an earlier version of the daemon has kept is read", () => {
   expect(outbox.first()).toEqual({ ...entry(2), report });
 });
 
-test("a line that a crash cut off is dropped, the others stay", () => {
+test("a line cut off by a crash is dropped, and the others stay", () => {
   const outbox = Outbox.open(file);
   outbox.add(entry(1));
   appendFileSync(file, '{"kind":"cgroups","snapsh');
   expect(Outbox.open(file).size).toBe(1);
 });
 
-test("an entry added after a torn line is not lost with it", () => {
+test("an entry added after a torn line is not lost", () => {
   appendFileSync(file, '{"kind":"cgroups","snapsh');
   const outbox = Outbox.open(file);
   outbox.add(entry(7));
   expect(Outbox.open(file).first()).toEqual(entry(7));
 });
 
-test("it is bounded: the oldest go, and are counted", () => {
+test("the outbox is bounded: the oldest entries are dropped and counted", () => {
   const bounds = { entries: 20, bytes: 100_000 };
   const outbox = Outbox.open(file, bounds);
   for (let n = 0; n < 23; n++) outbox.add(entry(n));
@@ -87,7 +87,7 @@ test("it is bounded: the oldest go, and are counted", () => {
   expect(narrow.size).toBeLessThan(5);
 });
 
-test("taking everything leaves an empty file, and a crash in between only repeats", () => {
+test("removing all entries leaves an empty file, and a crash in between only repeats some", () => {
   const outbox = Outbox.open(file);
   for (let n = 0; n < 10; n++) outbox.add(entry(n));
   outbox.shift();
@@ -98,7 +98,7 @@ test("taking everything leaves an empty file, and a crash in between only repeat
   expect(Outbox.open(file).size).toBe(0);
 });
 
-test("only its owner may read it", () => {
+test("the outbox file is readable by its owner only", () => {
   Outbox.open(file).add(entry(1));
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
@@ -113,7 +113,7 @@ const sequences = (outbox: Outbox): readonly number[] => {
   return found;
 };
 
-test("of calm looks the newest quarter is kept, in their order, and they make room for what was done", () => {
+test("of entries without action the newest quarter is kept in order, and they are dropped before others", () => {
   const bounds = { entries: 20, bytes: 100_000 };
   const outbox = Outbox.open(file, bounds);
   outbox.add(entry(100));
@@ -132,7 +132,7 @@ test("of calm looks the newest quarter is kept, in their order, and they make ro
   expect(sequences(Outbox.open(file, bounds))).toEqual(all);
 });
 
-test("whether a look was calm is known after a restart", () => {
+test("entries without action are recognised after a restart", () => {
   Outbox.open(file).add(calm(1));
   const after = Outbox.open(file, { entries: 4, bytes: 100_000 });
   expect(after.first()).toEqual(entry(1));

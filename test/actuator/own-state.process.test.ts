@@ -9,13 +9,13 @@ import { smallFileSystem } from "../e2e/containerd/small-file-system.ts";
 import { nodeStatus } from "../kit/node-status.ts";
 import { scratch } from "./manifests/scratch.ts";
 
-test("files and directories that can be written are no fault, and nothing is left in them", () => {
+test("writable files and directories are no fault, and the check leaves nothing behind", () => {
   const dir = scratch({ "journal.jsonl": "" });
   expect(unwritable([dir], [join(dir, "journal.jsonl"), join(dir, "none-yet.jsonl")])).toEqual([]);
   expect(readdirSync(dir)).toEqual(["journal.jsonl"]);
 });
 
-test("what is in the way of a file or a directory is told with its path", () => {
+test("what keeps a file or directory from being written is reported with its path", () => {
   const dir = scratch({ records: "no directory" });
   mkdirSync(join(dir, "journal.jsonl"));
   expect(unwritable([join(dir, "records"), join(dir, "gone")], [join(dir, "journal.jsonl")])).toEqual([
@@ -25,7 +25,7 @@ test("what is in the way of a file or a directory is told with its path", () => 
   ]);
 });
 
-test("all that one cause keeps from being written is one problem, which says how many there are", () => {
+test("all paths that fail for one cause are one problem, with their number", () => {
   const dir = scratch({ state: "no directory" });
   const state = join(dir, "state");
   const look = new StateFileCheck([state, join(state, "pods")], { file: join(state, "journal.jsonl") });
@@ -42,8 +42,8 @@ test("all that one cause keeps from being written is one problem, which says how
 });
 
 const mayMount = process.getuid?.() === 0 && spawnSync("unshare", ["-m", "true"]).status === 0;
-describe.skipIf(!mayMount)("a disk of its own (needs root that may mount)", () => {
-  test("a full one is a fault until there is room again", () => {
+describe.skipIf(!mayMount)("a state directory on a disk of its own (needs root that may mount)", () => {
+  test("is a fault while the disk is full", () => {
     const disk = smallFileSystem(64 * 1024);
     onTestFinished(() => disk.release());
     const filler = join(disk.path, "filler");
@@ -56,7 +56,7 @@ describe.skipIf(!mayMount)("a disk of its own (needs root that may mount)", () =
   });
 });
 
-test("a daemon whose own files cannot be written is not ready, and says which", async () => {
+test("a daemon whose state files cannot be written is not ready, and says which", async () => {
   const sources = (unwritable: readonly string[]) => ({
     status: () => nodeStatus({ unwritable }),
     metrics: { render: async () => ({ type: "", text: "" }) },

@@ -14,7 +14,7 @@ function scratch(): string {
   return directory;
 }
 
-test("by how much the clock was set is known within a boot only, and from two seconds on", () => {
+test("a clock step is known within one boot only, and from two seconds on", () => {
   const directory = scratch();
   const file = join(directory, "clock-image-gc.json");
   let sinceBoot = 1000;
@@ -31,7 +31,7 @@ test("by how much the clock was set is known within a boot only, and from two se
   expect(reportOf(START + HOUR)).toEqual({});
 });
 
-test("the moment of a late pass is not kept, that of one after the clock was set back is", () => {
+test("the time of a late pass is not stored, the time of a pass after the clock was set back is", () => {
   const directory = scratch();
   let sinceBoot = 1000;
   const clock = new PassClock(directory, "image-gc", () => sinceBoot);
@@ -46,7 +46,7 @@ test("the moment of a late pass is not kept, that of one after the clock was set
   expect(clock.snapshotFields(clock.now(START - HOUR, "a"))).toEqual({});
 });
 
-test("where the moment cannot be written, it is known as long as the daemon lives", () => {
+test("a pass time that cannot be written is kept in memory", () => {
   const clock = new PassClock(join(scratch(), "none"), "eviction", () => 1000);
   expect(clock.persist(clock.now(START, "a")).ok).toBe(false);
   expect(clock.snapshotFields(clock.now(START + HOUR, "a"))).toMatchObject({ clockSteppedMs: HOUR });
@@ -78,7 +78,7 @@ test.each(
   PASSES.flatMap(([what, wallMs, monotonicMs, boot]) =>
     (["eviction", "image-gc"] as const).map((kind) => [kind, what, wallMs, monotonicMs, boot] as const),
   ),
-)("%s: the moment of a pass is kept where it is remembered: %s", (kind, _, wallMs, monotonicMs, boot) => {
+)("%s: the time of a pass is stored exactly when its facts are: %s", (kind, _, wallMs, monotonicMs, boot) => {
   const directory = scratch();
   let sinceBoot = 100_000;
   const clock = new PassClock(directory, kind, () => sinceBoot);

@@ -24,8 +24,8 @@ const namesOf = ({ pods, whole }: PodsRead) => ({
   names: pods?.map((pod) => (pod as { metadata: { name: string } }).metadata.name) ?? null,
 });
 
-describe("a directory of manifests that is read again and again", () => {
-  test("keeps the whole of a file as it was while it is broken, and takes it as it is when it is mended", async () => {
+describe("reading a directory of manifests repeatedly", () => {
+  test("keeps all pods of a file while it is broken, and takes its content once it is corrected", async () => {
     const manifests = scratch({
       "a.yaml": `${podYaml("a1")}---\n${podYaml("a2")}`,
       "b.yaml": podYaml("b"),
@@ -45,13 +45,13 @@ describe("a directory of manifests that is read again and again", () => {
     expect(mended.notices).toEqual([]);
   });
 
-  test("is not whole while a file is broken that it never read", async () => {
+  test("is incomplete while a broken file has never been read", async () => {
     const manifests = scratch({ "a.yaml": "{half", "b.yaml": podYaml("b") });
     const read = sourceOf({ manifests });
     expect(namesOf(await read())).toEqual({ whole: false, names: ["b-n"] });
   });
 
-  test("forgets a file that was taken away, so that one of its name that is broken counts as unread", async () => {
+  test("forgets a removed file, so that a broken one of the same name counts as unread", async () => {
     const manifests = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
     const read = sourceOf({ manifests });
     await read();
@@ -77,7 +77,7 @@ test.each([
   ["null without a kind", { items: null }, null, false],
   ["no list", { kind: "Status", items: null }, null, false],
   ["no object", null, null, false],
-])("a URL that answers %s", async (_, answer, names, whole) => {
+])("a URL that answers %s gives the expected pods", async (_, answer, names, whole) => {
   expect(namesOf(await answered(answer))).toEqual({ whole, names });
 });
 
@@ -89,7 +89,7 @@ test.each([
   [429, "a fault of that server, which is asked again; see its log if this stays"],
   [500, "a fault of that server, which is asked again; see its log if this stays"],
   [503, "a fault of that server, which is asked again; see its log if this stays"],
-])("a URL that answers %i tells of no pods, and what to do about it", async (status, whatToDo) => {
+])("a URL that answers %i gives no pods, and a problem that says what to do", async (status, whatToDo) => {
   const { pods, whole, problems } = await answered({ kind: "PodList", items: [] }, status);
   expect([pods, whole]).toEqual([null, false]);
   expect(problems.map(({ message }) => message)).toEqual([
@@ -117,7 +117,7 @@ test.each([
   ["holds a mirror pod", listOf([podWith({ [SOURCE]: "file", [MIRROR]: "x" })]), null],
   ["holds a pod of no source", listOf([podWith({ [SOURCE]: "file" }), PLAIN]), null],
 ])(
-  "a list of a URL that %s is whole only if nothing can be missing, and what is missing is no fault",
+  "a pod list that %s is complete only if nothing can be missing, with a notice and no problem otherwise",
   async (_, list, words) => {
     const { whole, problems, notices } = await answered(list);
     expect([whole, problems]).toEqual([words === null, []]);
@@ -131,51 +131,51 @@ test.each([
   ["empty metadata", { metadata: {} }, "no metadata.uid and no metadata.name"],
   ["no uid", { metadata: { name: "b" } }, "no metadata.uid"],
   ["a number for a name", { metadata: { name: 7, uid: "v" } }, "no metadata.name"],
-])("a list with %s among its pods tells of none that it is gone, and which it is", async (_, item, lacks) => {
+])("a pod list with %s among its items is incomplete, and the problem names the item", async (_, item, lacks) => {
   const { pods, whole, problems } = await answered(listOf([PLAIN, item as object], { resourceVersion: "1" }));
   expect([pods?.length, whole]).toEqual([2, false]);
   expect(problems.map(({ message }) => message)).toEqual([
     expect.stringContaining(`/pods: items[1] has ${lacks}: no pod counts as gone`),
   ]);
 });
-test("of many such objects the first are told, and how many there are", async () => {
+test("of many invalid items the first are reported, with the number of the others", async () => {
   const { problems } = await answered(listOf(Array.from({ length: 9 }, () => ({}))));
   expect([problems.length, problems.at(-1)?.message]).toEqual([6, expect.stringContaining("and 4 more of them")]);
 });
 
-describe("a kubelet that has no API server", () => {
+describe("a standalone kubelet", () => {
   const ofFiles = listOf([podWith({ [SOURCE]: "file" }), podWith({ [SOURCE]: "http" })]);
   const standalone = { standaloneKubelet: true };
 
-  test("has its own static pods and no others, where the settings say so", async () => {
+  test("has only its static pods where standaloneKubelet is set", async () => {
     const { whole, notices } = await answered(ofFiles, 200, standalone);
     expect([whole, notices]).toEqual([true, []]);
   });
-  test("is named by the setting where they do not", async () => {
+  test("is reported with the setting's name where it is not set", async () => {
     const { whole, notices } = await answered(ofFiles);
     expect([whole, notices.map(({ message }) => message)]).toEqual([
       false,
       [expect.stringContaining("no pod counts as gone; of a kubelet that has no API server set standaloneKubelet")],
     ]);
   });
-  test("may still have to read its files: a list that is empty, or one page of several, is not whole", async () => {
+  test("gives an incomplete list while it is empty or one page of several", async () => {
     expect((await answered(listOf([]), 200, standalone)).whole).toBe(false);
     expect((await answered({ ...ofFiles, metadata: { continue: "x" } }, 200, standalone)).whole).toBe(false);
   });
-  test("is one that podsUrl asks", () => {
+  test("requires podsUrl", () => {
     const checked = actuatorConfig({ nodeName: "n", stateDir: "unused", ...standalone });
     expect(checked.ok ? "" : checked.error).toMatch(/^standaloneKubelet: .*set podsUrl to its \/pods/);
   });
 });
 
-test("what a server that refuses says besides is not read", async () => {
+test("the body of an error response is not read", async () => {
   const { problems } = await answered("x".repeat(40 * 2 ** 20), 503);
   expect(problems.map(({ message }) => message)).toEqual([
     expect.stringContaining("answered 503, expected a v1.PodList"),
   ]);
 });
 
-test("a list that is larger than any is refused", async () => {
+test("an oversized list is refused", async () => {
   const { pods, problems } = await answered({ kind: "PodList", items: [], words: "x".repeat(33 * 2 ** 20) });
   expect([pods, problems.map(({ message }) => message)]).toEqual([
     null,
@@ -183,10 +183,10 @@ test("a list that is larger than any is refused", async () => {
   ]);
 });
 
-describe("a kubelet with a certificate of its own making", () => {
+describe("a kubelet with a self-signed certificate", () => {
   const made = spawnSync("openssl", ["version"]).status === 0;
   test.skipIf(!made)(
-    "is told with what to do, by an address that it is not for too, and read with its certificate",
+    "is reported with what to do, also for an address it is not for, and is read with its certificate",
     async () => {
       const dir = scratch({});
       const [key, cert] = [join(dir, "kubelet.key"), join(dir, "kubelet.crt")];

@@ -22,7 +22,7 @@ async function halfApplied(version: 1 | 2, file: string, after: number) {
 }
 
 test.each([1, 2] as const)(
-  "cgroup v%i: a random plan that a killed process left is undone, also when undoing is cut short itself",
+  "cgroup v%i: a random plan left by a killed process is undone, even if undoing is interrupted too",
   { timeout: TIMEOUT_MS },
   async (version) => {
     let changed = 0;
@@ -46,8 +46,8 @@ test.each([1, 2] as const)(
   },
 );
 
-describe("an unclosed plan", () => {
-  test("is dropped untouched after a reboot", async () => {
+describe("recovering an unclosed plan", () => {
+  test("drops it untouched after a reboot", async () => {
     await withJournal(BOOT.bootId, async (_, file) => {
       const { world } = await halfApplied(1, file, 20);
       const now = world.kernel.dump();
@@ -58,7 +58,7 @@ describe("an unclosed plan", () => {
     });
   });
 
-  test("of another root is kept, and nothing new may begin until it is undone there", async () => {
+  test("keeps another root's plan, and blocks new plans until it is undone there", async () => {
     await withJournal(BOOT.bootId, async (_, file) => {
       const { world, steps } = await halfApplied(1, file, 20);
       writeFileSync(file, readFileSync(file, "utf8").replaceAll(`"root":"${ROOT}"`, '"root":"/other"'));
@@ -71,7 +71,7 @@ describe("an unclosed plan", () => {
     });
   });
 
-  test("leaves alone what another writer has changed since, and what runs by now, and says so", async () => {
+  test("leaves alone what another writer changed since and cgroups with processes, and reports it", async () => {
     await withJournal(BOOT.bootId, async (_, file) => {
       const { world, steps } = await halfApplied(1, file, 40);
       const made = steps.steps.find((step) => step.op === "mkdir")?.path ?? "";
@@ -87,7 +87,7 @@ describe("an unclosed plan", () => {
     });
   });
 
-  test("whose controller was still to be enabled gets the kernel's first values back", async () => {
+  test("restores the kernel's initial values for a controller that was to be enabled", async () => {
     await withJournal(BOOT.bootId, async (_, file) => {
       const world = simulated(2);
       for (const path of ["/", "/kubepods"]) await world.hierarchy.create(path, ["cpu"]);
@@ -108,7 +108,7 @@ describe("an unclosed plan", () => {
   });
 });
 
-test("with nothing unclosed there is nothing to undo, and the journal is not touched", async () => {
+test("recovering without an unclosed plan does nothing, and leaves the journal untouched", async () => {
   await withJournal(BOOT.bootId, async (journal, file) => {
     const recovery = await recover(journal, simulated(1).hierarchy, BOOT.bootId);
     expect(recovery).toEqual({ outcome: "nothing", plan: null, steps: [], journalError: null });

@@ -58,7 +58,7 @@ async function listening(status: number) {
   return { bodies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-test.each([200, 500])("an API that answers %d is posted no value of a pod that no decision reads", async (status) => {
+test.each([200, 500])("an API that answers %d is sent no pod value that no decision reads", async (status) => {
   const { bodies, url } = await listening(status);
   const dir = scratch({});
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
@@ -77,7 +77,7 @@ test.each([200, 500])("an API that answers %d is posted no value of a pod that n
   expect([holding("u-keeps") > 0, holding("u-asks") > 0, holding(SECRET)]).toEqual([true, true, 0]);
 });
 
-test("what is told is stored, and so named, as the whole would be, and decides the same", () => {
+test("a redacted snapshot is stored under the same id and decides the same as the whole one", () => {
   const [reported, redactedAsk] = [
     JSON.parse(JSON.stringify(redactSnapshot(whole))),
     JSON.parse(JSON.stringify(redactAsk(ask))),
@@ -94,7 +94,7 @@ test("what is told is stored, and so named, as the whole would be, and decides t
   );
 });
 
-test("a pod that decisions refuse keeps its fault, and no more of it is told", () => {
+test("an invalid pod keeps its fault in a redacted snapshot, and nothing else", () => {
   const faulty = secretivePod("bad", { limits: { memory: "1Qi" } });
   const reported = JSON.parse(JSON.stringify(redactSnapshot({ pods: [faulty] })));
   expect(JSON.stringify(reported)).not.toContain(SECRET);

@@ -10,7 +10,7 @@ const configOf = (settings: Readonly<Record<string, unknown>>): ActuatorConfig =
 const names = (changes: readonly { readonly setting: string }[]) => changes.map(({ setting }) => setting);
 const RUNS = { mode: "enforce", pods: "enforce", manifests: "/pods" };
 
-test("what may change is written into the configuration that the daemon reads, the rest is named", () => {
+test("live settings are copied into the running configuration, and the others are named", () => {
   const config = configOf({ ...RUNS, podsUrl: undefined, minimumContainerTTL: "1m" });
   const { taken, left } = takeOver(
     config,
@@ -38,7 +38,7 @@ test("what may change is written into the configuration that the daemon reads, t
   expect(takeOver(config, { ...config })).toEqual({ taken: [], left: [] });
 });
 
-test("a daemon that runs pods does not lose where they come from with settings that no longer run any", () => {
+test("new settings that no longer run pods do not take away a running daemon's pod source", () => {
   const config = configOf(RUNS);
   const { taken, left } = takeOver(config, configOf({ mode: "observe", intervalSeconds: 5 }));
   expect(taken).toEqual([]);
@@ -46,7 +46,7 @@ test("a daemon that runs pods does not lose where they come from with settings t
   expect(config).toEqual(configOf(RUNS));
 });
 
-test("pods may come from another source from the next turn on", () => {
+test("a new source of pods is used from the next turn on", () => {
   const config = configOf(RUNS);
   const { taken } = takeOver(
     config,
@@ -56,7 +56,7 @@ test("pods may come from another source from the next turn on", () => {
   expect([config.manifests, config.podsUrl]).toEqual([undefined, "https://127.0.0.1:10250/pods"]);
 });
 
-test("another API is asked at once; whether there is one at all waits", () => {
+test("a new API URL is used at once; adding or removing the API waits for a restart", () => {
   const config = configOf({ api: "http://a:1" });
   expect(names(takeOver(config, configOf({ api: "http://b:1", apiTimeoutSeconds: 9 })).taken)).toEqual([
     "api",
@@ -66,7 +66,7 @@ test("another API is asked at once; whether there is one at all waits", () => {
   expect(config.api).toBe("http://b:1");
 });
 
-test("a daemon that would have no pods to run is not started", () => {
+test("pods: enforce without a source of pods is refused", () => {
   const config = actuatorConfig({ stateDir: "/s", mode: "enforce", pods: "enforce" });
   expect(config.ok ? "" : config.error).toMatch(/^pods: enforce needs `manifests` or `podsUrl`/);
 });
@@ -78,6 +78,6 @@ test.each([
   ["kubeletconfiguration", "kubeletConfiguration"],
   ["colour", null],
   ["x", null],
-])("%s is near %s", (given, near) => {
+])("the setting closest to %s is %s", (given, near) => {
   expect(nearName(given, ["mode", "manifests", "intervalSeconds", "kubeletConfiguration", "api", "pods"])).toBe(near);
 });

@@ -24,7 +24,7 @@ test.each([
   "/kubelet.slice/kubelet-kubepods.slice",
   "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice",
   "/a.slice/a-b.slice/a-b-kubepods.slice/nodewise",
-])("cgroup root %s is a kubelet's, in every mode", (cgroupRoot) => {
+])("cgroup root %s is refused in every mode, as a kubelet's own", (cgroupRoot) => {
   for (const settings of [{ cgroupRoot }, { cgroupRoot, mode: "enforce" }, { cgroupRoot, ...PODS }])
     expect(faults(settings)).toEqual([
       expect.stringMatching(
@@ -33,31 +33,31 @@ test.each([
     ]);
 });
 test.each(["/nodewise", "/", "/my-kubepods", "/my-kubepodsx.slice", "/kubepodsx", "/edge/nodewise.slice"])(
-  "cgroup root %s is none of a kubelet's",
+  "cgroup root %s is accepted",
   (cgroupRoot) => {
     expect(faults({ cgroupRoot })).toEqual([]);
   },
 );
 
 test.each(["Bad_Name", "Node-1", "a_b", "-a", "a.", "a..b", "", "x".repeat(254)])(
-  "`%s` is no node's name",
+  "nodeName `%s` is refused",
   (nodeName) => {
     expect(faults({ nodeName })).toEqual([
       expect.stringMatching(/^nodeName: must be a node's name as Kubernetes takes it/),
     ]);
   },
 );
-test.each(["n", "node-1", "10-0-0-1.eu.example", "x".repeat(253)])("`%s` is a node's name", (nodeName) => {
+test.each(["n", "node-1", "10-0-0-1.eu.example", "x".repeat(253)])("nodeName `%s` is accepted", (nodeName) => {
   expect(faults({ nodeName, ...PODS })).toEqual([]);
 });
-test("a host's name that is none is taken by who only looks, and named to who runs pods", () => {
+test("a host name that is no node name is accepted by an observer, and refused when running pods", () => {
   vi.mocked(hostname).mockReturnValue("my_host");
   expect(faults({})).toEqual([]);
   expect(faults(PODS)).toEqual([expect.stringMatching(/^nodeName: must be set, since the host's name, `my_host`/)]);
   expect(faults({ ...PODS, nodeName: "n" })).toEqual([]);
 });
 
-test("volumes where a kubelet removes what it does not know are refused", () => {
+test("a podsDirectory where a kubelet removes unknown pods is refused", () => {
   for (const podsDirectory of ["/var/lib/kubelet/pods", "/var/lib/kubelet/pods/nodewise"])
     expect(faults({ podsDirectory })).toEqual([
       expect.stringMatching(/^podsDirectory: a kubelet removes from \/var\/lib\/kubelet\/pods/),
@@ -68,7 +68,7 @@ test("volumes where a kubelet removes what it does not know are refused", () => 
 
 const warned = (settings: object): readonly string[] =>
   settingWarnings({ stateDir: "/s", ...settings }).map(({ message }) => message.split(":")[0] ?? "");
-test("a status that answers everybody is warned of, one on loopback is not", () => {
+test("a status address open to the network gives a warning, one on loopback does not", () => {
   for (const statusListen of ["0.0.0.0:10260", "[::]:10260", "10.0.0.1:1", "[fe80::1]:1", "[::ffff:10.0.0.1]:1"]) {
     expect(warned({ statusListen })).toEqual(["statusListen"]);
     expect(faults({ statusListen })).toEqual([]);
@@ -85,7 +85,7 @@ test("a status that answers everybody is warned of, one on loopback is not", () 
   ])
     expect(warned({ statusListen })).toEqual([]);
 });
-test("files that nobody reads, and tokens that cross a network in the clear", () => {
+test("unused files, and tokens sent over unencrypted HTTP, give a warning", () => {
   expect(warned({ podsTokenFile: "/t", podsCaFile: "/c", apiTokenFile: "/a" })).toEqual([
     "podsTokenFile",
     "podsCaFile",

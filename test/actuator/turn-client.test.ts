@@ -108,7 +108,7 @@ const withImage = (seconds: number, image: string) => {
 const contentOf = ({ decision, reasons, needs, next, verdict }: DecisionAnswer) =>
   JSON.parse(JSON.stringify({ decision, reasons, needs, next, verdict }));
 
-describe("the daemon's client", () => {
+describe("the daemon's client for turns", () => {
   let world: World;
   beforeEach(() => {
     world = new World();
@@ -119,7 +119,7 @@ describe("the daemon's client", () => {
     return contentOf(await other.decide(kind, snapshot, ask));
   };
 
-  test("tells a snapshot once, then what changed, and is answered what it does not hold", async () => {
+  test("sends a whole snapshot once, then changes only, and receives changes only", async () => {
     await world.decide("allocatable", later(0));
     const first = await world.decide("cgroups", later(0));
     expect(world.take().map(reportOf)).toEqual(["turn whole 200", "turn changes 200"]);
@@ -136,7 +136,7 @@ describe("the daemon's client", () => {
     expect(world.problems).toEqual([]);
   });
 
-  test("begins anew after a restart of either, and where the API has another history", async () => {
+  test("starts over with a whole snapshot after a restart of either side", async () => {
     await world.decide("cgroups", later(0));
     world.restart();
     await world.decide("cgroups", later(10));
@@ -154,7 +154,7 @@ describe("the daemon's client", () => {
     expect([world.problems, world.outbox.size]).toEqual([[], 0]);
   });
 
-  test("goes on from the snapshot before when an answer was lost", async () => {
+  test("continues from the last confirmed snapshot after a lost answer", async () => {
     await world.decide("cgroups", later(0));
     world.isAnswerLost = true;
     const lost = await world.decide("cgroups", withImage(10, "lost"));
@@ -169,7 +169,7 @@ describe("the daemon's client", () => {
     expect(world.outbox.size).toBe(0);
   });
 
-  test("posts everything to an API without turns, and finds them when it has been away", async () => {
+  test("posts whole snapshots to an API without turns, and detects turns after it was unreachable", async () => {
     world.hasTurns = false;
     await world.decide("cgroups", later(0));
     await world.decide("cgroups", later(10));
@@ -189,7 +189,7 @@ describe("the daemon's client", () => {
     expect(world.take().map(reportOf)).toEqual(["turn changes holding 404", WHOLE]);
   });
 
-  test("keeps the snapshot of the whole node while one tells a part of it", async () => {
+  test("keeps the whole node's snapshot when another decision uses a part of it", async () => {
     await world.decide("cgroups", later(0));
     const { node, observedAt } = later(5) as Json;
     await world.decide("probe-guard", { node, observedAt }, { window: {}, pods: [] }).catch(() => {});
@@ -198,7 +198,7 @@ describe("the daemon's client", () => {
     expect(world.take().map(reportOf)).toEqual(["turn changes holding 200"]);
   });
 
-  test("tells a refusal as it is told of a whole post", async () => {
+  test("reports a refusal like that of a whole post", async () => {
     const { node: _, ...nodeless } = later(0) as Json;
     const fault = async (one: World, snapshot: unknown) => {
       const refused = await one.client.decide("cgroups", snapshot);
@@ -217,7 +217,7 @@ describe("the daemon's client", () => {
     expect(world.take().map(reportOf)).toEqual(["/v1/decisions/cgroups whole 200"]);
   });
 
-  test("tells the whole where its changes are refused, and then what is wrong with it", async () => {
+  test("sends the whole snapshot when its changes are refused, and then reports the fault", async () => {
     await world.decide("cgroups", later(0));
     const faulty = later(10, { pods: [{ ...captured.pods[0], spec: { containers: [] } }, ...captured.pods.slice(1)] });
     const refused = await world.client.decide("cgroups", faulty);
@@ -239,7 +239,7 @@ describe("the daemon's client", () => {
       "a patch that ends a pod the node does not have",
       replace("/decision/cgroups/0/pod", { namespace: "a", name: "b", uid: "c" }),
     ],
-  ])("asks for everything when it is answered %s", async (_, over) => {
+  ])("requests the whole answer when it receives %s", async (_, over) => {
     await world.decide("cgroups", later(0));
     world.take();
     let times = 0;
@@ -258,7 +258,7 @@ describe("the daemon's client", () => {
     expect(world.take().map(reportOf)).toEqual(["turn changes holding 200"]);
   });
 
-  test("does not carry out a whole answer of a turn that is no decision of the node", async () => {
+  test("decides itself when a turn's whole answer is no decision for the node", async () => {
     world.tamper = (answer, path) =>
       path === TURNS ? { ...answer, decisions: [{ id: "x", verdict: "decided", decision: {} }] } : answer;
     const answer = await world.decide("cgroups", later(0));
@@ -271,7 +271,7 @@ describe("the daemon's client", () => {
   test.each<readonly [string, Json]>([
     ["something else", { status: "ok" }],
     ["two decisions", { snapshotId: "a", decisions: [{}, {}] }],
-  ])("takes an API that answers %s to a turn for one without turns", async (_, answer) => {
+  ])("treats an API that answers %s to a turn as one without turns", async (_, answer) => {
     world.tamper = (own, path) => (path === TURNS ? answer : own);
     expect((await world.decide("cgroups", later(0))).decidedBy).toBe("api");
     expect((await world.decide("cgroups", later(10))).decidedBy).toBe("api");
@@ -314,7 +314,7 @@ function next(d: Draws, before: Json, seconds: number): Json {
   return now;
 }
 
-test("over random nodes, restarts and lost answers, turns answer and record what whole posts do", async () => {
+test("over random nodes, restarts and lost answers, turns give and record the same as whole posts", async () => {
   const met = new Met();
   for (const how of ["turn whole 200", "turn changes 200", "turn changes holding 200", "turn changes holding 409"])
     met.note(how, false);

@@ -4,7 +4,7 @@ import { NODE } from "../cli/run.ts";
 
 const bench = (...args: string[]) => spawnSync(NODE, ["test/bench/run.ts", ...args], { encoding: "utf8" });
 
-test("the benchmarks tell their usage, and refuse a part that is none, before anything is measured", () => {
+test("the benchmark program prints its usage, and refuses an unknown part before measuring", () => {
   const help = bench("--help");
   expect([help.status, help.stderr]).toEqual([0, ""]);
   expect(help.stdout).toMatch(

@@ -38,7 +38,7 @@ const tablesOf = (text: string): string =>
     .join("\n");
 
 describe.concurrent("decide admission", () => {
-  test("is told in the first line, with the kubelet's words, from what kubectl prints and nothing else", async () => {
+  test("prints the verdict in the first line in the kubelet's words, from what kubectl prints alone", async () => {
     const ran = await run(["decide", "admission", ...REAL, ...TRADER]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toBe(`n1 · admission · ${v1_36.policyVersion}
@@ -60,7 +60,7 @@ WHAT WOULD CHANGE IT
 `);
   });
 
-  test("a pod that comes in ends with 0, and shows what the managers would give it", async () => {
+  test("exits with 0 for an admitted pod, and shows what the managers would give it", async () => {
     const ran = await run([
       ...["decide", "admission", "--snapshot", realNode("snapshot.json"), "--pod", "default/guar-int"],
       ...["--explain", "reasons"],
@@ -74,7 +74,7 @@ ADMITTED  default/guar-int (on the node already)
     expect(ran.stdout).toMatch(/^c +1 +1 +its own +128 MiB of 0$/m);
   });
 
-  test("lists every reason, marks the one that is shown, and joins what must change together", async () => {
+  test("lists every reason, marks the one that is reported, and groups what must change together", async () => {
     const ran = await run(["decide", "admission", ...filesOf("real-admission", "with-room/cpu-and-memory")]);
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(
@@ -86,7 +86,7 @@ ADMITTED  default/guar-int (on the node already)
     );
   });
 
-  test("names who goes for a critical pod, in order, and who else would have done", async () => {
+  test("names the pods preempted for a critical pod, in order, and the other candidates", async () => {
     const ran = await run(["decide", "admission", ...filesOf("real-preemption", "crit-150m"), "--explain", "full"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toContain("ADMITTED  default/crit (critical): 1 pod preempted for it\n");
@@ -100,7 +100,7 @@ ADMITTED  default/guar-int (on the node already)
 `);
   });
 
-  test("a pod for which others end in vain is refused, and says so", async () => {
+  test("refuses a pod for which others are preempted in vain, and says so", async () => {
     const [, , , , , pod] = filesOf("real-preemption", "crit-150m");
     const wanted = JSON.parse(readFileSync(pod as string, "utf8"));
     wanted.spec.containers[0].securityContext = { appArmorProfile: { type: "RuntimeDefault" } };
@@ -112,7 +112,7 @@ ADMITTED  default/guar-int (on the node already)
     expect(ran.stdout).toMatch(/^1 pod preempted for it in vain: it is refused after that\n {3}PREEMPTED/m);
   });
 
-  test("of a kubelet that does not start nobody comes in, whatever its handlers say", async () => {
+  test("admits no pod on a kubelet that does not start, whatever its handlers say", async () => {
     const ran = await run([
       ...["decide", "admission", "--snapshot", realNode("snapshot.json"), "--pod", "default/guar-int"],
       ...["--cpu-manager-state", file("cut", '{"policyName":"sta')],
@@ -124,7 +124,7 @@ ADMITTED  default/guar-int (on the node already)
     expect(ran.stdout).not.toContain("ADMITTED");
   });
 
-  test.each([120, 90, 70, 50])("keeps to %d columns", async (columns) => {
+  test.each([120, 90, 70, 50])("keeps within %d columns", async (columns) => {
     const args = ["decide", "admission", ...filesOf("real-admission", "with-room/cpu-and-memory")];
     const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });
     expect(widest(tablesOf(stdout).replace(/^▶ what.*$/m, ""))).toBeLessThanOrEqual(columns);
@@ -132,7 +132,7 @@ ADMITTED  default/guar-int (on the node already)
     expect(stdout).toMatch(/^▶ {2}predicates +OutOfcpu/m);
   });
 
-  test("what a pod is called cannot steer the terminal", async () => {
+  test("escapes names so that they cannot control the terminal", async () => {
     const pod = { metadata: { name: "a" }, spec: { containers: [{ name: "c" }], nodeSelector: { "\u001b[31m": "x" } } };
     const ran = await run(["decide", "admission", ...REAL, "--pod", file("odd.json", pod), "--explain", "full"]);
     expect(ran.code).toBe(1);
@@ -141,7 +141,7 @@ ADMITTED  default/guar-int (on the node already)
 });
 
 describe.concurrent("decide preemption", () => {
-  test("shows the rounds with each candidate's distance, and the better sets beside what the kubelet does", async () => {
+  test("shows the rounds with each candidate's distance, and better sets beside the kubelet's choice", async () => {
     const ran = await run(["decide", "preemption", ...filesOf("real-preemption", "crit-600m-needs-guaranteed")]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(`n1 · preemption · ${NEWEST.policyVersion}
@@ -173,7 +173,7 @@ WHAT WOULD CHANGE IT
 `);
   });
 
-  test("marks those that only the order of a list puts behind the chosen one", async () => {
+  test("marks candidates that only the order of a list puts behind the chosen one", async () => {
     const { stdout } = await run(["decide", "preemption", ...filesOf("real-preemption", "crit-pods-count")]);
     expect(stdout).toMatch(/^BestEffort +pods 1 +0 {2}preempted {2}default\/f10 /m);
     expect(stdout.match(/^ +0 {2}tied +default\//gm)).toHaveLength(4);
@@ -188,14 +188,14 @@ WHAT WOULD CHANGE IT
       "high-priority-not-critical",
       /^REFUSED {2}default\/highp: OutOfcpu\nnot critical: the kubelet preempts no pod for it; /m,
     ],
-  ])("%s ends with 1", async (name, text) => {
+  ])("exits with 1 for %s", async (name, text) => {
     const ran = await run(["decide", "preemption", ...filesOf("real-preemption", name)]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toMatch(text);
     expect(ran.stdout).not.toContain("PREEMPTED, IN");
   });
 
-  test("takes the failures with --ask, instead of looking for them", async () => {
+  test("takes the failures from --ask instead of computing them", async () => {
     const [node, nodeFile, pods, podsFile, , podFile] = filesOf("real-preemption", "crit-150m") as readonly string[];
     const pod = JSON.parse(readFileSync(podFile as string, "utf8"));
     const failure = { resourceName: "cpu", requested: 2000, used: 1800, capacity: 2000 };
@@ -210,7 +210,7 @@ WHAT WOULD CHANGE IT
     expect(refused.stderr).toMatch(/bad\.json:1:\d+: ask\.failureReasons\[0\]\.used: /);
   });
 
-  test.each([100, 70])("keeps to %d columns", async (columns) => {
+  test.each([100, 70])("keeps within %d columns", async (columns) => {
     const args = ["decide", "preemption", ...filesOf("real-preemption", "crit-600m-needs-guaranteed")];
     const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });
     const tables = stdout.split("\n").filter((line) => !/^[-·]|^(assumed|ADMITTED|critical|█)/.test(line));
@@ -234,7 +234,7 @@ function ofTwoNodes() {
   };
 }
 test.each([["allocatable"], ["allocatable", "--set", "maxPods=7"], ["probes", "--pod", "default/burst-lim"], ["cpus"]])(
-  "a node and the pods of another one are refused by %s %s %s",
+  "a node with the pods of another one is refused by decide %s %s %s",
   async (kind, ...options) => {
     const { worker, others } = ofTwoNodes();
     const refused = await run(["decide", kind, ...options, ...worker, ...others]);
@@ -246,7 +246,7 @@ test.each([["allocatable"], ["allocatable", "--set", "maxPods=7"], ["probes", "-
     expect(JSON.parse(stdout)).toMatchObject({ node: "worker-1", refusal: { code: "needs_input" } });
   },
 );
-test("a pod of another node is asked about as a new one, and that is told", async () => {
+test("a pod of another node is decided as a new one, with a notice", async () => {
   const { worker, both, burst } = ofTwoNodes();
   const asked = (kind: string, ...options: readonly string[]) => run(["decide", kind, ...worker, ...both, ...options]);
   for (const pod of ["default/burst-lim", file("burst-lim.json", burst)]) {

@@ -40,10 +40,10 @@ beforeAll(async () => {
 
 const advise = (...args: readonly string[]) => run(["advise", "reserves", ...args]);
 
-describe("nodewise advise reserves, of a history", () => {
+describe("nodewise advise reserves, from a history", () => {
   const own = () => ["--data-dir", dataDir, "--node", "n1"];
 
-  test("shows what was measured since then, what to reserve, and what pods get less", async () => {
+  test("shows what was measured since --since, what to reserve, and how allocatable changes", async () => {
     const ran = await advise(...own(), "--since", "40d", "--margin", "0");
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     const lines = ran.stdout.split("\n");
@@ -58,7 +58,7 @@ describe("nodewise advise reserves, of a history", () => {
     expect(ran.stdout).toContain("NOTES\n- systemReserved.ephemeral-storage and systemReserved.pid are not measured");
   });
 
-  test("of the last days alone without --since, and of a part of them with --limit", async () => {
+  test("uses the last days only without --since, and a sample with --limit", async () => {
     const week = JSON.parse((await advise(...own(), "-o", "json")).stdout);
     expect(week.measurements.count).toBe(27);
     const few = JSON.parse((await advise(...own(), "--limit", "5", "-o", "json")).stdout);
@@ -66,7 +66,7 @@ describe("nodewise advise reserves, of a history", () => {
     expect(few.notes.map(({ code }: { code: string }) => code)).toContain("sampled");
   });
 
-  test("asks a running API for the same", async () => {
+  test("gets the same from a running API", async () => {
     const args = [
       "--node",
       "n1",
@@ -89,7 +89,7 @@ describe("nodewise advise reserves, of a history", () => {
     expect(unknown).toMatchObject({ code: EXIT.badInput, stdout: "", stderr: expect.stringContaining("unknown_node") });
   });
 
-  test("-o patch is what --patch takes", async () => {
+  test("prints with -o patch what --patch accepts", async () => {
     const patch = file("patch.yaml", (await advise(...own(), "-o", "patch")).stdout);
     const snapshot = file("snapshot.json", measuredSnapshot(0, 1));
     const ran = await run(["decide", "allocatable", "--snapshot", snapshot, "--patch", patch, "-o", "json"]);
@@ -115,15 +115,15 @@ describe("nodewise advise reserves, of a history", () => {
       EXIT.cannotRun,
     ],
     [[], "give --node NAME of the history, or files with answers of the kubelet's /stats/summary", EXIT.badInput],
-  ])("%j is refused", async (args, message, code) => {
+  ])("refuses %j", async (args, message, code) => {
     const ran = await advise("--data-dir", dataDir, ...args);
     expect(ran.code).toBe(code);
     expect(ran.stderr).toBe(`nodewise: ${message}\n`);
   });
 });
 
-describe.concurrent("nodewise advise reserves, of files", () => {
-  test("tells summaries, snapshots, the node and its configuration by their content", async () => {
+describe.concurrent("nodewise advise reserves, from files", () => {
+  test("recognises summaries, snapshots, the node and its configuration by their content", async () => {
     const node = file("node.json", {
       kind: "Node",
       metadata: { name: "n1" },
@@ -152,7 +152,7 @@ describe.concurrent("nodewise advise reserves, of files", () => {
     expect(allocatable[1]).toEqual({ resource: "memory", from: "7068Mi", to: "7592Mi", change: "524Mi" });
   });
 
-  test("of a captured node: no container of the kubelet's and the runtime's, and a patch that the kubelet would not start with", async () => {
+  test("reports missing system containers, and a patch that the kubelet would not start with", async () => {
     const ran = await advise(realNode("node.json"), realNode("configz.json"), realNode("stats-summary.json"));
     expect(ran).toMatchObject({ code: EXIT.refusesStart, stderr: "" });
     expect(ran.stdout).toMatch(/^systemReserved +memory +1 +776\.2 MiB +776\.2 MiB +776\.2 MiB +512Mi +342Mi$/m);
@@ -166,13 +166,13 @@ describe.concurrent("nodewise advise reserves, of files", () => {
     );
   });
 
-  test("several documents on standard input", async () => {
+  test("reads several documents from standard input", async () => {
     const input = [0, 1].map((hour) => JSON.stringify(summary(hour, WHOLE, CONTAINERS))).join("\n---\n");
     const ran = await run(["advise", "reserves", "-", "-o", "json"], { input });
     expect(JSON.parse(ran.stdout)).toMatchObject({ node: null, measurements: { count: 2 }, allocatable: [] });
   });
 
-  test("files of several nodes, two of one kind, what is none of them, and flags of the history are refused", async () => {
+  test("refuses files of several nodes, duplicate kinds, unknown documents and flags of the history", async () => {
     const one = file("one.json", summary(0, WHOLE, CONTAINERS));
     const two = file("two.json", summary(0, WHOLE, CONTAINERS, { nodeName: "n2" }));
     const fails = async (message: string, ...args: string[]) => {

@@ -34,7 +34,7 @@ describe("nodewise agreement", () => {
     await send("POST", "/v1/nodes/n1/outcomes", REPORT);
   });
 
-  test("the folder and the running API say the same: counts, a share, and what differs with both sides", async () => {
+  test("prints the same from a data directory and from a running API: counts, share and differences", async () => {
     const own = await run(["agreement", ...SINCE], { env });
     const asked = await run(["agreement", ...SINCE, "--api", api.url]);
     expect([own.code, own.stderr]).toEqual([1, ""]);
@@ -54,7 +54,7 @@ describe("nodewise agreement", () => {
     expect(lines.filter((line) => line.endsWith("differs"))).toHaveLength(5);
   });
 
-  test("filters, limits and JSON; without a difference the exit code is 0", async () => {
+  test("filters, limits and prints JSON, and exits with 0 without a difference", async () => {
     const json = async (...args: string[]) => {
       const { code, stdout } = await run(["agreement", ...SINCE, ...args, "-o", "json"], { env });
       return { code, ...JSON.parse(stdout) };
@@ -69,7 +69,7 @@ describe("nodewise agreement", () => {
     expect([none.code, none.stdout, none.stderr]).toEqual([0, "", "no outcomes of kubelets are recorded for this\n"]);
   });
 
-  test("all of one reason is one command, as a table and as a file, of the folder and of the API", async () => {
+  test("lists all outcomes of one reason as a table or file, from a data directory or an API", async () => {
     const asked = ["agreement", ...SINCE, "--reason", "OutOfmemory"];
     const file = await run([...asked, "-o", "csv"], { env });
     expect(file.code).toBe(0);
@@ -94,7 +94,7 @@ describe("nodewise agreement", () => {
     expect((await json("-n", "other")).outcomes).toEqual([]);
   });
 
-  test("where no decision has a reason and kubelets did, the history names the command that lists it", async () => {
+  test("is suggested by `nodewise history` when only kubelets, and no decision, have the reason", async () => {
     const hint = (more: string) =>
       `no such decisions\nkubelets did that: nodewise agreement --reason OutOfcpu${more}\n`;
     const asked = ["history", "--reason", "OutOfcpu", ...SINCE];
@@ -118,7 +118,7 @@ describe("nodewise agreement", () => {
     expect(await run([...asked, "--node", "other"], { env })).toMatchObject({ code: 2, stdout: "" });
   });
 
-  test("what is wrong is told", async () => {
+  test("reports invalid arguments", async () => {
     const fault = async (...args: string[]) => {
       const { code, stderr } = await run(["agreement", ...args], { env });
       return [code, stderr];
@@ -132,7 +132,7 @@ describe("nodewise agreement", () => {
   });
 });
 
-describe("one outcome", () => {
+describe("the text of one outcome", () => {
   const listed = (over: Partial<ListedOutcome>): ListedOutcome => ({
     id: "0",
     node: "n\u001b[31m1",
@@ -156,7 +156,7 @@ describe("one outcome", () => {
     },
     ...over,
   });
-  test("tells why it cannot be compared, and nothing in it steers the terminal", () => {
+  test("says why it cannot be compared, and cannot control the terminal", () => {
     const lines = outcomeText(listed({}), { columns: 80, paint: plainPaint } as never).split("\n");
     expect(lines).toEqual([
       "2026-01-31T12:00:00.000Z  n␛[31m1  eviction  shop/web  not-comparable",
@@ -166,7 +166,7 @@ describe("one outcome", () => {
       "",
     ]);
   });
-  test("of another version is shown by its head", () => {
+  test("of another version shows its head only", () => {
     const text = outcomeText(listed({ comparison: null, pod: null, kind: "shutdown" }), {
       columns: 80,
       paint: plainPaint,

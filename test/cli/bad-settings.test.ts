@@ -38,12 +38,12 @@ test.each<[string, readonly string[], RegExp]>([
     ["api", "--port", "0", "--allow-host", "a.example", "https://b.example/"],
     /Expected only the name of a host/,
   ],
-])("%s that cannot be is refused", SLOW, async (_, args, why) => {
+])("a setting with an invalid value is refused: %s", SLOW, async (_, args, why) => {
   const { code, stderr } = await run(args, { env: { NODEWISE_DATA_DIR: scratch(), XDG_STATE_HOME: scratch() } });
   expect([code, stderr]).toEqual([2, expect.stringMatching(why)]);
 });
 
-test("every setting of the daemon is an option of its name", SLOW, async () => {
+test("every setting of the daemon is an option of the same name", SLOW, async () => {
   const { stdout } = await run(["actuator", "--help"]);
   for (const setting of SETTINGS) {
     const name = setting.replace(/[A-Z]+(?![a-z])|[A-Z]/g, (letters) => `-${letters.toLowerCase()}`);
@@ -51,7 +51,7 @@ test("every setting of the daemon is an option of its name", SLOW, async () => {
   }
 });
 
-test("an open status is warned of, in a dry run too", SLOW, async () => {
+test("a status open to the network gives a warning, also in a dry run", SLOW, async () => {
   const args = ["actuator", "--dry-run", "--status-listen", "0.0.0.0:10260", "--cgroup-root", "/nodewise-none"];
   const { stderr } = await run(args, { env: { XDG_STATE_HOME: scratch() } });
   expect(stderr).toMatch(/settings: statusListen: 0\.0\.0\.0:10260 answers every client that reaches this machine/);

@@ -25,8 +25,8 @@ const nodewise = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran
 const plugin = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
   run(args, { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } });
 
-describe("decide on a live node", () => {
-  test("answers as it does from the node's files", async () => {
+describe("decide on a live node of a cluster", () => {
+  test("gives the same answer as from the node's files", async () => {
     const cluster = await testCluster();
     const files = [
       "--node",
@@ -62,7 +62,7 @@ describe("decide on a live node", () => {
     expect(a.decision.thresholds).toEqual(b.decision.thresholds);
   });
 
-  test("takes parts of files in the place of its own, and the only node where none is named", async () => {
+  test("uses files in place of the node's own parts, and the only node when none is named", async () => {
     const cluster = await testCluster();
     const config = join(cluster.folder, "kubelet.yaml");
     writeFileSync(config, "kubeReserved: { cpu: 500m }\n");
@@ -73,7 +73,7 @@ describe("decide on a live node", () => {
     expect(stderr).toContain("--config replaces the snapshot's whole kubeletConfiguration");
   });
 
-  test("asks each node of the cluster for its pods with some labels, for one resize of all", async () => {
+  test("decides a resize for all nodes whose pods have the given labels", async () => {
     const cluster = await testCluster();
     await cluster.addNode("n2");
     const ask = (...more: readonly string[]) => nodewise(cluster, "decide", "resize", "-l", "!none", ...more);
@@ -93,7 +93,7 @@ describe("decide on a live node", () => {
     });
   });
 
-  test("reads the claims of its pods only for what is decided by them", async () => {
+  test("reads resource claims only for kinds that need them", async () => {
     const cluster = await testCluster();
     putClaim(cluster, "trainer");
     const read = async (...args: readonly string[]): Promise<boolean> => {
@@ -107,7 +107,7 @@ describe("decide on a live node", () => {
     for (const all of ["snapshot", "lint"]) expect([all, await read(all, "--node", "n1")]).toEqual([all, true]);
   });
 
-  test("asks for the node where there are more, and for one that there is", async () => {
+  test("requires --node when the cluster has several, and refuses an unknown node", async () => {
     const cluster = await testCluster();
     await cluster.addNode("n2");
     expect(await nodewise(cluster, "decide", "allocatable")).toMatchObject({
@@ -120,7 +120,7 @@ describe("decide on a live node", () => {
     });
   });
 
-  test("takes a pod of the cluster: one that runs with its node, one that waits on the node that is named", async () => {
+  test("takes a pod from the cluster: a bound one with its node, a pending one with the named node", async () => {
     const cluster = await testCluster();
     cluster.api.put("pods", pending);
     const bound = await nodewise(cluster, "decide", "admission", "--pod", "guar-int");
@@ -138,7 +138,7 @@ describe("decide on a live node", () => {
     });
   });
 
-  test("says so where the pod is bound to another node than the one that is named", async () => {
+  test("says so when the pod is bound to another node than the named one", async () => {
     const cluster = await testCluster();
     await cluster.addNode("n2");
     const { code, stdout } = await nodewise(cluster, "decide", "admission", "--pod", "burst-lim", "--node", "n2");
@@ -150,7 +150,7 @@ describe("decide on a live node", () => {
     });
   });
 
-  test("goes on without what a kubelet answers in another form, and so does a snapshot", async () => {
+  test("goes on without what a kubelet answers in another form, and so does snapshot", async () => {
     const cluster = await testCluster();
     cluster.kubelet.bodies["/configz"] = "[1,2,3]";
     const { code, stdout, stderr } = await nodewise(cluster, "snapshot", "--node", "n1");
@@ -160,7 +160,7 @@ describe("decide on a live node", () => {
     expect([code, Object.keys(JSON.parse(stdout))]).toEqual([0, ["observedAt", "node", "pods", "stats"]]);
   });
 
-  test("explains a mix-up of files and nodes", async () => {
+  test("explains when a file is given for a node's name or the other way round", async () => {
     const cluster = await testCluster();
     expect(await nodewise(cluster, "decide", "allocatable", "--node", "node.json")).toMatchObject({
       code: 2,
@@ -177,7 +177,7 @@ describe("decide on a live node", () => {
     });
   });
 
-  test("tells rights that are missing with the YAML that gives them, and decides with the rest", async () => {
+  test("prints YAML for missing rights, and decides with the rest", async () => {
     const cluster = await testCluster();
     const may = ["get nodes", "list nodes", "list pods"];
     cluster.users["reader-token"] = { name: "system:serviceaccount:ops:nodewise", may };
@@ -189,7 +189,7 @@ describe("decide on a live node", () => {
     expect(stderr).toContain("\n- {kind: ServiceAccount, namespace: ops, name: nodewise}\n");
   });
 
-  test("ends with 4 where the cluster does not answer, and with 2 where the kubeconfig is wrong", async () => {
+  test("exits with 4 when the cluster does not answer, and with 2 for a wrong kubeconfig", async () => {
     const cluster = await testCluster();
     cluster.users["reader-token"] = { name: "jane", may: [] };
     const refused = await nodewise(cluster, "decide", "allocatable", "--node", "n1");
@@ -208,7 +208,7 @@ describe("decide on a live node", () => {
     });
   });
 
-  test("asks kubelets whose certificates are their own only when told to", async () => {
+  test("accepts self-signed kubelet certificates only when told to", async () => {
     const cluster = await testCluster({ kubeletPair: authority("n1-ca").issue("n1") });
     const { stderr } = await nodewise(cluster, "decide", "allocatable");
     expect(stderr).toMatch(/^nodewise: n1: without configz and stats: .*--kubelet-insecure-tls.*--proxy/);
@@ -220,7 +220,7 @@ describe("decide on a live node", () => {
   });
 });
 
-test("snapshot prints a live node, which decides as the node does", async () => {
+test("snapshot prints a live node's snapshot, which gives the node's own decisions", async () => {
   const cluster = await testCluster();
   const printed = await nodewise(cluster, "snapshot", "--node", "n1");
   expect(printed).toMatchObject({ code: 0, stderr: "" });
@@ -234,7 +234,7 @@ test("snapshot prints a live node, which decides as the node does", async () => 
   expect(await run(["snapshot", "--node", "n1"])).toMatchObject({ code: 2 });
 });
 
-test("lint looks over one node, or over all and tells the same once", async () => {
+test("lint checks one node of a cluster, or all of them and prints equal findings once", async () => {
   const cluster = await testCluster();
   await cluster.addNode("n2");
   cluster.api.put("nodes", nodeAt("n3", 1));
@@ -259,7 +259,7 @@ test("lint looks over one node, or over all and tells the same once", async () =
   expect(await nodewise(cluster, "lint", "--node-name", "n1")).toMatchObject({ code: 2 });
 });
 
-test("lint of a kubelet that hangs says that, and of one that refuses which right is missing", async () => {
+test("lint reports a hanging kubelet, and which right is missing when one refuses", async () => {
   const cluster = await testCluster();
   cluster.users["reader-token"] = { name: "jane", may: ["get nodes", "list nodes", "list pods", "get nodes/stats"] };
   expect((await nodewise(cluster, "lint", "--node", "n1")).stderr).toMatch(
@@ -274,12 +274,12 @@ test("lint of a kubelet that hangs says that, and of one that refuses which righ
   );
 });
 
-describe("claims of a live node", () => {
+describe("resource claims of a live node", () => {
   const REFUSED =
     "Failed to prepare dynamic resources: prepare dynamic resources: pod trainer (uid-trainer) is not allowed to use ResourceClaim gpu (claim-gpu)";
   const answerOf = ({ stdout }: Ran) => JSON.parse(stdout) as { decision: ClaimsDecision; needs: readonly string[] };
 
-  test("are decided on as the API server has them, and drivers are given beside", async () => {
+  test("are decided as the API server has them, together with given drivers", async () => {
     const cluster = await testCluster();
     putClaim(cluster, "another");
     const ask = (...args: readonly string[]) =>
@@ -301,7 +301,7 @@ describe("claims of a live node", () => {
     });
   });
 
-  test("are in its snapshot, and of a pod that waits for a node they are read too", async () => {
+  test("are part of its snapshot, and those of a pending pod are read too", async () => {
     const cluster = await testCluster();
     putClaim(cluster, "trainer");
     const snapshot = await nodewise(cluster, "snapshot", "--node", "n1");
@@ -324,7 +324,7 @@ describe("claims of a live node", () => {
     ]);
   });
 
-  test("that may not be read are told with the YAML of the right", async () => {
+  test("without the right to read them print the YAML of that right", async () => {
     const cluster = await testCluster();
     putClaim(cluster, "trainer");
     const may = ["get nodes", "get pods", "list pods", "get nodes/stats", "get nodes/configz"];
@@ -344,7 +344,7 @@ describe("claims of a live node", () => {
   });
 });
 
-test("the YAML of missing rights is printed once, and later only what is new of it", () => {
+test("the YAML of missing rights is printed once, and later only what is new", () => {
   const printed: string[] = [];
   const terminal = { write: () => {}, warn: (line: string) => void printed.push(line), columns: 80, paint: plainPaint };
   const lack = (resource: string, verb: string): string => {
@@ -363,7 +363,7 @@ test("the YAML of missing rights is printed once, and later only what is new of 
   expect(proxy).not.toContain("metadata: {name: nodewise-reader}");
 });
 
-test("advise reserves measures a live node once, and leaves what took longer to a history", async () => {
+test("advise reserves measures a live node once, and refers to a history for longer", async () => {
   const cluster = await testCluster();
   const files = await run(["advise", "reserves", ...["node.json", "configz.json", "stats-summary.json"].map(realNode)]);
   const live = await nodewise(cluster, "advise", "reserves", "--node", "n1");
@@ -374,7 +374,7 @@ test("advise reserves measures a live node once, and leaves what took longer to 
   });
 });
 
-test("upgrade reports on all nodes of a cluster, or on those that are named", async () => {
+test("upgrade reports on all nodes of a cluster, or on the named ones", async () => {
   const cluster = await testCluster();
   await cluster.addNode("n2");
   const reported = async (...args: readonly string[]) => {
@@ -393,7 +393,7 @@ test("upgrade reports on all nodes of a cluster, or on those that are named", as
   expect(await nodewise(cluster, "upgrade", "--to", "1.37", "--since", "7d")).toMatchObject({ code: 2 });
 });
 
-describe("why", () => {
+describe("why, on a live cluster,", () => {
   const backOff = {
     metadata: { name: "guar-frac.1", namespace: "default" },
     involvedObject: { kind: "Pod", namespace: "default", name: "guar-frac" },
@@ -404,7 +404,7 @@ describe("why", () => {
     count: 3,
     lastTimestamp: "2026-11-21T06:24:30Z",
   };
-  test("tells the story of a pod with its events, its node and what its kubelet says", async () => {
+  test("explains a pod with its events, its node and its kubelet's data", async () => {
     const cluster = await testCluster();
     cluster.api.put("events", backOff);
     const { code, stdout, stderr } = await nodewise(cluster, "why", "guar-frac", "-o", "json");
@@ -419,7 +419,7 @@ describe("why", () => {
       stderr: "nodewise: namespace default has no pod guar-frax: is guar-frac meant?\n",
     });
   });
-  test("lists the pods of the context's namespace, or of all, that have a story", async () => {
+  test("lists the pods with a story in the context's namespace, or in all", async () => {
     const cluster = await testCluster();
     cluster.api.put("pods", pending);
     const listed = async (...args: readonly string[]) =>
@@ -433,7 +433,7 @@ describe("why", () => {
       stderr: expect.stringMatching(/^nodewise: a live cluster has no history: /),
     });
   });
-  test("of a namespace that may not be read names every right that is missing", async () => {
+  test("names every missing right for a namespace that cannot be read", async () => {
     const cluster = await testCluster();
     cluster.users["reader-token"] = { name: "jane", may: [] };
     const { code, stderr } = await nodewise(cluster, "why");
@@ -443,7 +443,7 @@ describe("why", () => {
 });
 
 const isRoot = process.getuid?.() === 0;
-test.skipIf(!isRoot)("in a pod of the cluster the pod's service account asks", async () => {
+test.skipIf(!isRoot)("inside a pod the pod's service account is used", async () => {
   const cluster = await testCluster();
   const account = "/run/secrets/kubernetes.io/serviceaccount";
   writeFileSync(join(cluster.folder, "ca.crt"), testAuthority().cert);
@@ -469,7 +469,7 @@ test.skipIf(!isRoot)("in a pod of the cluster the pod's service account asks", a
 });
 
 const GUIDE = "docs/guide/cluster.md";
-test("the guide shows what is printed", async () => {
+test("the cluster guide shows what the commands print", async () => {
   const cluster = await testCluster();
   cluster.api.put("pods", pending);
   const refused = await plugin(cluster, "decide", "admission", "-n", "shop", "--pod", "pending", "--node", "n1");
@@ -480,8 +480,8 @@ test("the guide shows what is printed", async () => {
   expectAsShown(GUIDE, "nodewise decide eviction --context test --node n1", lacks.stderr);
 });
 
-describe("as kubectl's plugin", () => {
-  test("it reads the kubeconfig's current context where a node or a pod is named, or no file", async () => {
+describe("nodewise as a kubectl plugin", () => {
+  test("reads the kubeconfig's current context when a node, a pod or no file is given", async () => {
     const cluster = await testCluster();
     cluster.api.put("pods", pending);
     expect(await plugin(cluster, "decide", "allocatable")).toMatchObject({
@@ -497,7 +497,7 @@ describe("as kubectl's plugin", () => {
     expect((await plugin(cluster, "upgrade", "--to", "1.37")).stdout).toMatch(/^n1: kubelet 1.36 -> 1.37/);
     expect(JSON.parse((await plugin(cluster, "snapshot")).stdout)).toHaveProperty("kubeletConfiguration");
   });
-  test("it reads files alone where they are given", async () => {
+  test("reads files alone when they are given", async () => {
     const cluster = await testCluster();
     const before = cluster.api.requests.length;
     expect((await plugin(cluster, "lint", "--config", realNode("configz.json"))).stdout).toContain("configz.json:1");
@@ -510,7 +510,7 @@ describe("as kubectl's plugin", () => {
       stderr: expect.stringContaining("as kubectl's plugin it is the name of a node"),
     });
   });
-  test("it is named as it was called", async () => {
+  test("shows the name it was called by", async () => {
     expect((await plugin(await testCluster(), "decide", "--help")).stdout).toMatch(/^Usage: kubectl nodewise decide /);
   });
 });

@@ -51,7 +51,7 @@ const SCHEMAS_OF: Readonly<Record<string, readonly string[]>> = {
   actuator: ["actuator"],
 };
 
-test("every command that prints JSON has its schema", () => {
+test("every command that prints JSON has a published schema", () => {
   const prints = TREE.filter(({ options }) =>
     options.some(({ flags, value }) => flags.includes("--output") && Array.isArray(value) && value.includes("json")),
   ).map(({ path }) => path.join(" "));
@@ -74,13 +74,13 @@ test.each([
   ["token", ["token", "create", "me", "--scope", "read", ...IN_SCRATCH]],
   ["token", ["token", "create", "worker", "--print"]],
   ["token-list", ["token", "list", ...IN_SCRATCH]],
-])("of %s is that of what `%s` prints", async (name, args) => {
+])("the schema of %s fits what `%s` prints", async (name, args) => {
   const { code, stdout, stderr } = await run([...args, "-o", "json"]);
   expect([code, stdout === ""], stderr).toEqual([0, false]);
   await expectPublished(name, stdout);
 });
 
-describe("what a daemon tells", () => {
+describe("the schema of what a daemon reports", () => {
   const numa = [{ node: 0, devices: 1, allocated: 0 }];
   const gpu = { resource: "vendor.com/gpu", plugin: "registered", endpoint: "/p", numa, holders: [] } as const;
   const counts = { capacity: 1, allocatable: 1, allocated: 0, flips: 0, pending: 0 };
@@ -91,7 +91,7 @@ describe("what a daemon tells", () => {
     ["top", ["top"]],
     ["probes-status", ["probes"]],
     ["devices-status", ["devices"]],
-  ])("of %s is that of what `%s` prints", async (name, args) => {
+  ])("the schema of %s fits what `%s` prints", async (name, args) => {
     const { stdout } = await run([...args, "--status-url", daemon.url, "-o", "json"]);
     await expectPublished(name, stdout);
   });

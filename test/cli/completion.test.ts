@@ -65,7 +65,7 @@ function offered(shell: Shell, ...words: readonly string[]): readonly string[] {
 }
 
 describe.each(SHELLS)("the completion of %s", (shell) => {
-  test("has every command and every option that helps show, and each kind", () => {
+  test("contains every command and every visible option, and each kind", () => {
     const text = readFileSync(script(shell), "utf8");
     expect(TREE.filter(({ path }) => path[0] === "decide").map(({ path }) => path[1])).toEqual([undefined, ...KINDS]);
     for (const { path, options } of TREE) {
@@ -77,8 +77,8 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
     }
   });
 
-  describe.skipIf(!isThere(shell))("run by the shell", () => {
-    test("offers commands, and the kinds below decide", () => {
+  describe.skipIf(!isThere(shell))("executed by the shell", () => {
+    test("offers commands, and kinds after decide", () => {
       const below = TREE[0]?.commands.map(({ name }) => name) ?? [];
       expect(offered(shell, "").toSorted()).toEqual(below.toSorted());
       expect(offered(shell, "decide", "").toSorted()).toEqual(KINDS.toSorted());
@@ -101,7 +101,7 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       },
     );
 
-    test("offers the values of an option: its choices, files, or nothing", () => {
+    test("offers an option's choices, files, or nothing", () => {
       expect(offered(shell, "decide", "allocatable", "-o", "").toSorted()).toEqual(
         ["table", "json", "yaml", "karpenter"].toSorted(),
       );
@@ -111,14 +111,14 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       expect(offered(shell, "history", "--since", "")).toEqual([]);
     });
 
-    test("offers the values of --option=value too", () => {
+    test("offers choices for --option=value too", () => {
       // bash makes three words of it, and fish answers with the whole word
       const words = { bash: ["--output", "=", "j"], zsh: ["--output=j"], fish: ["--output=j"] }[shell];
       const found = offered(shell, "decide", "eviction", ...words);
       expect(found).toEqual([shell === "fish" ? "--output=json" : "json"]);
     });
 
-    test("offers the machines that are known by name, and files", () => {
+    test("offers the known machine names, and files", () => {
       const all = offered(shell, "decide", "cpus", "--machine", "");
       expect(all).toEqual(expect.arrayContaining([...machineNames(), "a file.yaml"]));
       expect(offered(shell, "lint", "--machine", "")).toEqual(all);
@@ -129,7 +129,7 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
 });
 
 describe("decide KIND --help", () => {
-  test.each(KINDS)("%s: what it decides, its own options and its examples", async (kind) => {
+  test.each(KINDS)("of %s shows what it decides, its own options and examples", async (kind) => {
     const { stdout } = await run(["decide", kind, "--help"]);
     expect(stdout.replaceAll(/\s+/g, " ")).toContain(`Decide ${specOf(kind).decides}.`);
     const examples = /\nExamples:\n((?: {2}.*\n)+)/.exec(stdout)?.[1]?.trimEnd().split("\n") ?? [];
@@ -145,7 +145,7 @@ describe("decide KIND --help", () => {
   });
 });
 
-describe("a word that is no command", () => {
+describe("an unknown word", () => {
   test.each([
     [["decide", "evict"], "eviction"],
     [["decide", "evction"], "eviction"],
@@ -158,7 +158,7 @@ describe("a word that is no command", () => {
     [["probes", "outcome"], "outcomes"],
     [["devices", "alocate"], "allocate"],
     [["token", "creat"], "create"],
-  ])("%j: %s was perhaps meant", async (args, meant) => {
+  ])("in %j suggests %s", async (args, meant) => {
     const ran = await run(args);
     expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
     expect(ran.stderr).toBe(
@@ -177,13 +177,13 @@ describe("a word that is no command", () => {
     [["decide", "eviction", "--explain", "reas"], "reasons"],
     [["gc", "image"], "images"],
     [["lint", "-o", "sari"], "sarif"],
-  ])("%j gets the word that was meant", async (args, meant) => {
+  ])("in %j gets the closest word suggested", async (args, meant) => {
     const { code, stderr } = await run(args);
     expect(code).toBe(2);
     expect(stderr).toContain(`\n(Did you mean ${meant}?)\n`);
   });
 
-  test("proposes a subcommand whatever follows it, and takes no other word for one", async () => {
+  test("suggests a subcommand whatever follows, and no command unlike it", async () => {
     expect((await run(["history", "shw", "0e1c1a2b"])).stderr).toContain("(Did you mean show?)");
     expect((await run(["history", "nothing-like-it"])).stderr).toBe(
       "nodewise: unknown command 'nothing-like-it'\n(`--help` shows the choices)\n",
@@ -191,7 +191,7 @@ describe("a word that is no command", () => {
     expect(await run(["history", "help", "show"])).toEqual(await run(["history", "show", "--help"]));
   });
 
-  test("names of machines and schemas get a proposal too", async () => {
+  test("gets a suggestion for names of machines and schemas too", async () => {
     for (const args of [
       ["machines", "xeon-s2"],
       ["decide", "cpus", "--machine", "xeon-s2"],
@@ -205,13 +205,13 @@ describe("a word that is no command", () => {
     expect((await run(["man", "evict"])).stderr).toContain("did you mean `decide eviction`?");
   });
 
-  test("help of a command is its --help, of all commands", async () => {
+  test("help COMMAND equals COMMAND --help", async () => {
     for (const path of [[], ["decide"], ["decide", "eviction"], ["token", "create"], ["help"]])
       expect(await run(["help", ...path])).toEqual(await run([...path, "--help"]));
     expect(await run(["decide", "help", "cpus"])).toEqual(await run(["decide", "cpus", "--help"]));
   });
 
-  test("version says the same as --version, and as data", async () => {
+  test("version equals --version, and prints data too", async () => {
     expect(await run(["version"])).toEqual(await run(["--version"]));
     expect(JSON.parse((await run(["version", "-o", "json"])).stdout)).toHaveProperty("kubelets");
   });
@@ -220,7 +220,7 @@ describe("a word that is no command", () => {
 describe("man", () => {
   const words = (text: string): string => text.replaceAll(/\\[-e&]/g, "-").replaceAll(/\s+/g, " ");
 
-  test("has a page for each command, with its texts", async () => {
+  test("writes a page for each command, with its texts", async () => {
     const dir = join(scratch, "man1");
     expect(await run(["man", "--dir", dir])).toMatchObject({ code: 0, stdout: "" });
     expect(readdirSync(dir).toSorted()).toEqual(
@@ -235,7 +235,7 @@ describe("man", () => {
     }
   });
 
-  test.skipIf(!isThere("man") || !isThere("groff"))("is drawn by man without a warning", async () => {
+  test.skipIf(!isThere("man") || !isThere("groff"))("writes pages that groff renders without warnings", async () => {
     for (const path of [[], ["decide", "eviction"], ["lint"], ["exec"]]) {
       const { stdout } = await run(["man", ...path]);
       const drawn = spawnSync("groff", ["-man", "-Tutf8", "-wall", "-z"], { input: stdout, encoding: "utf8" });
@@ -243,7 +243,7 @@ describe("man", () => {
     }
   });
 
-  test("of no command proposes one", async () => {
+  test("suggests a command for an unknown one", async () => {
     expect(await run(["man", "decide", "evicton"])).toMatchObject({
       code: EXIT.badInput,
       stderr: "nodewise: there is no command `decide evicton`; did you mean `decide eviction`?\n",
@@ -251,7 +251,7 @@ describe("man", () => {
   });
 });
 
-test("options may stand before the kind", async () => {
+test("options may precede the kind", async () => {
   const options = ["--node", manifest("node.yaml"), "-o", "json"];
   expect(await run(["decide", ...options, "allocatable"])).toEqual(await run(["decide", "allocatable", ...options]));
 });

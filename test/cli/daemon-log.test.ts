@@ -30,7 +30,7 @@ const linesOf = (text: string): readonly Record<string, unknown>[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-test("a daemon logs as JSON on standard error alone, without the environment of its pods", async () => {
+test("a daemon logs JSON to standard error only, without its pods' environment", async () => {
   const child = start([...args, "--log-format", "json", "--log-level", "debug", "--interval-seconds", "1"]);
   const end = ended(child);
   await printed(child, /"about":"pass"/, "stderr");
@@ -50,7 +50,7 @@ test("a daemon logs as JSON on standard error alone, without the environment of 
   }
 });
 
-test("what one pass answers is printed all the same, at every level", async () => {
+test("the result of --once is printed at every log level", async () => {
   const ran = await run([...args, "--once", "--log-format", "json", "--log-level", "silent"]);
   expect(ran.stderr).toBe("");
   expect(ran.stdout).toMatch(/Z \d+ cgroups decided\n$/);
@@ -61,7 +61,7 @@ test("what one pass answers is printed all the same, at every level", async () =
   expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining("Allowed choices are silent, error, warn") });
 });
 
-test("text for people is told by its level", () => {
+test("messages in text form are filtered by their level", () => {
   const messages: string[] = [];
   const teller = (name: string) => () => void messages.push(name);
   const names = ["onPass", "onProblem", "onRecovery", "onGcReport", "onRemoval", "onSettled", "onEvent", "onDecision"];
@@ -83,7 +83,7 @@ test("text for people is told by its level", () => {
   expect(tell("silent", true)).toEqual(["onPass"]);
 });
 
-test("events and decisions as lines", () => {
+test("events and decisions are printed as lines with escapes and without credentials", () => {
   const terminal = { write() {}, warn() {}, columns: 80, paint: plainPaint };
   const event = seenEvent("BackOff", WEB, { type: "Warning", container: "app", message: "no\u001b[2J http://a:b@c/d" });
   expect(eventLine(event, terminal)).toBe(`${event.at} Warning BackOff shop/web app: no␛[2J http://***@c/d\n`);

@@ -14,8 +14,8 @@ const file = (name: string, text: string): string => {
   return join(scratch, name);
 };
 
-describe.concurrent("decide that cannot answer", () => {
-  test("a refusal ends with 1, and is data where data was asked for", async () => {
+describe.concurrent("decide with faulty input", () => {
+  test("exits with 1 for a refusal, and prints it as data with -o json", async () => {
     const args = ["decide", "cgroups", ...SMALL];
     const table = await run(args);
     expect(table).toMatchObject({ code: 1, stdout: "" });
@@ -27,7 +27,7 @@ describe.concurrent("decide that cannot answer", () => {
     expect(JSON.parse(json.stdout).refusal).toMatchObject({ code: "needs_input", needs: ["cgroup.version", "pods"] });
   });
 
-  test("a file that no option takes is told with the option that takes it", async () => {
+  test("suggests the option for a file given without one", async () => {
     for (const [name, word] of [
       ["node.json", "node.json"],
       ["my node.json", "'my node.json'"],
@@ -39,7 +39,7 @@ describe.concurrent("decide that cannot answer", () => {
       });
   });
 
-  test("of stats that were given it is told what they lack, and not that they were to be given", async () => {
+  test("says what given stats lack, instead of asking for stats", async () => {
     const { runtime: _, ...node } = captured("stats-summary.json").node;
     const stats = ["--stats", file("stats.json", JSON.stringify({ node, pods: [] }))];
     const eviction = await run([
@@ -62,7 +62,7 @@ describe.concurrent("decide that cannot answer", () => {
     );
   });
 
-  test("a misspelt field of a device, or of its plugin, is told with its line", async () => {
+  test("reports a misspelt field of a device or plugin with its line", async () => {
     const given = (option: string, text: string) =>
       run(["decide", "devices", ...SMALL, option, file("devices.yaml", text)]);
     const device = await given("--devices", "- resource: example.com/gpu\n  id: a\n  helth: Unhealthy\n");
@@ -110,12 +110,12 @@ describe.concurrent("decide that cannot answer", () => {
         "items:\n- {kind: ResourceClaim, metadata: {name: gpu}}\n- {kind: Pod, metadata: {name: p}}",
         ":3:3: items[1]: is an object of kind `Pod`, and --resource-claims takes ResourceClaims",
       ],
-    ])("say what they are, or it is told where they do not: %#", async (text, fault) => {
+    ])("need a kind, and its absence is reported with the place: %#", async (text, fault) => {
       const ran = await given("resource-claims", text);
       expect(ran).toMatchObject({ code: 2, stdout: "" });
       expect(ran.stderr).toContain(fault);
     });
-    test("of other kinds are told with the option that takes them", async () => {
+    test("of other kinds are reported with the option that takes them", async () => {
       const pods = await given("resource-claims", "{kind: List, items: [{kind: Pod, spec: {containers: []}}]}");
       expect(pods.stderr).toMatch(/is an object of kind `List`, .*: give it with --pods\n$/);
       expect((await given("dra-drivers", "{kind: List, items: [{name: x}]}")).stderr).toMatch(
@@ -127,7 +127,7 @@ describe.concurrent("decide that cannot answer", () => {
       ["kind: ResourceClaim\n", "", ":5:5"],
       ["kind: List\nitems:\n- kind: ResourceClaim\n  ", "  ", ":7:7"],
     ])(
-      "tell the place of an object that lacks a field, and the one that was meant: %#",
+      "report the place of an object without a required field, and the closest field: %#",
       async (head, indent, place) => {
         const whole = head + CLAIM.replaceAll("\n  ", `\n${indent}`);
         const fault = `${place}: dra.resourceClaims[0].status.reservedFor[0].uid: is missing: expected string`;
@@ -139,7 +139,7 @@ describe.concurrent("decide that cannot answer", () => {
     );
   });
 
-  test("a misspelt field of a DRA driver is told with its line, and a list of something else with its option", async () => {
+  test("reports a misspelt field of a DRA driver with its line, and another list with its option", async () => {
     const given = (text: string) => run(["decide", "claims", ...SMALL, "--dra-drivers", file("drivers.yaml", text)]);
     const misspelt = await given("- name: gpu.example.com\n  regstered: false\n");
     expect(misspelt).toMatchObject({ code: 2, stdout: "" });
@@ -150,14 +150,14 @@ describe.concurrent("decide that cannot answer", () => {
     expect(other.stderr).toMatch(/is a list of devices, and --dra-drivers takes .*: give it with --devices\n$/);
   });
 
-  test("a configuration that the kubelet refuses ends with 1 and says why", async () => {
+  test("exits with 1 and the reason for a configuration that the kubelet refuses", async () => {
     const config = file("config.yaml", "enforceNodeAllocatable: [pods, kube-reserved]\n");
     const ran = await run(["decide", "allocatable", "--node", manifest("node.yaml"), "--config", config]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toMatch(/^the kubelet does not start: .*kubeReservedCgroup/m);
   });
 
-  test("fields of the configuration that no kubelet knows are told with the near name, and the rest is decided", async () => {
+  test("reports unknown configuration fields with the closest name, and decides the rest", async () => {
     const config = file(
       "misspelt.yaml",
       "kubeReserved: {cpu: 100m}\nsystemReservd: {cpu: 100m}\nlogging: {formatt: json}\n",
@@ -179,7 +179,7 @@ describe.concurrent("decide that cannot answer", () => {
     expect(configz.stderr).toBe("");
   });
 
-  test("a fault of the input names file, line, column and JSON path, and ends with 2", async () => {
+  test("reports input faults with file, line, column and JSON path, and exits with 2", async () => {
     const node = file(
       "node.yaml",
       "kind: Node\nmetadata: {name: few}\nstatus:\n  capacity:\n    cpu: many\n    memory: -1\n",
@@ -238,7 +238,7 @@ describe.concurrent("decide that cannot answer", () => {
       ["--cgroup-version", "3"],
       /^nodewise: option '--cgroup-version <version>' argument '3' is invalid/,
     ],
-  ])("%s is one line and exit code 2", async (_, args, message) => {
+  ])("reports %s in one line, with exit code 2", async (_, args, message) => {
     const ran = await run(["decide", "allocatable", ...args], { input: '{"kind": "Node", ' });
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr.split("\n")[0]).toMatch(message);
@@ -253,14 +253,14 @@ describe.concurrent("decide that cannot answer", () => {
     ["memory-manager-state", "cpu_manager_state", "a cpu_manager_state", "cpu-manager-state"],
     ["allocated-pods", "stats-summary.json", "the kubelet's /stats/summary", "stats"],
     ["devices", "allocated_pods_state", "an allocated_pods_state", "allocated-pods"],
-  ])("--%s refuses %s: what it is, what was wanted, where it goes", async (option, name, found, other) => {
+  ])("--%s refuses %s with what it is, what is wanted, and the right option", async (option, name, found, other) => {
     const ran = await run(["decide", "allocatable", "--node", realNode("node.json"), `--${option}`, realNode(name)]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr.startsWith(`nodewise: ${realNode(name)}: is ${found}, and --${option} takes `)).toBe(true);
     expect(ran.stderr.endsWith(`: give it with --${other}\n`)).toBe(true);
   });
 
-  test("many faults are cut off, and names from the input cannot steer the terminal", async () => {
+  test("prints only the first of many faults, and escapes names from the input", async () => {
     const pods = Array.from({ length: 30 }, (_, i) => ({
       metadata: { name: `\u001b[31m${i}`, uid: `u${i}` },
       spec: {},
@@ -272,7 +272,7 @@ describe.concurrent("decide that cannot answer", () => {
     expect(ran.stderr).toMatch(/nodewise: and \d+ more like these\n$/);
   });
 
-  test("more pods than a node has are refused before they are looked at", async () => {
+  test("refuses more pods than a node can have before reading them", async () => {
     const ran = await run(["decide", "cgroups", ...SMALL, "--pods", "-"], {
       input: JSON.stringify(Array(200_000).fill({})),
     });
@@ -282,7 +282,7 @@ describe.concurrent("decide that cannot answer", () => {
     );
   });
 
-  test("a list with one node is that node, whatever else it has; of two none is taken", async () => {
+  test("takes the only node of a list, and refuses a list with two", async () => {
     const object = (file: string): { readonly items?: readonly object[] } => captured(file);
     const [node, { items = [] }] = [object("node.json"), object("pods.json")];
     const decide = (...all: readonly object[]) =>
@@ -295,7 +295,7 @@ describe.concurrent("decide that cannot answer", () => {
     });
   });
 
-  test("of more pods those of the node are taken, and the others are told", async () => {
+  test("takes the node's pods out of more, and counts the others", async () => {
     const podOn = (nodeName: string, i: number) => ({
       ...{ kind: "Pod", metadata: { name: `p${i}`, namespace: "default", uid: `u-${nodeName}-${i}` } },
       ...{ spec: { nodeName, containers: [{ name: "c" }] } },
@@ -314,7 +314,7 @@ describe.concurrent("decide that cannot answer", () => {
     });
   });
 
-  test("YAML has at most 4 MiB, and JSON with a fault is not handed to the YAML parser beyond that", async () => {
+  test("limits YAML to 4 MiB, and does not parse larger faulty JSON as YAML", async () => {
     for (const input of ["- a: b\n".repeat(650_000), `[${'{"a": 1},'.repeat(500_000)}`]) {
       const ran = await run(["decide", "cgroups", "--node", "-"], { input });
       expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -326,7 +326,7 @@ describe.concurrent("decide that cannot answer", () => {
     expect(large.stderr).toMatch(/^nodewise: standard input: is an object with `x`, and --node takes /);
   });
 
-  test.runIf(existsSync("/dev/full"))("an answer that cannot be written is one line and a failure", async () => {
+  test.runIf(existsSync("/dev/full"))("exits with 4 and one line when the answer cannot be written", async () => {
     const full = openSync("/dev/full", "w");
     const args = [LAUNCHER, "decide", "allocatable", "--snapshot", realNode("snapshot.json")];
     const ran = spawnSync(NODE, args, { stdio: ["ignore", full, "pipe"], encoding: "utf8" });
@@ -335,7 +335,7 @@ describe.concurrent("decide that cannot answer", () => {
     expect(ran.stderr).toMatch(/^nodewise: standard output: ENOSPC: [^\n]*\n$/);
   });
 
-  test("standard input ends at 64 MiB", async () => {
+  test("limits standard input to 64 MiB", async () => {
     const ran = await run(["decide", "allocatable", "--node", "-"], { input: Buffer.alloc(65 * 2 ** 20, "a") });
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toBe("nodewise: standard input: is larger than 67108864 bytes: split it\n");

@@ -23,7 +23,7 @@ function shownOf(kind: Kind, posted: unknown): unknown {
   return snapshot;
 }
 
-test("a part of the node whose option the help of a kind leaves out changes no answer of it", () => {
+test("a part of the snapshot left out of a kind's help does not change that kind's answers", () => {
   const seen = new Map<Kind, number>();
   const answer = (kind: Kind, posted: unknown, ask: unknown): unknown => {
     const [snapshot, asked] = [decodeSnapshot(posted), decodeAsk(kind, ask ?? null)];
@@ -47,12 +47,12 @@ test.each([
   [["lint", "--config-folder", "x"], "Did you mean --config-dir?"],
   [["schema", "evct"], "did you mean eviction?"],
   [["decide", "evct"], "Did you mean eviction?"],
-])("%j is told with the word that was meant", async (args, proposal) => {
+])("%j gets the closest option or word suggested", async (args, proposal) => {
   const { code, stderr } = await run(args);
   expect(code).toBe(2);
   expect(stderr.split(proposal)).toHaveLength(2);
 });
-test("a word that is like none gets no proposal", async () => {
+test("a word unlike any other gets no suggestion", async () => {
   for (const args of [
     ["lint", "--qqqq"],
     ["schema", "xxxx"],
@@ -60,7 +60,7 @@ test("a word that is like none gets no proposal", async () => {
     expect((await run(args)).stderr).not.toMatch(/did you mean/i);
 });
 
-test("a query parameter that there is not is told with the one that was meant", async () => {
+test("an unknown query parameter of the API gets the closest one suggested", async () => {
   const response = await appOver({}).app.request("/v1/nodes?labels=pool=web");
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({

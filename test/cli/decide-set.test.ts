@@ -16,8 +16,8 @@ const file = (name: string, text: string): string => {
   return join(scratch, name);
 };
 
-describe.concurrent("nodewise decide with single fields changed", () => {
-  test("shows what was changed, and each place where the answer is another one", async () => {
+describe.concurrent("nodewise decide with --set and --patch", () => {
+  test("shows what was changed, and each place where the answer differs", async () => {
     const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=500m"]);
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 8)).toEqual([
@@ -32,7 +32,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     ]);
   });
 
-  test("amounts, times and pods are told as people read them; --explain full has them exactly", async () => {
+  test("prints rounded amounts, times and pods, and exact ones with --explain full", async () => {
     const asked = ["decide", "eviction", ...SNAPSHOT, "--set", 'evictionHard["memory.available"]=23Gi'];
     const lines = (await run(asked)).stdout.replaceAll(/ {2,}/g, "  ").split("\n");
     expect(lines).toContain("thresholds[0].quantity (memory.available)  500 MiB  23 GiB");
@@ -43,7 +43,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(full).toContain("\nthresholds[0].quantity (memory.available)  524288000  24696061952\n");
   });
 
-  test("a verdict that changes stands first, with what lint says of it; the exit code is that of the new answer", async () => {
+  test("prints a changed verdict first, with lint's findings, and exits with the new answer's code", async () => {
     const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=5"]);
     expect(ran).toMatchObject({ code: EXIT.negative, stderr: "" });
     const lines = ran.stdout.split("\n");
@@ -52,7 +52,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(ran.stdout).toContain("\nWHAT `nodewise lint` FINDS IN THE CHANGE\n- refuses-start ");
   });
 
-  test("several fields, those of a patch and those of --set, in any spelling; the last one counts", async () => {
+  test("combines --patch and --set in any spelling, and the last one wins", async () => {
     const patch = file("patch.yaml", "kubeReserved: {cpu: 300m, memory: 1Gi}\nsystemReserved: {cpu: null}\n");
     const sets = [
       "kubeReserved.cpu=500m",
@@ -92,7 +92,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(whole.after.decision).toEqual(answer.after.decision);
   });
 
-  test("--kubelet of another version is what the node's kubelet becomes; both versions are named", async () => {
+  test("--kubelet changes the version of the node's kubelet, and both versions are printed", async () => {
     const newer = ["decide", "cgroups", ...SNAPSHOT, "--set", "kubeReserved.cpu=500m", "--kubelet"];
     const ran = await run([...newer, "1.37.2"]);
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
@@ -125,12 +125,12 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     );
   });
 
-  test("--kubelet is that of a node that tells none, before and after the change", async () => {
+  test("--kubelet sets the version of a node without one, before and after the change", async () => {
     const ran = await run(["decide", "allocatable", "--capacity", "cpu=4", "--set", "maxPods=7", "--kubelet", "1.35"]);
     expect(ran.stdout.split("\n")[0]).toBe("(no node given) · allocatable · kubelet-1.35+5");
   });
 
-  test("--capacity in the place of a node's own names what does not count then", async () => {
+  test("--capacity in place of a node's own names what is left out then", async () => {
     const ran = await run(["decide", "allocatable", "--node", realNode("node.json"), "--capacity", "cpu=4,memory=8Gi"]);
     expect(ran).toMatchObject({
       code: EXIT.ok,
@@ -140,7 +140,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect((await run(["decide", "allocatable", "--capacity", "cpu=4,memory=8Gi"])).stderr).toBe("");
   });
 
-  test("a patch comes from standard input too, and is the one of `nodewise replay`", async () => {
+  test("reads --patch from standard input, once", async () => {
     const ran = await run([...ALLOCATABLE, "--patch", "-", "-o", "yaml"], { input: "maxPods: 7\n" });
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     expect(ran.stdout).toContain("path: allocatable.pods");
@@ -148,7 +148,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(twice.stderr).toMatch(/^nodewise: standard input can be read once/);
   });
 
-  test("admission is decided on the allocatable that the kubelet then reports", async () => {
+  test("decides admission with the allocatable that results from the change", async () => {
     const asked = ["decide", "admission", ...SNAPSHOT, "--pod", manifest("trader.yaml"), "-o", "json"];
     const less = JSON.parse((await run([...asked, "--set", "kubeReserved.cpu=1"])).stdout);
     const cpuOf = ({ decision }: { decision: { resources: readonly { resource: string; capacity: number }[] } }) =>
@@ -156,7 +156,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect([cpuOf(less.before), cpuOf(less.after)]).toEqual([1800, 900]);
   });
 
-  test("what changes nothing is said to change nothing", async () => {
+  test("says so when the change has no effect", async () => {
     const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=100m"]);
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     expect(ran.stdout).toContain("WHAT IF  nothing: the configuration has these values already\nSAME  decided: ");
@@ -167,7 +167,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     );
   });
 
-  test("without a configuration the kubelet's defaults are what is changed; of an assumed one as well", async () => {
+  test("changes the kubelet's defaults when no configuration is given, and values that are assumed", async () => {
     const bare = await run([
       "decide",
       "allocatable",
@@ -195,7 +195,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(assumed.stdout).toContain("WHAT IF  topologyManagerPolicy: single-numa-node -> none\n");
   });
 
-  test("a decision that is refused then ends with 1, and the table tells from what", async () => {
+  test("exits with 1 when the decision is refused after the change, with the former verdict", async () => {
     const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.gpu=1"]);
     expect(ran.code).toBe(EXIT.negative);
     expect(ran.stdout).toContain("DIFFERS  decided -> refused\n");
@@ -209,12 +209,12 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     });
   });
 
-  test("reasons that are new are told where reasons are asked for", async () => {
+  test("prints new reasons when reasons are requested", async () => {
     const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=500m", "--explain", "reasons"]);
     expect(ran.stdout).toMatch(/\nWHY\n- cpu: allocatable: /);
   });
 
-  test("a narrow terminal keeps to its width", async () => {
+  test("keeps to the width of a narrow terminal", async () => {
     const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=500m"], { env: { COLUMNS: "50" } });
     const table = ran.stdout.split("\n\n")[1]?.split("\n") ?? [];
     expect(table.length).toBeGreaterThan(4);
@@ -236,7 +236,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
       ["--patch", manifest("trader.yaml")],
       `${manifest("trader.yaml")}: is an object of kind \`Pod\`, and --patch needs fields of a KubeletConfiguration`,
     ],
-  ])("%j is refused before anything is decided", async (args, message) => {
+  ])("refuses %j before deciding", async (args, message) => {
     const ran = await run([...ALLOCATABLE, ...args]);
     expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
     expect(ran.stderr).toContain(`nodewise: ${message}`);
@@ -246,7 +246,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
 describe.concurrent("nodewise decide allocatable --capacity", () => {
   const GIVEN = "cpu=4,memory=16Gi,pods=110,ephemeral-storage=100Gi,hugepages-2Mi=1Gi,example.com/gpu=2";
 
-  test("decides on a node that does not exist", async () => {
+  test("decides for a node that does not exist", async () => {
     const ran = await run(["decide", "allocatable", "--capacity", GIVEN, "-o", "json"]);
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
     const { node, decision } = JSON.parse(ran.stdout);
@@ -262,12 +262,12 @@ describe.concurrent("nodewise decide allocatable --capacity", () => {
     expect(decision.allocatable).toMatchObject({ cpu: "4", memory: "15260Mi", pods: "110" });
   });
 
-  test("takes the place of the capacity of a node that is given", async () => {
+  test("replaces the capacity of a given node", async () => {
     const ran = await run([...ALLOCATABLE, "--capacity", "cpu=8,memory=64Gi", "-o", "json"]);
     expect(JSON.parse(ran.stdout).decision.capacity).toMatchObject({ cpu: "8", memory: "64Gi" });
   });
 
-  test("-o karpenter has the capacity, the overhead in its three parts, and what is left of one less the others", async () => {
+  test("prints capacity, the overhead in its three parts and allocatable with -o karpenter", async () => {
     const config = file("kubelet.yaml", "kubeReserved: {cpu: 100m, memory: 1Gi}\nsystemReserved: {memory: 512Mi}\n");
     const ran = await run([
       "decide",
@@ -330,7 +330,7 @@ describe.concurrent("nodewise decide allocatable --capacity", () => {
       ["--capacity", "cpu=4"],
       "--capacity and --available: cgroups reads no capacity of a node; allocatable does",
     ],
-  ])("%s %j is refused", async (kind, args, message) => {
+  ])("refuses %s %j", async (kind, args, message) => {
     const ran = await run(["decide", kind, ...args]);
     expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
     expect(ran.stderr).toContain(`nodewise: ${message}`);

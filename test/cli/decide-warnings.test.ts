@@ -32,8 +32,8 @@ const podsOn = (name: string, ...nodes: readonly string[]): string => {
   return file(name, list);
 };
 
-describe.concurrent("decide says what it did not take from the files", () => {
-  test("pods of another node are refused with whose they are and the command for the right ones", async () => {
+describe.concurrent("decide warns about its input:", () => {
+  test("pods of another node are refused with that node's name and the command for the right pods", async () => {
     const args = ["decide", "eviction", "--node", worker(), "--pods", realNode("pods.json"), "--stats", workerStats()];
     expect(await run(args)).toMatchObject({
       code: 1,
@@ -42,7 +42,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
         "nodewise: eviction refused (needs_input): 11 pods belong to n1, the node is worker-1: post the pods of worker-1 (kubectl get pods -A --field-selector spec.nodeName=worker-1 -o json), or an empty list where it has none; here: --pods\n",
     });
   });
-  test("stats of another node are a fault, with their place and whose are wanted", async () => {
+  test("stats of another node are refused with their place", async () => {
     const args = ["decide", "eviction", "--node", realNode("node.json"), "--pods", realNode("pods.json")];
     const stats = workerStats();
     expect(await run([...args, "--stats", stats])).toMatchObject({
@@ -54,7 +54,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
   test.each([
     ["continue", { continue: "next" }],
     ["remainingItemCount", { remainingItemCount: 3 }],
-  ])("one page of a list of pods is refused by its metadata.%s", async (field, metadata) => {
+  ])("one page of a pod list is refused because of its metadata.%s", async (field, metadata) => {
     const page = file(`${field}.json`, { ...real("pods.json"), metadata });
     const ran = await run(["decide", "cgroups", "--node", realNode("node.json"), "--pods", page]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -62,14 +62,14 @@ describe.concurrent("decide says what it did not take from the files", () => {
       `nodewise: ${page}: the list of pods is one page of several (metadata.${field} is set), and each pod of the node counts: give the whole list: \`kubectl get pods -A -o json\` prints it, an API server answers with it when it is asked without \`limit\`\n`,
     );
   });
-  test("so is such a page in a snapshot", async () => {
+  test("one page of a pod list in a snapshot is refused", async () => {
     const page = { ...real("snapshot.json"), pods: { kind: "PodList", metadata: { continue: "next" }, items: [] } };
     const snapshot = file("paged.json", page);
     const ran = await run(["decide", "cgroups", "--snapshot", snapshot]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(/^nodewise: \S+:1:\d+: pods\.metadata\.continue: the list is one page of several/);
   });
-  test("the last answer of another node is a fault, that of a node that nobody named is not", async () => {
+  test("the last answer of another node is refused, that of an unnamed node is accepted", async () => {
     const asked = ["decide", "eviction", "--snapshot", realNode("snapshot.json")];
     const last = JSON.parse((await run([...asked, "-o", "json"])).stdout);
     const facts = (node: string | null) => file(`facts-${node}.json`, { ...last, node });
@@ -82,7 +82,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     for (const node of ["n1", null])
       expect(await run([...asked, "--facts", facts(node)])).toMatchObject({ code: 0, stderr: "" });
   });
-  test("a machine with other CPUs than the node has", async () => {
+  test("a machine with another number of CPUs than the node gives a warning", async () => {
     const asked = ["decide", "cpus", "--machine", "vm-small", "--node"];
     expect((await run([...asked, realNode("node.json")])).stderr).toBe(
       "nodewise: --machine vm-small has 4 CPUs, and node n1 2 (status.capacity): is it the machine of another node?\n",
@@ -91,7 +91,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const same = { ...node, status: { ...node.status, capacity: { ...node.status.capacity, cpu: "4" } } };
     expect((await run([...asked, file("four.json", same)])).stderr).toBe("");
   });
-  test("a pod that asks for devices of which nobody told", async () => {
+  test("a pod that requests devices while no devices are given gives a warning", async () => {
     const limits = { cpu: "10m", memory: "1Mi", "vendor.example/gpu": "1" };
     const pod = file("gpu.json", podManifest("gpu", { spec: { containers: [container("c", undefined, limits)] } }));
     const silence =
@@ -108,7 +108,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const known = file("gpu-node.json", { ...node, status: { ...node.status, allocatable: listed } });
     expect((await admission(known)).stderr).toBe("");
   });
-  test("fields of a pod that somebody wrote which v1.Pod does not have", async () => {
+  test("fields of a pod manifest unknown to v1.Pod give a warning", async () => {
     const spec = { containers: [{ name: "c", resource: {}, resources: { request: {} } }], prioritty: 5 };
     const typo = podManifest("typo", { spec });
     const pod = file("typo.json", typo);
@@ -131,7 +131,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const stored = file("stored.json", { ...typo, metadata: { name: "typo", uid: "u" } });
     expect(await reportOf(...cgroups, stored)).toEqual([]);
   });
-  test("fields of such a pod that v1.Pod of the node's own version does not have", async () => {
+  test("fields of a pod manifest unknown to the node's own version give a warning", async () => {
     const { spec } = podManifest("newer");
     const pod = file(
       "newer.json",
@@ -149,7 +149,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     expect(await left("1.37", "cgroups", ...pods)).toEqual([]);
     expect(await left("1.36", "admission", "--pods", realNode("pods.json"), "--pod")).toEqual(["evictionResponders"]);
   });
-  test("fields of a snapshot's configuration that a kubelet does not know, which lint finds too", async () => {
+  test("unknown configuration fields in a snapshot give a warning, and a finding of lint", async () => {
     const snapshot = file("misspelt.json", { ...real("snapshot.json"), kubeletConfiguration: { kubeReservd: {} } });
     const asked = ["decide", "allocatable", "--snapshot", snapshot];
     expect((await run(asked)).stderr).toMatch(
@@ -159,7 +159,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     expect(replaced.stderr).toBe("");
     expect((await run(["lint", "--snapshot", snapshot])).stdout).toMatch(/^error +kubeReservd +unknown-field$/m);
   });
-  test("a manifest among the pods is told as the static pod that it becomes, where pods count", async () => {
+  test("a manifest among the pods is named as the static pod it becomes, where pods matter", async () => {
     const web = file(
       "web.yaml",
       "apiVersion: v1\nkind: Pod\nmetadata: { name: web }\nspec: { containers: [{ name: c }] }\n",
@@ -173,14 +173,14 @@ describe.concurrent("decide says what it did not take from the files", () => {
     expect(data.assumed.staticPods).toEqual([{ path: "snapshot.pods[0]", name: "web-n1" }]);
     expect((await run(asked("allocatable"))).stdout).not.toContain("static pods");
   });
-  test("so are those of a snapshot whose node is replaced", async () => {
+  test("pods of a snapshot are refused when its node is replaced", async () => {
     const ran = await run(["decide", "cgroups", "--snapshot", realNode("snapshot.json"), "--node", worker()]);
     expect(ran).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("11 pods belong to n1, the node is worker-1"),
     });
   });
-  test("a /configz that another kubelet printed is refused with the field that tells it", async () => {
+  test("a /configz printed by another kubelet version is refused with the field that shows it", async () => {
     const older = real("node.json");
     older.status.nodeInfo.kubeletVersion = "v1.35.1";
     const node = file("older.json", older);
@@ -190,7 +190,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
       /configz\.json:1:\d+: kubeletConfiguration\.memoryReservationPolicy: a kubelet 1\.35, which node n1 has, does not know the field, so this is another kubelet's \/configz: give that of n1\n$/,
     );
   });
-  test("a snapshot of this machine takes no pods of another node alone, and counts those of a cluster", async () => {
+  test("a snapshot of this machine refuses pods of another node, and counts those of a cluster", async () => {
     const printed = (pods: string) => run(["snapshot", "--node-name", "w1", "--pods", pods]);
     expect(await printed(realNode("pods.json"))).toMatchObject({
       code: 2,
@@ -206,7 +206,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
       await run(["lint", "--node", worker(), "--pods", realNode("pods.json"), "--config", realNode("configz.json")]),
     ).toMatchObject({ code: 2, stderr: expect.stringContaining("11 pods belong to n1, the node is worker-1") });
   });
-  test("of a whole cluster's list the node's are picked, the others counted", async () => {
+  test("the node's pods are taken out of a whole cluster's list, and the others counted", async () => {
     const pods = podsOn("cluster.json", "n2", "n2", "n3");
     const args = ["decide", "eviction", "--node", realNode("node.json"), "--pods", pods, ...PARTS];
     const { code, stdout } = await run(args);
@@ -215,7 +215,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const data = JSON.parse((await run([...args, "-o", "json"])).stdout);
     expect(data.reasons[0].at).toBe("snapshot.pods");
   });
-  test("--config beside --snapshot names what falls back to the defaults", async () => {
+  test("--config beside --snapshot names the fields that fall back to defaults", async () => {
     const snapshot = ["decide", "allocatable", "--snapshot", realNode("snapshot.json")];
     const config = file("config.yaml", "kubeReserved: { cpu: 500m }\n");
     const part = await run([...snapshot, "--config", config]);
@@ -225,7 +225,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const whole = await run([...snapshot, "--config", realNode("configz.json")]);
     expect(whole).toMatchObject({ code: 0, stderr: "" });
   });
-  test("a pod that names a RuntimeClass and has no overhead", async () => {
+  test("a pod with a RuntimeClass and without overhead gives a warning", async () => {
     const pod = file(
       "kata.yaml",
       "kind: Pod\nmetadata: { name: kata }\nspec:\n  runtimeClassName: kata\n  containers: [{ name: c, resources: { requests: { cpu: 1m } } }]\n",
@@ -242,7 +242,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
       /^not known: pods\[0\]\.spec\.overhead \(give the pod with the overhead\.podFixed of its RuntimeClass/m,
     );
   });
-  test("requests from limits and the default configuration are assumptions, in data too", async () => {
+  test("requests derived from limits and the default configuration are printed as assumptions", async () => {
     const pod = file(
       "limited.yaml",
       "kind: Pod\nmetadata: { name: limited }\nspec:\n  containers: [{ name: c, resources: { limits: { cpu: 10m, memory: 1Mi } } }]\n",

@@ -28,8 +28,8 @@ const file = (name: string, text: string): string => {
   return join(scratch, name);
 };
 
-describe.concurrent("decide over a captured node", () => {
-  test("cgroups gives what the real kubelet wrote, as JSON", async () => {
+describe.concurrent("decide for a captured node", () => {
+  test("cgroups equal what the real kubelet wrote, as JSON", async () => {
     const ran = await run(["decide", "cgroups", ...CAPTURED, "-o", "json"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     const answer = JSON.parse(ran.stdout);
@@ -59,7 +59,7 @@ describe.concurrent("decide over a captured node", () => {
     expect(answer.reasons.length).toBeGreaterThan(0);
   });
 
-  test("allocatable is the node's own status, as YAML", async () => {
+  test("allocatable equals the node's own status, as YAML", async () => {
     const ran = await run(["decide", "allocatable", ...CAPTURED, "-o", "yaml", "--explain", "off"]);
     const answer = parse(ran.stdout, { version: "1.1" });
     const node = captured("node.json");
@@ -67,7 +67,7 @@ describe.concurrent("decide over a captured node", () => {
     expect(answer.reasons).toEqual([]);
   });
 
-  test("the tree names every pod and container, and fits the terminal's width", async () => {
+  test("the tree of cgroups names every pod and container, and fits the terminal's width", async () => {
     const { stdout } = await run(["decide", "cgroups", ...CAPTURED], { env: { COLUMNS: "80" } });
     const lines = stdout.trimEnd().split("\n");
     expect(lines.slice(0, 6)).toEqual([
@@ -87,8 +87,8 @@ describe.concurrent("decide over a captured node", () => {
   });
 });
 
-describe.concurrent("decide over files made by hand", () => {
-  test("allocatable shows what is reserved, and the kubepods limits", async () => {
+describe.concurrent("decide for handwritten files", () => {
+  test("allocatable shows the reservations and the kubepods limits", async () => {
     const ran = await run(["decide", "allocatable", ...SMALL]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(`small · allocatable · ${NEWEST.policyVersion}
@@ -106,7 +106,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
 `);
   });
 
-  test("--kubelet says as which kubelet to answer, where the node tells none", async () => {
+  test("--kubelet sets the version when the node has none", async () => {
     const titleOf = async (...more: string[]) =>
       (await run(["decide", "allocatable", ...SMALL, ...more])).stdout.split("\n");
     expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+5");
@@ -123,7 +123,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
     expect(wrong.stderr).toContain("must be a version of the kubelet, such as 1.37 or v1.37.2");
   });
 
-  test("pods of a manifest get the node's name and a uid, as a kubelet gives static pods", async () => {
+  test("pods of a manifest get the node's name and a uid, like static pods", async () => {
     const { stdout } = await run(["decide", "cgroups", ...SMALL, ...PODS]);
     const [, assumed, caption, ...lines] = stdout.split("\n");
     expect(assumed).toMatch(/^assumed: requests from limits, as the API server does: snapshot\.pods\[\d\]/);
@@ -143,14 +143,14 @@ not known: stats.node.rlimit.maxpid (give --stats)
     expect(stdout).toMatch(/prod\/db-small .* 200000\/100000 .* pod[0-9a-f]{32}$/m);
   });
 
-  test("--explain gives a sentence under each line; full adds the rule and its numbers", async () => {
+  test("--explain prints a sentence under each line, and full adds the rule and its numbers", async () => {
     const reasons = await run(["decide", "cgroups", ...SMALL, ...PODS, "--explain", "reasons"]);
     expect(reasons.stdout).toContain("│     │    cpuShares: 500m cpu requested\n");
     const full = await run(["decide", "cgroups", ...SMALL, ...PODS, "--explain", "full"]);
     expect(full.stdout).toContain("cpuShares: 500m cpu requested [shares_from_request milliCpu=500 cpuShares=512]\n");
   });
 
-  test("one Pod, a List, a PodList, an array and standard input are all pods", async () => {
+  test("a Pod, a List, a PodList, an array and standard input are all accepted as pods", async () => {
     const pod = podManifest("a");
     const bare = { metadata: pod.metadata, spec: pod.spec };
     const forms = [pod, { kind: "List", items: [pod] }, { kind: "PodList", items: [bare] }, [bare]];
@@ -163,7 +163,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
     }
   });
 
-  test("a part takes the place of the snapshot's", async () => {
+  test("a part given by its own option replaces the snapshot's", async () => {
     const snapshot = file(
       "snapshot.json",
       JSON.stringify({ node: parse(readFileSync(manifest("node.yaml"), "utf8")) }),
@@ -175,7 +175,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
   });
 });
 
-test("a reader that goes away ends it quietly", async () => {
+test("decide ends quietly when its reader closes the pipe", async () => {
   const child = start(["decide", "cgroups", ...CAPTURED, "-o", "json", "--explain", "full"]);
   child.stdin.end();
   const end = ended(child);
@@ -183,7 +183,7 @@ test("a reader that goes away ends it quietly", async () => {
   expect(await end).toMatchObject({ signal: null, stderr: "" });
 });
 
-describe.concurrent("decide resize over pods of several nodes", () => {
+describe.concurrent("decide resize for pods of several nodes", () => {
   const snapshot = captured("snapshot.json");
   /** The captured node under another name; pods of these names are `app: web`. */
   const nodeFile = (node: string, ...web: readonly string[]): string => {
@@ -199,7 +199,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
   };
   const ask = (...args: readonly string[]) => run(["decide", "resize", ...args]);
 
-  test("asks each node for its own, and counts how they end", async () => {
+  test("asks each node about its own pods, and counts the results", async () => {
     const files = [nodeFile("a1", "burst-lim", "guar-int"), nodeFile("a2", "burst-lim"), nodeFile("a3")];
     const { code, stdout, stderr } = await ask("--snapshots", ...files, "-l", "app=web", "--to", "cpu=90m");
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
@@ -219,20 +219,20 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     ]);
   });
 
-  test("amounts in bytes are as people read them, and exact where that is asked for", async () => {
+  test("prints rounded amounts, and exact ones with --explain full", async () => {
     const of = ["--snapshot", nodeFile("b1", "burst-lim"), "--pod", "default/burst-lim", "--to", "memory=134217728"];
     expect((await ask(...of)).stdout).toContain(" requests.memory: 64Mi -> 128 MiB\n");
     expect((await ask(...of, "--explain", "full")).stdout).toContain(" requests.memory: 64Mi -> 134217728\n");
   });
 
-  test("--to may be given again for another resource, and not for the same", async () => {
+  test("accepts --to for several resources, once each", async () => {
     const of = ["--snapshot", nodeFile("c1", "burst-lim"), "--pod", "default/burst-lim"];
     const both = await ask(...of, "--to", "cpu=90m", "--to", "memory=80Mi");
     expect(both.stdout).toMatch(/requests\.cpu: \w+ -> 90m\n(?:.*\n)*.*requests\.memory: 64Mi -> 80Mi\n/);
     expect((await ask(...of, "--to", "cpu=90m", "--to", "cpu=1")).stderr).toContain("each resource once");
   });
 
-  test("a file of several that is wrong has no answer, and stops none of the others", async () => {
+  test("reports a broken file among several, and answers the others", async () => {
     const torn = file("torn.json", "{");
     const both = await ask("--snapshots", nodeFile("d1", "burst-lim"), torn, "-l", "app=web", "--to", "cpu=90m");
     expect({ code: both.code, stderr: both.stderr }).toEqual({ code: 1, stderr: "" });
@@ -245,7 +245,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(await ask("--snapshots", torn)).toMatchObject({ code: 2, stdout: "" });
   });
 
-  test("takes the patch and the recommendation of a file, and tells what waits where nothing is asked", async () => {
+  test("reads the patch and the recommendation from files, and says so when no pod waits for a resize", async () => {
     const [node, change] = [
       nodeFile("b1", "burst-lim"),
       { spec: { containers: [{ name: "c", resources: { limits: { memory: "256Mi" } } }] } },
@@ -255,7 +255,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(await ask("--snapshots", node)).toMatchObject({ code: 0, stdout: "no pod waits for a resize\n" });
   });
 
-  test("a pod without the container is told beside the others, and is not taken", async () => {
+  test("reports a pod without the container, and leaves it unchanged", async () => {
     const of = ["-l", "app=web", "--to", "cpu=90m", "--container", "d"];
     const { code, stdout } = await ask("--snapshots", nodeFile("e1", "burst-lim", "besteffort"), ...of);
     expect(code).toBe(1);
@@ -263,7 +263,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(stdout).toMatch(/^default\/besteffort +e1 +\w+/m);
   });
 
-  test("what cannot be written is counted apart, with why", async () => {
+  test("counts resizes that cannot be written separately, with the reason", async () => {
     const of = ["-l", "app=web", "--to", "memory=2Ki"];
     const { code, stdout } = await ask("--snapshots", nodeFile("f1", "burst-lim"), ...of);
     expect(code).toBe(1);
@@ -271,7 +271,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(stdout).toMatch(/1 pod on 1 node: 1 Error\n$/);
   });
 
-  test("a kubelet that does not start tries none, and the others do", async () => {
+  test("tries none on a kubelet that does not start, and goes on with the others", async () => {
     const cpu_manager_state = { policyName: "static", defaultCpuSet: "0", entries: {} };
     const machine = { cpus: [0, 1].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
     const whole = JSON.parse(readFileSync(nodeFile("g1", "burst-lim"), "utf8"));
@@ -288,7 +288,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
     expect(alone.stdout).not.toContain("Deferred");
   });
 
-  test("says what is missing, or too much", async ({ expect }) => {
+  test("reports missing and superfluous arguments", async ({ expect }) => {
     const node = nodeFile("c1", "burst-lim");
     const named = file("fleet-named.json", JSON.stringify({ pod: "default/a", to: { cpu: "1" } }));
     const faults = await Promise.all(
@@ -329,7 +329,7 @@ describe.concurrent("decide resize over pods of several nodes", () => {
   });
 });
 
-test("--pods takes the pods of a List that holds other objects too, and says what was left out", async () => {
+test("--pods takes the pods of a mixed List, and reports what was left out", async () => {
   const pod = captured("pods.json").items[0];
   const node = captured("node.json");
   const decide = (items: readonly unknown[]) =>

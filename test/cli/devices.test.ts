@@ -34,7 +34,7 @@ async function ask(...args: string[]): Promise<string> {
   return ran.stdout;
 }
 
-test("a line a resource, how much of it is held and where, and a line a container that holds some", async () => {
+test("nodewise devices prints a row per resource with its use by NUMA node, and per holding container", async () => {
   expect((await ask()).split("\n")).toEqual([
     "n1 · enforce · containerd 2.1.4 · pass 12 2s ago: 48 ms, 2 written, 1 drifted, decided here",
     "",
@@ -52,7 +52,7 @@ test("a line a resource, how much of it is held and where, and a line a containe
   ]);
 });
 
-test("as data, and what a daemon last wrote", async () => {
+test("nodewise devices prints data, and what a stopped daemon last wrote", async () => {
   expect(JSON.parse(await ask("-o", "json"))).toEqual({ at: AT, nodeName: "n1", devices: [GPU, NIC] });
   writeFileSync(join(daemon.scratch, "status.json"), JSON.stringify(STATUS));
   const { code, stdout } = await run(["devices", "--state-dir", daemon.scratch]);
@@ -62,7 +62,7 @@ test("as data, and what a daemon last wrote", async () => {
   ]);
 });
 
-test("a daemon that takes no plugins says so, one that nobody came to as well", async () => {
+test("nodewise devices says when the daemon serves no plugins, and when none has registered", async () => {
   now = nodeStatus();
   const [off, data] = [await ask(), JSON.parse(await ask("-o", "json"))];
   now = nodeStatus({ devices: [] });
@@ -73,7 +73,7 @@ test("a daemon that takes no plugins says so, one that nobody came to as well", 
   expect(none).toContain("\nno device plugin has registered\n");
 });
 
-test("what plugins call themselves and their devices cannot move the cursor", () => {
+test("names from plugins are escaped so that they cannot move the cursor", () => {
   const holder = { pod: `a/b${BAD}`, uid: "u", container: `c${BAD}`, ids: [`id${BAD}`], numa: [], isPending: false };
   const row = deviceRow(`evil.com/${BAD}`, { endpoint: `/p/${BAD}`, holders: [holder] });
   const terminal = { columns: 400, paint: plainPaint, write: () => {}, warn: () => {} };
@@ -83,7 +83,7 @@ test("what plugins call themselves and their devices cannot move the cursor", ()
   expect(text).not.toContain("\u001b");
 });
 
-test.each([140, 100, 72])("the tables keep to %d columns", (columns) => {
+test.each([140, 100, 72])("the device tables keep within %d columns", (columns) => {
   const terminal = { columns, paint: plainPaint, write: () => {}, warn: () => {} };
   const ids = Array.from({ length: 40 }, (_, i) => `GPU-0000-1111-2222-${i}`);
   const holder = { pod: "team/training-job", uid: "u", container: "trainer", ids, numa: [0, 1], isPending: false };
@@ -93,7 +93,7 @@ test.each([140, 100, 72])("the tables keep to %d columns", (columns) => {
   expect(lines.join("\n")).toContain("vendor.com/gpu");
 });
 
-test("no daemon there ends with 4, and a wrong --watch with 2", async () => {
+test("nodewise devices exits with 4 without a daemon, and with 2 for a wrong --watch", async () => {
   const gone = await run(["devices", "--status-url", "http://127.0.0.1:1"]);
   expect([gone.code, gone.stdout]).toEqual([4, ""]);
   expect(gone.stderr).toMatch(/^nodewise: http:\/\/127\.0\.0\.1:1 does not answer/);

@@ -5,7 +5,7 @@ const ARGS = ["decide", "cgroups", "--node", manifest("node.yaml"), "--config", 
 const decide = (pods: unknown) =>
   run([...ARGS, "--cgroup-version", "1", "-o", "json", "--pods", "-"], { input: JSON.stringify(pods) });
 
-test("a PodList whose items are Go's nil is an empty list, and null that says no kind is none", async () => {
+test("a PodList with items null, as Go writes it, is an empty list; without a kind it is refused", async () => {
   const empty = await decide({ kind: "PodList", apiVersion: "v1", metadata: {}, items: [] });
   expect(empty).toMatchObject({ code: 0, stderr: "" });
   expect(await decide({ kind: "PodList", apiVersion: "v1", metadata: {}, items: null })).toEqual(empty);

@@ -30,7 +30,7 @@ function statsAfter(seconds: number, less: { readonly memory?: number; readonly 
 }
 
 describe.concurrent("decide eviction", () => {
-  test("a calm node ends with 0, and shows how far off each threshold is and who would be next", async () => {
+  test("exits with 0 for a calm node, and shows each threshold's distance and who would be next", async () => {
     const ran = await run(["decide", "eviction", ...CALM]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 24).join("\n")).toBe(`(no node given) · eviction · ${NEWEST.policyVersion}
@@ -62,7 +62,7 @@ unwatched: not checked in a kubelet's first pass, which this is without --facts
     );
   });
 
-  test("what is short is ranked, or memory where nothing is, and the rest is a line unless everything is asked for", async () => {
+  test("ranks for the resource that is short, or memory, and names the others in one line", async () => {
     const ranked = async (...args: readonly string[]): Promise<readonly string[]> => {
       const { stdout } = await run(["decide", "eviction", ...FILES, ...args]);
       return stdout.split("\n").filter((line) => /EVICTION ORDER FOR|not ranked here/.test(line));
@@ -84,7 +84,7 @@ unwatched: not checked in a kubelet's first pass, which this is without --facts
     expect((await ranked("--config", disk))[0]).toContain("EVICTION ORDER FOR EPHEMERAL-STORAGE");
   });
 
-  test("a pod that goes ends with 1, with the kubelet's message below it and the reasons beside what they explain", async () => {
+  test("exits with 1 when it evicts a pod, with the kubelet's message and reasons", async () => {
     const config = file(
       "low.yaml",
       "evictionHard: { memory.available: 23Gi }\nevictionSoft: { nodefs.available: 64Gi }\nevictionSoftGracePeriod: { nodefs.available: 2m }\n",
@@ -107,7 +107,7 @@ for allocatableMemory.available<23Gi (a kubelet may choose memory.available<23Gi
     expect(ran.stdout).toMatch(/^10 +default\/critical .* critical, stays$/m);
   });
 
-  test("node-level reclaim comes first, and whether it is enough is told by the ask", async () => {
+  test("prints node-level reclaim first, and takes from --ask whether it is enough", async () => {
     const disk = [...FILES, "--config", file("disk.yaml", "evictionHard: { nodefs.available: 64Gi }\n")];
     const unknown = await run(["decide", "eviction", ...disk]);
     expect(unknown).toMatchObject({ code: 1, stderr: "" });
@@ -127,7 +127,7 @@ for allocatableMemory.available<23Gi (a kubelet may choose memory.available<23Gi
     expect(enough.stdout).not.toContain("EVICTED");
   });
 
-  test("a pod over its own limit goes whatever the node has left", async () => {
+  test("evicts a pod above its own limit, whatever the node has left", async () => {
     const pods = captured("pods.json");
     const [pod] = pods.items.filter((p: { metadata: { name: string } }) => p.metadata.name === "burst-lim");
     pod.spec.containers[0].resources.limits["ephemeral-storage"] = "1";
@@ -140,7 +140,7 @@ for allocatableMemory.available<23Gi (a kubelet may choose memory.available<23Gi
     );
   });
 
-  test("with everything explained, exact amounts are in one notation, and those for people once", async () => {
+  test("prints exact amounts in one notation with --explain full", async () => {
     const config = file("exact.yaml", "evictionHard: { memory.available: 23Gi, nodefs.available: 10% }\n");
     const { stdout } = await run(["decide", "eviction", ...FILES, "--config", config, "--explain", "full"]);
     const [, row = "", reason = ""] = /^(memory\.available .*)\n {2}(.*below_threshold.*)$/m.exec(stdout) ?? [];
@@ -151,7 +151,7 @@ for allocatableMemory.available<23Gi (a kubelet may choose memory.available<23Gi
     expect(stdout).toMatch(/^nodefs\.available +\d+ +10% +hard /m);
   });
 
-  test("asked about a pod, tells what would move that one too", async () => {
+  test("with --pod also says what would change that pod's rank", async () => {
     const ran = await run(["decide", "eviction", ...CALM, "--pod", "default/guar-int"]);
     expect(ran.code).toBe(0);
     expect(ran.stdout).toMatch(/^8 {2}default\/guar-int .*\n5 more; by allocatableMemory\.available, /m);
@@ -160,7 +160,7 @@ for allocatableMemory.available<23Gi (a kubelet may choose memory.available<23Gi
 });
 
 describe.concurrent("eviction from pass to pass", () => {
-  test("takes the last answer or its `next`, and forecasts from what they add up to", async () => {
+  test("takes the last answer or its `next`, and forecasts from them", async () => {
     let facts: readonly string[] = [];
     for (const [i, less] of [0, 3e8, 6e8].entries()) {
       const stats = ["--stats", file(`stats-${i}.json`, statsAfter(10 * i, { memory: less, fs: less / 4 }))];
@@ -199,7 +199,7 @@ describe.concurrent("eviction from pass to pass", () => {
     expect(narrow.stdout).toMatch(/^3 {2}default\/inits .*\n {2}REQUEST 48 MiB$/m);
   });
 
-  test("stats that are those of the last pass drive nothing, which is under pressure", async () => {
+  test("evicts nobody on stats as old as the last pass's, and says that they are", async () => {
     const config = ["--config", file("pressed.yaml", "evictionHard: { memory.available: 23Gi }\n")];
     const first = await run(["decide", "eviction", ...FILES, ...config, "-o", "json"]);
     expect(JSON.parse(first.stdout).verdict).toBe("evicts");
@@ -210,7 +210,7 @@ describe.concurrent("eviction from pass to pass", () => {
     expect(ran.stdout).toMatch(/^memory\.available .* below, old stats +0s /m);
   });
 
-  test.each([120, 80, 60])("keeps to %d columns", async (columns) => {
+  test.each([120, 80, 60])("keeps within %d columns", async (columns) => {
     const config = ["--config", file("both.yaml", "evictionHard: { memory.available: 23Gi, nodefs.available: 5% }\n")];
     const { stdout } = await run(["decide", "eviction", ...FILES, ...config], { env: { COLUMNS: String(columns) } });
     const rows = stdout
@@ -222,7 +222,7 @@ describe.concurrent("eviction from pass to pass", () => {
   });
 });
 
-describe.concurrent("eviction that is asked badly", () => {
+describe.concurrent("decide eviction with faulty input", () => {
   test.each([
     [
       "facts that are pods",
@@ -243,13 +243,13 @@ describe.concurrent("eviction that is asked badly", () => {
     ],
     ["no time", ["--observed-at", "soon"], /^nodewise: observedAt: must be an RFC 3339 time such as /],
     ["standard input twice", ["--ask", "-", "--facts", "-"], /^nodewise: standard input can be read once/],
-  ])("%s is one line and exit code 2", async (_, args, message) => {
+  ])("reports %s in one line, with exit code 2", async (_, args, message) => {
     const ran = await run(["decide", "eviction", ...CALM, ...args], { input: "{}" });
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr.trimEnd().split("\n")).toEqual([expect.stringMatching(message)]);
   });
 
-  test("facts with a fault name file, line and path, also inside a whole answer or an ask", async () => {
+  test("reports faults in facts with file, line and path, also inside a whole answer or ask", async () => {
     const { stdout } = await run(["decide", "eviction", ...CALM, "-o", "json"]);
     const answer = JSON.parse(stdout);
     const broken = { ...answer, next: { ...answer.next, fileSystems: "many" } };
@@ -267,7 +267,7 @@ describe.concurrent("eviction that is asked badly", () => {
     expect(once.stdout).not.toContain("unwatched");
   });
 
-  test("the answer of another kind is none that eviction remembers", async () => {
+  test("refuses facts from the answer of another kind", async () => {
     const { stdout } = await run(["decide", "allocatable", "--node", realNode("node.json"), "-o", "json"]);
     const ran = await run(["decide", "eviction", ...CALM, "--facts", file("other.json", stdout)]);
     expect(ran.stderr).toMatch(
@@ -280,7 +280,7 @@ describe.concurrent("eviction that is asked badly", () => {
     );
   });
 
-  test("a configuration that the kubelet does not start with is refused in its words", async () => {
+  test("refuses a configuration that the kubelet does not start with, in its words", async () => {
     const config = file("soft.yaml", "evictionSoft: { memory.available: 1Gi }\n");
     const ran = await run(["decide", "eviction", ...FILES, "--config", config]);
     expect(ran).toMatchObject({ code: 1, stdout: "" });
@@ -289,7 +289,7 @@ describe.concurrent("eviction that is asked badly", () => {
     );
   });
 
-  test("what is missing is asked for by option", async () => {
+  test("names the option for missing input", async () => {
     const ran = await run(["decide", "eviction", "--pods", realNode("pods.json")]);
     expect(ran).toMatchObject({ code: 1, stdout: "" });
     expect(ran.stderr).toMatch(/^nodewise: eviction refused \(needs_input\): .*; here: --observed-at, --stats\n$/);

@@ -12,7 +12,7 @@ const file = (name: string, value: unknown): string => {
   return path;
 };
 
-describe.concurrent("collections that are asked badly", () => {
+describe.concurrent("decide image-gc and container-gc with faulty input", () => {
   const bad = file.bind(null, "bad.json");
   test.each([
     ["half of df", ["image-gc", "--capacity", "1"], /^nodewise: --capacity is only half of it: give --available too /],
@@ -72,7 +72,7 @@ describe.concurrent("collections that are asked badly", () => {
       ["container-gc", "--facts", "x"],
       /^nodewise: --facts: container-gc remembers nothing: leave it out; eviction and image-gc do$/,
     ],
-  ])("%s is one line and exit code 2", async (_, args, message) => {
+  ])("reports %s in one line, with exit code 2", async (_, args, message) => {
     const ran = await run(["decide", ...args.slice(0, 1), "--node", realNode("node.json"), ...args.slice(1)], {
       input: "{}",
     });
@@ -80,7 +80,7 @@ describe.concurrent("collections that are asked badly", () => {
     expect(ran.stderr.trimEnd().split("\n")[0]).toMatch(message);
   });
 
-  test("what tells of one thing is named, with the command that lists them all", async () => {
+  test("recognises output about a single object, and names the command that lists them all", async () => {
     const one = file("one.json", { status: { id: "x", repoTags: [] }, info: {} });
     const ran = await run(["decide", "image-gc", "--images", one]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -89,14 +89,14 @@ describe.concurrent("collections that are asked badly", () => {
     );
   });
 
-  test("a fault in a list names file, line and path, also inside of what crictl prints", async () => {
+  test("reports a fault in a list with file, line and path, also in crictl's output", async () => {
     const images = '{"images": [\n  {"id": "a", "size": "1"},\n  {"id": "b", "size": -1}\n]}';
     const ran = await run(["decide", "image-gc", "--images", bad(images)]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(/bad\.json:3:\d+: runtime\.images\[1\]\.size: /);
   });
 
-  test("what is missing is asked for by option and by the command that prints it", async () => {
+  test("names the option and the command for missing input", async () => {
     const ran = await run(["decide", "image-gc", "--node", realNode("node.json")]);
     expect(ran).toMatchObject({ code: 1, stdout: "" });
     expect(ran.stderr).toMatch(
@@ -106,7 +106,7 @@ describe.concurrent("collections that are asked badly", () => {
     expect(none.stderr).toMatch(/--containers of `crictl ps -a -o json`, --sandboxes of `crictl pods -o json`\n$/);
   });
 
-  test("no sandboxes at all are an empty list like any other", async () => {
+  test("accepts an empty list of sandboxes", async () => {
     const lists = [
       "--sandboxes",
       file("none.json", { items: [] }),

@@ -4,7 +4,7 @@ import { plainPaint } from "../../api/text/style.ts";
 
 const TERMINAL = { columns: Number.POSITIVE_INFINITY, paint: plainPaint, write() {}, warn() {} };
 
-describe("lines of a pass while it runs", () => {
+describe("the lines printed while a garbage collection runs", () => {
   const removal = {
     kind: "image-gc",
     target: "image",
@@ -14,14 +14,14 @@ describe("lines of a pass while it runs", () => {
     why: "space",
   } as const;
 
-  test("one removal a line, with what was said", () => {
+  test("are one per removal, with its result and message", () => {
     expect(removalLine({ ...removal, end: "removed" }, TERMINAL)).toBe("removed  image a:1 (1.5 KiB), space\n");
     expect(removalLine({ ...removal, bytes: null, end: "stopped", message: "pinned\u001b[0m" }, TERMINAL)).toBe(
       "stopped  image a:1, space: pinned␛[0m\n",
     );
   });
 
-  test("one collection a line: how many of the plan went, and with what error", () => {
+  test("are one per collection, with removed of planned and the error", () => {
     const report = {
       at: "2026-01-01T00:00:00Z",
       kind: "image-gc",
@@ -46,7 +46,7 @@ describe("lines of a pass while it runs", () => {
     ]);
   });
 
-  test("how full the disk was and is, also where it is fuller than before; nothing of what was not measured", () => {
+  test("state the disk usage before and after, even if it rose, and nothing that was not measured", () => {
     const space = (availableBytes: number, capacityBytes = 4096) => ({ capacityBytes, availableBytes });
     expect(spaceLine({ before: space(1024), after: space(3072) })).toBe(
       "image file system: 75 % used before, 25 % after: 2 KiB more available (3 KiB)\n",
@@ -59,7 +59,7 @@ describe("lines of a pass while it runs", () => {
     ]);
   });
 
-  test("a pass that a crash cut short is counted by its ends and by what is left", () => {
+  test("state an interrupted pass by its reported ends and what is left", () => {
     const settled = { kind: "container-gc", done: [{ id: "a", end: "removed" }], left: ["b", "c"] };
     expect(settledLine(settled as unknown as Parameters<typeof settledLine>[0])).toBe(
       "container-gc: a pass was interrupted: 1 end reported now, 2 still there and not tried again yet",

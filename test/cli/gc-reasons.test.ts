@@ -55,7 +55,7 @@ const box = (of: string, over: object = {}) => ({
 const ended = { phase: "Failed" };
 const disrupted = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" };
 
-describe("reasons of a container collection", () => {
+describe("the reasons of a container-gc decision", () => {
   const pods = [
     shopPod("web"),
     shopPod("job", ended),
@@ -83,7 +83,7 @@ describe("reasons of a container collection", () => {
   const runtime = { containers: [...containers, rotated], sandboxes, ...logs };
   const kubelet = { minimumContainerTTLMs: 1000 };
 
-  test("are sentences, of whatever goes and stays", () => {
+  test("are sentences, for everything that is removed or kept", () => {
     const done = [
       { id: "web-0", end: "failed", message: "in use" },
       { id: "web-1", end: "stopped" },
@@ -130,7 +130,7 @@ describe("reasons of a container collection", () => {
   });
 });
 
-describe("reasons of an image collection", () => {
+describe("the reasons of an image-gc decision", () => {
   const MI = 2 ** 20;
   const listedImage = (name: string, over: object = {}) => ({
     id: name,
@@ -181,7 +181,7 @@ describe("reasons of an image collection", () => {
     removed: [],
   };
 
-  test("are sentences, of whatever goes and stays", () => {
+  test("are sentences, for everything that is removed or kept", () => {
     const base = { runtime, pods: [] };
     const ends = [
       { id: "old", end: "failed", message: "in use" },
@@ -238,7 +238,7 @@ describe("reasons of an image collection", () => {
   });
 });
 
-test("every code that the collections can name has its sentence", () => {
+test("every reason code of the collections has a sentence", () => {
   const FORMS = [/\badd\(\s*"([a-z_]+)"/g, /\b(?:code|because): "([a-z_]+)"[ ,}]/g, /\breturn \["([a-z_]+)"/g];
   const root = new URL("../../api/decide/", import.meta.url);
   const codes = globSync(["{image,container}-gc/*.ts", "kinds/{image,container}-gc.ts"], { cwd: root }).flatMap(

@@ -36,7 +36,7 @@ const [FIRST] = CONTAINERS.remove as readonly [ContainerRemoval];
 const [KEPT] = CONTAINERS.keep as readonly [ContainerKept];
 
 describe("the column WHY", () => {
-  test("says of every image that goes why", () => {
+  test("states for each removed image why", () => {
     const remove = IMAGE_REMOVE_WHY.map((why, i) => goes(i + 1, why, { why }));
     const rows = cellsOf(linesOf("image-gc", imageGc({ remove, keep: [] })), /^\d {2}localhost/);
     expect(Object.fromEntries(rows.map((cells) => [cells[1], cells.at(-1)]))).toEqual({
@@ -46,7 +46,7 @@ describe("the column WHY", () => {
     });
   });
 
-  test("says of every image that stays why", () => {
+  test("states for each kept image why", () => {
     const keep = IMAGE_KEEP_WHY.map((why) => stays(why, why));
     const rows = cellsOf(linesOf("image-gc", imageGc({ remove: [], keep }), "keeps"), /^ *localhost/);
     expect(Object.fromEntries(rows.map((cells) => [cells[0], cells.at(-1)]))).toEqual({
@@ -75,7 +75,7 @@ describe("the column WHY", () => {
     ]);
   });
 
-  test("says of every container that goes why", () => {
+  test("states for each removed container why", () => {
     const remove = CONTAINER_GC_WHY.map((why, i) => ({ ...FIRST, place: i + 1, name: why, why }));
     const rows = cellsOf(linesOf("container-gc", containerGc({ remove, keep: [] })), /^\d {2}container/);
     expect(Object.fromEntries(rows.map((cells) => [cells[2], cells.at(-1)]))).toEqual({
@@ -88,7 +88,7 @@ describe("the column WHY", () => {
     });
   });
 
-  test("says of every container that stays why", () => {
+  test("states for each kept container why", () => {
     const keep = CONTAINER_KEEP_WHY.map((why) => ({ ...KEPT, id: why, name: why, why }));
     const rows = cellsOf(linesOf("container-gc", containerGc({ remove: [], keep }), "keeps"), /^container/);
     expect(Object.fromEntries(rows.map((cells) => [cells[1], cells.at(-1)]))).toEqual({
@@ -106,7 +106,7 @@ describe("the column WHY", () => {
     });
   });
 
-  test("stands behind what it is about, of every target", () => {
+  test("is filled for every kind of target", () => {
     const remove = CONTAINER_GC_TARGETS.map((target, i) => ({ ...FIRST, place: i + 1, id: `${target}-id`, target }));
     const rows = cellsOf(linesOf("container-gc", containerGc({ remove, keep: [] })), /^\d {2}/);
     expect(rows.map((cells) => [cells[1], cells.at(-1)])).toEqual([
@@ -118,10 +118,10 @@ describe("the column WHY", () => {
   });
 });
 
-describe("a pass that ended early", () => {
+describe("a collection that ended early", () => {
   const stopped = { end: "stopped", message: "it is pinned now" } as const;
 
-  test("before any image went says STOPPED, and where and why; nothing counts as freed", () => {
+  test("before any image was removed says STOPPED with the reason, and counts nothing as freed", () => {
     const keep = [stays("b", "not-reached")];
     const lines = linesOf(
       "image-gc",
@@ -135,21 +135,21 @@ describe("a pass that ended early", () => {
     expect(cellsOf(lines, /localhost\/b:1/)[0]?.at(-1)).toBe("the pass ended before it was reached");
   });
 
-  test("after some went counts those, and not the one where it ended", () => {
+  test("after some removals counts those, but not the one where it stopped", () => {
     const remove = [goes(1, "a", { end: "removed" }), goes(2, "b", stopped)];
     expect(linesOf("image-gc", imageGc({ remove }))[0]).toBe("REMOVES  1 image, 10 MiB");
     const failed = linesOf("image-gc", imageGc({ remove, error: "wanted to free 1 bytes" }), "fails");
     expect(failed[0]).toBe("FAILS  wanted to free 1 bytes");
   });
 
-  test("before anything of containers went says STOPPED as well", () => {
+  test("before any container was removed says STOPPED", () => {
     const lines = linesOf("container-gc", containerGc({ remove: [{ ...FIRST, ...stopped }] }), "keeps");
     expect(lines[0]).toBe("STOPPED  nothing was removed");
     const at = lines.findIndex((line) => /^1 {2}container .* over the limit per container {2}stopped$/.test(line));
     expect(lines[at + 1]).toBe("  it is pinned now");
   });
 
-  test("after some containers went counts those", () => {
+  test("after some containers were removed counts those", () => {
     const remove = [
       { ...FIRST, end: "removed" as const },
       { ...FIRST, place: 2, ...stopped },

@@ -62,7 +62,7 @@ async function ground() {
   return { dir, runtime, gc, pods, logs, state };
 }
 
-test("a preview shows what would go and changes nothing, not even what is remembered", async () => {
+test("--preview shows what would be removed and changes nothing, not even the facts", async () => {
   const { runtime, gc, state } = await ground();
   const ran = await gc("images", "--preview", "--operation", "delete-unused");
   expect(ran.stderr).toContain("nothing is remembered");
@@ -81,7 +81,7 @@ test("a preview shows what would go and changes nothing, not even what is rememb
   expect(existsSync(state)).toBe(false);
 });
 
-test("a pass removes what its guards let it, and says so line by line", async () => {
+test("a pass removes what its guards allow, and prints each removal", async () => {
   const { runtime, gc } = await ground();
   await gc("images", "--operation", "delete-unused");
   runtime.on = ({ call, id, phase }) =>
@@ -95,7 +95,7 @@ test("a pass removes what its guards let it, and says so line by line", async ()
   expect([...runtime.images.keys()].sort()).toEqual(["sha256:b", "sha256:c"]);
 });
 
-test("without pods no container counts as a removed pod's; with all of them it goes, with sandbox and logs", async () => {
+test("without --pods no container counts as a deleted pod's; with all pods they are removed", async () => {
   const { runtime, gc, pods, logs } = await ground();
   const blind = await gc("containers");
   expect(blind.code).toBe(0);
@@ -122,7 +122,7 @@ test.each([
     listOf([{ ...other, metadata: { ...other.metadata, annotations: { "kubernetes.io/config.source": "file" } } }]),
     "pods.json: the list of pods holds only a kubelet's own",
   ],
-])("by a list of pods that is %s no pod counts as gone, and a pass says so once", async (_, list, words) => {
+])("with a list of pods that is %s no pod counts as deleted, and that is printed once", async (_, list, words) => {
   const { runtime, gc, pods, logs } = await ground();
   writeFileSync(pods, list);
   const ran = await gc("containers", "--pods", pods);
@@ -133,7 +133,7 @@ test.each([
   expect(readdirSync(logs)).toEqual(["ns_pod-u1_u1"]);
 });
 
-test("a daemon's pass over cgroups and its collections, which both read the pods, say so once", async () => {
+test("a problem with the pods that both the daemon's pass and its collections have is printed once", async () => {
   const { dir, logs } = await ground();
   const server = createServer((_request, response) => void response.end(listOf([])));
   onTestFinished(() => void server.close());
@@ -149,7 +149,7 @@ test("a daemon's pass over cgroups and its collections, which both read the pods
   expect(timesIn(stderr, "the list of pods is empty"), stderr).toBe(1);
 });
 
-test("pods that a person wrote without their uids are all there are", async () => {
+test("a handwritten list of pods without uids counts as complete", async () => {
   const { gc, pods, logs } = await ground();
   writeFileSync(pods, listOf([{ metadata: { name: "mine" }, spec: { containers: [{ name: "app", image: "app" }] } }]));
   const ran = await gc("containers", "--pods", pods);
@@ -157,7 +157,7 @@ test("pods that a person wrote without their uids are all there are", async () =
   expect(readdirSync(logs)).toEqual([]);
 });
 
-test("what is wrong is said in one line", async () => {
+test("faulty input is reported in one line", async () => {
   const { gc, dir } = await ground();
   const cases: readonly (readonly [readonly string[], number, string])[] = [
     [["images", "--seen", "1h"], 2, "--seen"],
@@ -172,7 +172,7 @@ test("what is wrong is said in one line", async () => {
   }
 });
 
-test("what is remembered wins over what is assumed", () => {
+test("remembered facts take precedence over assumed ones", () => {
   const remembered: Parameters<typeof assumeSeen>[0] = {
     atMs: 900,
     beganAtMs: 100,

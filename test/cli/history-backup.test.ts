@@ -23,7 +23,7 @@ async function idsIn(file: string): Promise<readonly string[]> {
   return items.map(({ id }) => id);
 }
 
-test("a backup beside a running API holds every row that was acknowledged before it, and restores to the same history", async () => {
+test("a backup of a running API contains every acknowledged row, and restores to the same history", async () => {
   const { api, dataDir, store } = await serving();
   for (let i = 0; i < 50; i++) await record(store, `d${i}`);
   const to = join(dataDir, "copy.db");
@@ -50,7 +50,7 @@ test("a backup beside a running API holds every row that was acknowledged before
   expect(await idsIn(historyFile(elsewhere))).toEqual(copied);
 });
 
-test("a restore keeps the history that was there, and asks for a word before it", async () => {
+test("a restore requires confirmation, and keeps the former history", async () => {
   const [dataDir, other] = [dataDirectory(), dataDirectory()];
   for (const [dir, id] of [
     [dataDir, "old"],
@@ -75,7 +75,7 @@ test("a restore keeps the history that was there, and asks for a word before it"
   expect(await idsIn(join(dataDir, kept[0] ?? ""))).toEqual(["old"]);
 });
 
-test("what is no backup is refused with its name, and the history stays", async () => {
+test("a file that is no backup is refused by name, and the history stays", async () => {
   const dataDir = dataDirectory();
   const store = value(openNode({ file: historyFile(dataDir) }));
   for (let i = 0; i < 200; i++) await record(store, `d${i}`);
@@ -110,7 +110,7 @@ test("what is no backup is refused with its name, and the history stays", async 
   expect(readdirSync(dataDir).filter((name) => name.includes(".part"))).toEqual([]);
 });
 
-test("a restore that is killed at any moment leaves one of the two histories, whole", async () => {
+test("a restore killed at any moment leaves either history complete", async () => {
   const [dataDir, other] = [dataDirectory(), dataDirectory()];
   const fill = async (dir: string, prefix: string) => {
     const store = value(openNode({ file: historyFile(dir) }));

@@ -21,7 +21,7 @@ async function oldHistory(ageMs = 40 * DAY_MS): Promise<string> {
   return dataDir;
 }
 
-test("a start with a clock that is forty days ahead removes nothing by age and says what to do; the word for it does", async () => {
+test("an API whose clock is forty days ahead removes nothing by age until that is confirmed", async () => {
   const dataDir = await oldHistory();
   const { api, log, store } = await serving({ dataDir, retention: {} });
   const warned = () => log.lines.find(({ message }) => message.startsWith("history not pruned by age"));
@@ -54,7 +54,7 @@ test("a start with a clock that is forty days ahead removes nothing by age and s
   expect(value(await store.listNodes())).toEqual([]);
 });
 
-test("where only a day is kept, a clock that is half a day ahead is asked about too", async () => {
+test("with a retention of one day a clock half a day ahead requires confirmation too", async () => {
   const dataDir = await oldHistory(20 * HOUR_MS);
   const store = value(openNode({ file: historyFile(dataDir) }));
   value(await store.record({ decision: decisionRow({ id: "older", decidedAtMs: Date.now() - 30 * HOUR_MS }) }));
@@ -66,7 +66,7 @@ test("where only a day is kept, a clock that is half a day ahead is asked about 
   expect((await run([...prune, "--confirm"])).stdout).toMatch(/^removed: decisions 1, /);
 });
 
-test("compact writes the file anew; what is missing or not said is told", async () => {
+test("history compact rewrites the file; missing arguments and a missing history are reported", async () => {
   const dataDir = await oldHistory();
   const compacted = await run(["history", "compact", "--data-dir", dataDir]);
   expect([compacted.code, compacted.stderr]).toEqual([0, ""]);

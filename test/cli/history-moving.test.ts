@@ -60,7 +60,7 @@ describe("history export and import", () => {
     return { shown, list: (await run(["history", ...args])).stdout, replayed: stdout };
   };
 
-  test("what moved is shown in the same bytes and replayed to the same, and an import that is run again adds nothing", async () => {
+  test("imported decisions are shown and replayed the same, and a second import adds nothing", async () => {
     const to = at("moved");
     const first = await run(["history", "import", file, ...into(to)]);
     expect([first.code, first.stdout]).toEqual([
@@ -73,7 +73,7 @@ describe("history export and import", () => {
     expect(before.replayed).toMatch(/SAME/);
   });
 
-  test("through a pipe, of one node", async () => {
+  test("work through a pipe, for one node", async () => {
     const out = await run(["history", "export", "--node", "n1", "--since", "1h", ...into(lived)]);
     const [header = "", ...lines] = out.stdout.trimEnd().split("\n");
     expect(JSON.parse(header)).toMatchObject({ type: "nodewise-history", formatVersion: 1, node: "n1" });
@@ -85,7 +85,7 @@ describe("history export and import", () => {
     );
   });
 
-  test("into a running API", async () => {
+  test("work into a running API", async () => {
     const token = newToken().text;
     const dataDir = at("served");
     const api = await startedApi({ dataDir, threads: 1, adminTokenHash: sha256(token) });
@@ -117,7 +117,7 @@ describe("history export and import", () => {
     ]);
   });
 
-  test("a file that is cut off, a line that is broken and a newer form are named, and what stands before is kept", async () => {
+  test("report a truncated file, a broken line and a newer format, and keep what came before", async () => {
     const text = gunzipSync(readFileSync(file)).toString();
     const lines = text.trimEnd().split("\n");
     const tried = async (name: string, content: string | Buffer, message: RegExp, code: number = EXIT.failed) => {
@@ -169,7 +169,7 @@ describe("history export and import", () => {
     expect([none.code, none.stderr]).toEqual([EXIT.badInput, expect.stringContaining("none: cannot be read (ENOENT)")]);
   });
 
-  test("a row that is larger than a body may be goes into an API that takes bodies of the usual size", async () => {
+  test("split a row larger than the body limit of the API", async () => {
     const from = at("wide");
     const store = value(openNode({ file: join(from, "history.db") }));
     const images = JSON.stringify({
@@ -209,7 +209,7 @@ describe("history export and import", () => {
     expect(await held(to)).toEqual(await held(from));
   });
 
-  test("two exports into one file: one of them ends it, and the other says so", async () => {
+  test("of two exports into one file one ends, and the other is refused", async () => {
     const from = at("large");
     await large(from);
     const out = at("twice.ndjson");
@@ -255,7 +255,7 @@ describe("history export and import", () => {
     return { rows, fleet };
   }
 
-  test("export and import that are killed again and again go on, and double and lose nothing; the age of what is imported is told", async () => {
+  test("continue after being killed again and again, without losing or duplicating rows", async () => {
     const from = at("large");
     if (!existsSync(from)) await large(from);
     const [out, to] = [at("large.ndjson"), at("large-moved")];

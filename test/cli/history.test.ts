@@ -38,7 +38,7 @@ describe("history and tokens", () => {
     expect((await post(api.url, "allocatable", refused)).status).toBe(200);
   });
 
-  test("the folder and the running API list the same decisions, newest first", async () => {
+  test("a data directory and a running API list the same decisions, newest first", async () => {
     const own = await run(["history", "-o", "json"], { env });
     const asked = await run(["history", "--api", api.url, "-o", "json"]);
     expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([0, "", 0, ""]);
@@ -50,7 +50,7 @@ describe("history and tokens", () => {
     expect(times).toEqual(times.toSorted().reverse());
   });
 
-  test("decisions as one version of the kubelet alone, from the folder and from the API", async () => {
+  test("decisions of one kubelet version can be selected, from a data directory and an API", async () => {
     const policies = async (...args: string[]) => {
       const { stdout, stderr } = await run(["history", "-o", "json", ...args], { env });
       return [JSON.parse(stdout).map(({ policyVersion }: { policyVersion: string }) => policyVersion), stderr];
@@ -71,7 +71,7 @@ describe("history and tokens", () => {
     expect((await run(["history", "--kubelet", "newest"], { env })).code).toBe(2);
   });
 
-  test("one decision is shown alike from the folder and from the API, with its reasons", async () => {
+  test("a decision is shown the same from a data directory and an API, with its reasons", async () => {
     const [first] = JSON.parse((await run(["history", "--kind", "cgroups", "-o", "json"], { env })).stdout);
     const own = await run(["history", "show", first.id], { env });
     const asked = await run(["history", "show", first.id, "--api", api.url]);
@@ -90,7 +90,7 @@ describe("history and tokens", () => {
     }
   });
 
-  test("at 80 columns the id and the time are shorter, and what begins an id names the decision", async () => {
+  test("at 80 columns id and time are shortened, and the beginning of an id finds its decision", async () => {
     const { stdout } = await run(["history"], { env: { ...env, COLUMNS: "80" } });
     const lines = stdout.trimEnd().split("\n");
     expect(lines.every((line) => line.length <= 80)).toBe(true);
@@ -103,7 +103,7 @@ describe("history and tokens", () => {
     }
   });
 
-  test("filters hold in both places, and pages are joined up to the limit", async () => {
+  test("filters work in both places, and pages are joined up to the limit", async () => {
     const list = async (...args: string[]) =>
       JSON.parse((await run(["history", "-o", "json", ...args], { env })).stdout);
     for (const where of [[], ["--api", api.url]]) {
@@ -119,14 +119,14 @@ describe("history and tokens", () => {
     }
   });
 
-  test("as a table for people", async () => {
+  test("decisions are printed as a table", async () => {
     const { stdout } = await run(["history", "--verdict", "kubelet-refuses"], { env });
     const [header, row] = stdout.split("\n");
     expect(header).toMatch(/^DECIDED +NODE +KIND +VERDICT +POLICY +ID$/);
     expect(row).toMatch(/^\d{4}-\d\d-\d\dT\S+Z +n1 +allocatable +kubelet-refuses +kubelet-\S+ +[0-9a-f]{32}$/);
   });
 
-  test("a decision that the nearest kubelet made is shown as such, from the folder and from the API", async () => {
+  test("a decision made by the nearest kubelet version is shown as such in both places", async () => {
     const idOf = async (kubeletVersion: string): Promise<string> => {
       const snapshot = structuredClone(SNAPSHOT);
       snapshot.node.metadata.name = "old";
@@ -144,7 +144,7 @@ describe("history and tokens", () => {
     }
   });
 
-  test("what cannot be listed is one line with a place", async () => {
+  test("invalid arguments are reported in one line", async () => {
     const faults = [
       [["--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],
       [["--api", "ftp://x"], 2, /^nodewise: --api: `ftp:\/\/x` is not an address/],
@@ -171,11 +171,11 @@ describe("history and tokens", () => {
     [["--scope", "decide", "read"]],
     [["--scope", "decide", "--scope", "read"]],
     [[]],
-  ])("a token made with %j may decide and read", async (args) => {
+  ])("a token created with %j may decide and read", async (args) => {
     const made = await run(["token", "create", "t", ...args, "--data-dir", join(scratch, "scopes")]);
     expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(", scope decide, read. ") });
   });
-  test("a token that is only printed is stored by the SQL beside it, and nothing is opened for it", async () => {
+  test("a token created with --print opens no history, and prints the SQL that stores it", async () => {
     const folder = join(scratch, "elsewhere");
     const print = ["token", "create", "it's a node's", "--scope", "decide", "--node", "n1", "--print"];
     const printed = await run([...print, "-o", "json"], { env: { NODEWISE_DATA_DIR: folder } });
@@ -196,13 +196,13 @@ describe("history and tokens", () => {
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^nw_[0-9a-f]{12}_[0-9a-f]{48}\n$/) });
     expect(shown.stderr).toContain("npx wrangler d1 execute DB --remote --command 'INSERT INTO");
   });
-  test("a scope that there is not is bad usage", async () => {
+  test("an unknown scope is bad usage", async () => {
     const made = await run(["token", "create", "t", "--scope", "decide,write", "--data-dir", join(scratch, "scopes")]);
     expect(made).toMatchObject({ code: 2, stdout: "" });
     expect(made.stderr).toContain("Allowed choices are decide, read, admin.");
   });
 
-  test("why of a pod that is not there is bad input, wherever it is asked", async () => {
+  test("why for an unknown pod is bad input, from a data directory and an API", async () => {
     const own = ["--data-dir", env["NODEWISE_DATA_DIR"] ?? ""];
     for (const where of [own, ["--api", api.url]]) {
       const { code, stderr } = await run(["why", "nobody", ...where]);
@@ -210,7 +210,7 @@ describe("history and tokens", () => {
     }
   });
 
-  test("from the first token on the running API wants one, and never again the revoked one", async () => {
+  test("the API requires a token once one exists, and refuses a revoked one", async () => {
     const none = await run(["token", "list"], { env });
     expect(none).toMatchObject({
       code: 0,
@@ -248,7 +248,7 @@ describe("history and tokens", () => {
     expect(revoked.stderr).toMatch(/answered 401 unauthorized: .*revoked/);
   });
 
-  test("a token is revoked by its name where one active token has it, else its ids are listed", async () => {
+  test("a token is revoked by name if one active token has it, otherwise the ids are listed", async () => {
     const env = { NODEWISE_DATA_DIR: scratchFolder() };
     const create = async (name: string): Promise<string> => {
       const { stdout } = await run(["token", "create", name, "-o", "json"], { env });

@@ -31,8 +31,8 @@ function copyTo(folder: string): string {
   return join(folder, "api/cli/nodewise.js");
 }
 
-describe("on a Node that is new enough", () => {
-  test("the launcher runs the command line in place and passes its exit code on", async () => {
+describe("the launcher on a supported Node", () => {
+  test("runs the command line in place and passes on its exit code", async () => {
     const version = await runProcess(["--version"]);
     expect(version).toMatchObject({ code: 0, stderr: "" });
     expect(version.stdout).toMatch(
@@ -41,7 +41,7 @@ describe("on a Node that is new enough", () => {
     expect((await runProcess(["decide"])).code).toBe(2);
   });
 
-  test("a daemon goes on in the same process with flags that save memory", async () => {
+  test("runs a daemon in the same process with flags that save memory", async () => {
     const args = ["actuator", "--cgroup-mount", join(scratch, "none"), "--state-dir", join(scratch, "daemon")];
     const child = start([...args, "--interval-seconds", "3600"]);
     const end = ended(child);
@@ -54,7 +54,7 @@ describe("on a Node that is new enough", () => {
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
-  test("an API goes on in the same process with settings that save memory", async () => {
+  test("runs an API in the same process with settings that save memory", async () => {
     const child = start(["api", "--port", "0", "--data-dir", join(scratch, "api")]);
     const end = ended(child);
     await printed(child, /^http:/);
@@ -65,7 +65,7 @@ describe("on a Node that is new enough", () => {
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
-  test("a replay has a heap that does not grow with the machine, unless somebody says otherwise", async () => {
+  test("limits a replay's heap independently of the machine, unless NODE_OPTIONS sets it", async () => {
     const tell = join(scratch, "tell.cjs");
     writeFileSync(tell, 'process.on("exit", () => console.error("flags:", ...process.execArgv));\n');
     const flagsOf = async (more: string) => {
@@ -77,7 +77,7 @@ describe("on a Node that is new enough", () => {
     expect(await flagsOf("--max-old-space-size=900")).toBe("--max-semi-space-size=16");
   });
 
-  test("what somebody says of the allocator is left as it is", async () => {
+  test("leaves a given MALLOC_ARENA_MAX as it is", async () => {
     const args = ["actuator", "--cgroup-mount", join(scratch, "none"), "--state-dir", join(scratch, "allocator")];
     const child = start([...args, "--interval-seconds", "3600"], { env: { MALLOC_ARENA_MAX: "3" } });
     const end = ended(child);
@@ -89,7 +89,7 @@ describe("on a Node that is new enough", () => {
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
-  test("without packages it says what to install and ends with 3", async () => {
+  test("without installed packages says what to install and exits with 3", async () => {
     const launcher = copyTo(join(scratch, "no-packages"));
     const ran = await runProcess(["kinds"], { launcher });
     expect(ran).toMatchObject({ code: 3, stdout: "" });
@@ -99,8 +99,8 @@ describe("on a Node that is new enough", () => {
   });
 });
 
-describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
-  test("the bundled Node takes over, with arguments, input and exit codes", async () => {
+describe.skipIf(!hasOldNode)(`the launcher on a Node that is too old${why}`, () => {
+  test("hands over to the bundled Node, with arguments, input and exit codes", async () => {
     const version = await runProcess(["--version"], { node: OLD_NODE });
     expect(version).toMatchObject({ code: 0, stderr: "" });
     expect(version.stdout).toContain(
@@ -114,7 +114,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     expect(refused.stderr).toContain("needs_input");
   });
 
-  test("a symbolic link to the launcher, as npm link makes it, finds the bundled Node of the real place", async () => {
+  test("finds the bundled Node through a symbolic link to the launcher", async () => {
     const link = join(scratch, "nodewise");
     symlinkSync(CHECKOUT, link);
     expect(await runProcess(["kinds"], { node: OLD_NODE, launcher: link, cwd: scratch })).toMatchObject({
@@ -123,7 +123,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     });
   });
 
-  test("a signal reaches the child, and the child's end becomes the launcher's", async () => {
+  test("passes a signal on to the child, and the child's end back", async () => {
     const child = start(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE });
     const end = ended(child);
     // The launcher first asks the candidate for its version; the child that we mean has our arguments, and is no copy of the
@@ -141,7 +141,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     expect(existsSync(`/proc/${grandchild}`)).toBe(false);
   });
 
-  test("the child ends when the launcher is killed, which can tell it nothing", async () => {
+  test("that is killed takes its child with it", async () => {
     const child = start(["api", "--port", "0", "--data-dir", join(scratch, "killed")], { node: OLD_NODE });
     const url = (await printed(child, /\n/)).trim();
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
@@ -151,7 +151,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     await expect.poll(() => existsSync(`/proc/${own}`)).toBe(false);
   });
 
-  test("without a bundled Node it says what to do, in one line, and ends with 3", async () => {
+  test("without a bundled Node says in one line what to do, and exits with 3", async () => {
     const launcher = copyTo(join(scratch, "no-node"));
     const ran = await runProcess(["up"], { node: OLD_NODE, launcher, env: { PATH: "/usr/bin:/bin" } });
     expect(ran).toMatchObject({ code: 3, stdout: "" });
@@ -160,7 +160,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     );
   });
 
-  test("a bundled Node that is too old itself, or does not run, is passed over", async () => {
+  test("skips a bundled Node that is too old itself, or does not run", async () => {
     const root = join(scratch, "bad-node");
     const launcher = copyTo(root);
     mkdirSync(join(root, "node_modules/.bin"), { recursive: true });

@@ -26,7 +26,7 @@ cpuManagerPolicyy: static
 `;
 
 describe("lint of files", () => {
-  test("a table tells where, in whose words, what to do and what mends it; the exit code that the kubelet does not start", async () => {
+  test("prints field, place and code of each finding, and exits with 5 when the kubelet would not start", async () => {
     const { code, stdout, stderr } = await run(["lint", "--config", written("broken.yaml", BROKEN)]);
     expect([code, stderr]).toEqual([5, ""]);
     expect(stdout).toMatch(/^assumed: no kubelet version is given: .*\nSEVERITY +FIELD +WHERE +CODE\n/);
@@ -49,12 +49,12 @@ describe("lint of files", () => {
     ["tlsMinVersion: foo\ntlsCipherSuites: [x]\n", 5, ["unknown-value", "unknown-value"]],
     ["apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n", 5, ["wrong-api-version"]],
     ['{"kubeletconfig": {"maxPods": -1}}', 5, ["out-of-range"]],
-  ])("%j ends with %i", async (text, exit, codes) => {
+  ])("%j exits with %i", async (text, exit, codes) => {
     const { code, stdout, stderr } = await run(["lint", "--config", "-", "--json"], { input: text });
     expect([code, stderr]).toEqual([exit, ""]);
     expect(codesOf(stdout)).toEqual(codes);
   });
-  test("another version than the one that is told answers, which is said, as data for every version", async () => {
+  test("answers for the nearest version when the given one is unknown, and says so", async () => {
     const lint = (...args: string[]) => run(["lint", "--config", "-", ...args], { input: "maxPods: 100\n" });
     const why = "kubelet 1.33 is not known here: 1.34 is the nearest that is";
     expect((await lint("--kubelet", "1.33")).stdout).toBe(`assumed: ${why}\nnothing found\n`);
@@ -65,12 +65,12 @@ describe("lint of files", () => {
     expect(await profile()).toMatchObject({ version: NEWEST.version, exact: false });
   });
 
-  test("nothing found is said", async () => {
+  test("says when nothing is found", async () => {
     const { code, stdout } = await run(["lint", "--config", "-"], { input: "maxPods: 100\n" });
     expect([code, stdout]).toEqual([0, `assumed: ${NO_VERSION}\nnothing found\n`]);
   });
 
-  test("a real node's configuration starts on its node, and not with more reserved than it has", async () => {
+  test("finds that a real node's configuration starts there, and not with more reserved than it has", async () => {
     const about = ["--node", realNode("node.json"), "--config"];
     const real = await run(["lint", "-o", "json", ...about, realNode("configz.json")]);
     expect([real.code, real.stderr]).toEqual([1, ""]);
@@ -93,14 +93,14 @@ describe("lint of files", () => {
     [["lint", "--config", "-", "--node-name", "n1"], /name it with --data-dir, --database or --api/],
     [["lint", "--config", "-", "--machine", "vm-small", "--node-name", "n1"], /without files of a node/],
     [["lint", "--config", realNode("node.json")], /is an object of kind `Node`.*--node/],
-  ])("%j is refused with what to do", async (args, pattern) => {
+  ])("refuses %j with what to do", async (args, pattern) => {
     const { code, stdout, stderr } = await run(args, { input: "maxPods: 1\n" });
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(pattern);
   });
 });
 
-describe("lint of a file and drop-ins", () => {
+describe("lint of a configuration file with drop-ins", () => {
   const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
   const folder = (name: string, files: Readonly<Record<string, string>>): string => {
     const dir = join(scratch, name);
@@ -112,7 +112,7 @@ describe("lint of a file and drop-ins", () => {
   };
   const lint = (dir: string) => run(["lint", "--config", written("base.yaml", "maxPods: -1\n"), "--config-dir", dir]);
 
-  test("the last file that names a field counts, those in folders too, and others than *.conf do not", async () => {
+  test("takes a field from the last *.conf file that sets it, also in subfolders", async () => {
     const dir = folder("order.d", {
       "10.conf": `${HEAD}maxPods: -10\n`,
       "20/a.conf": `${HEAD}maxPods: -20\n---\n${HEAD}maxPods: -21\n`,
@@ -125,7 +125,7 @@ describe("lint of a file and drop-ins", () => {
     expect(stdout).toMatch(/^refuses-start +maxPods +\S*20\/a\.conf:3 +out-of-range$/m);
     expect(stdout).toMatch(/\n1 refuses-start\n$/);
   });
-  test("a drop-in without a kind, and one that is no YAML, are named", async () => {
+  test("reports a drop-in without a kind, and one that is not YAML", async () => {
     const headless = folder("headless.d", { "a.conf": "maxPods: 5\n", "b.conf": `${HEAD}maxPods: 6\n` });
     const refused = await lint(headless);
     expect(refused.code).toBe(5);
@@ -140,7 +140,7 @@ describe("lint of a file and drop-ins", () => {
       ["--config", realNode("configz.json"), "--config-dir", "no-such-folder"],
       /--config-dir no-such-folder: no such dir/,
     ],
-  ])("%j is refused with what to do", async (args, pattern) => {
+  ])("refuses %j with what to do", async (args, pattern) => {
     const { code, stderr } = await run(["lint", ...args], { input: "maxPods: 1\n", cwd: folder("none.d", { a: "" }) });
     expect([code, stderr]).toEqual([2, expect.stringMatching(pattern)]);
   });
@@ -150,7 +150,7 @@ describe("lint of the kubelet's command line", () => {
   const ENV =
     'KUBELET_KUBEADM_ARGS="--max-pods=50 \\\n  --pod-infra-container-image=x --feature-gates=Nonsense=true"\n';
 
-  test("a flag that is gone, one that counts before the file, and a gate that one sets, each with its line", async () => {
+  test("reports a removed flag, a flag that overrides the file, and a gate set by a flag, by line", async () => {
     const config = written("counted.yaml", "maxPods: 110\n");
     const args = ["--config", config, "--kubelet-args", written("kubeadm-flags.env", ENV), "--kubelet", "1.36"];
     const { code, stdout, stderr } = await run(["lint", ...args]);
@@ -166,7 +166,7 @@ describe("lint of the kubelet's command line", () => {
     );
   });
 
-  test("alone, of standard input, and what is not in it is told", async () => {
+  test("works alone from standard input, and reports input without flags", async () => {
     const input = "ExecStart=/usr/bin/kubelet --fail-swap-on=false $KUBELET_EXTRA_ARGS\n";
     const { code, stdout, stderr } = await run(["lint", "--kubelet-args", "-"], { input });
     expect(code).toBe(0);
@@ -178,7 +178,7 @@ describe("lint of the kubelet's command line", () => {
   });
 });
 
-test("a folder of the environment in which there is no history is none", async () => {
+test("lint ignores NODEWISE_DATA_DIR without a history, but not --data-dir", async () => {
   const options = { input: "maxPods: 100\n", env: { NODEWISE_DATA_DIR: join(scratch, "nothing-here") } };
   expect(await run(["lint", "--config", "-"], options)).toMatchObject({
     code: 0,
@@ -191,14 +191,14 @@ test("a folder of the environment in which there is no history is none", async (
   expect(given.code).toBe(4);
 });
 
-test("the help tells what --node-name does: without --data-dir or --api there is no history", async () => {
+test("lint --help says that without --data-dir or --api no history is read", async () => {
   const { stdout } = await run(["lint", "--help"]);
   const option = /--data-dir <dir>[\s\S]*?(?=\n\s+--api)/.exec(stdout)?.[0] ?? "";
   expect(option.replace(/\s+/g, " ")).toContain("(default: none is read)");
   expect(option).not.toContain("nodewise");
 });
 
-describe("lint against a history", () => {
+describe("lint with a history", () => {
   const dataDir = join(scratch, "history");
   const api = sharedApi({ dataDir });
   beforeAll(async () => {
@@ -220,7 +220,7 @@ describe("lint against a history", () => {
     return first?.touched;
   };
 
-  test("the folder and the running API tell how many recorded decisions a fix would have changed", async () => {
+  test("states how many recorded decisions a fix would have changed, from a data directory and an API", async () => {
     const config = written("partial.yaml", "evictionHard: {memory.available: 100Mi}\n");
     for (const history of [
       ["--data-dir", dataDir],
@@ -241,7 +241,7 @@ describe("lint against a history", () => {
     expect((await run(["lint", "--help"])).stdout).toContain("whose own configuration has the same finding");
   });
 
-  test("a node that the history does not know is told with those that are near", async () => {
+  test("suggests known nodes for an unknown one", async () => {
     const here = await run(["lint", "--data-dir", dataDir, "--node-name", "n11"]);
     expect([here.code, here.stdout]).toEqual([2, ""]);
     expect(here.stderr).toMatch(/no such node: did you mean n1/);
@@ -251,14 +251,14 @@ describe("lint against a history", () => {
   });
 });
 
-describe("lint of files that are named as arguments", () => {
+describe("lint of files given as arguments", () => {
   const files = (): readonly [string, string] => [
     written("with # space.yaml", BROKEN),
     written("right.yaml", "podsPerCore: 0\n"),
   ];
   const lint = (...args: readonly string[]) => run(["lint", ...files(), "--kubelet", "1.36", ...args]);
 
-  test("each is looked over by itself, and one says the same as with --config", async () => {
+  test("checks each by itself, the same as with --config", async () => {
     const [broken, right] = files();
     expect(await run(["lint", broken])).toEqual(await run(["lint", "--config", broken]));
     const { code, stdout } = await lint();
@@ -267,12 +267,12 @@ describe("lint of files that are named as arguments", () => {
     expect(stdout).toMatch(/\nnothing found\n$/);
   });
 
-  test("the JSON tells file and line of each finding", async () => {
+  test("prints file and line of each finding as JSON", async () => {
     const { findings } = JSON.parse((await lint("-o", "json")).stdout) as { findings: { where: string }[] };
     expect(findings.map(({ where }) => where)).toEqual([3, 6, 5].map((line) => `${files()[0]}:${line}`));
   });
 
-  test("SARIF 2.1.0 has a rule for each code and a result for each finding, at its place", async () => {
+  test("prints SARIF 2.1.0 with a rule for each code and a result for each finding", async () => {
     const { code, stdout } = await lint("-o", "sarif");
     expect(code).toBe(5);
     const log = JSON.parse(stdout);
@@ -291,7 +291,7 @@ describe("lint of files that are named as arguments", () => {
     });
   });
 
-  test("a file that cannot be read is an error at its line in every form, beside what is found in the others", async () => {
+  test("reports an unreadable file as an error at its line in every format, beside other findings", async () => {
     const [good = ""] = files();
     const bad = written("bad.yaml", "maxPods: {a\nb: 2\n");
     const of = (form: string) => run(["lint", good, bad, "-o", form]);
@@ -314,28 +314,25 @@ describe("lint of files that are named as arguments", () => {
       `kind: List\nitems:\n${`- ${BROKEN.trimEnd().replaceAll("\n", "\n  ")}\n`.repeat(2)}- kind: ConfigMap\n`,
       [5, 8, 7, 11, 14, 13],
     ],
-  ])(
-    "several %s are looked over each by itself, and each finding has its line in every form",
-    async (_, text, lines) => {
-      const file = written("several.yaml", text);
-      const of = async (form: string) => (await run(["lint", file, "-o", form])).stdout;
-      const { findings } = JSON.parse(await of("json")) as { findings: { where: string }[] };
-      expect(findings.map(({ where }) => where)).toEqual(lines.map((line) => `${file}:${line}`));
-      const { results } = JSON.parse(await of("sarif")).runs[0];
-      const startOf = ({ locations: [at] }: { locations: { physicalLocation: { region: { startLine: number } } }[] }) =>
-        at?.physicalLocation.region.startLine;
-      expect(results.map(startOf)).toEqual(lines);
-      const github = (await of("github")).matchAll(/^::\w+ file=(\S+),line=(\d+),/gm);
-      expect(Array.from(github, ([, ...at]) => at)).toEqual(lines.map((line) => [file, String(line)]));
-      const junit = (await of("junit")).matchAll(/">(\S+):(\d+): /g);
-      expect(Array.from(junit, ([, ...at]) => at)).toEqual(lines.map((line) => [file, String(line)]));
-      const { code, stdout, stderr } = await run(["lint", file]);
-      expect([code, stdout.match(/^\S+several\.yaml:\d+$/gm)]).toEqual([5, expect.objectContaining({ length: 2 })]);
-      expect(stderr).toMatch(/checked by itself; a kubelet reads only the first document of a file\n/);
-      expect(stderr).toMatch(/several\.yaml:\d+: is an object of kind `C\w+`, which lint skips\n/);
-    },
-  );
-  test("several documents without a configuration are a fault, and so are several for what takes one", async () => {
+  ])("checks several %s each by itself, with each finding's line in every format", async (_, text, lines) => {
+    const file = written("several.yaml", text);
+    const of = async (form: string) => (await run(["lint", file, "-o", form])).stdout;
+    const { findings } = JSON.parse(await of("json")) as { findings: { where: string }[] };
+    expect(findings.map(({ where }) => where)).toEqual(lines.map((line) => `${file}:${line}`));
+    const { results } = JSON.parse(await of("sarif")).runs[0];
+    const startOf = ({ locations: [at] }: { locations: { physicalLocation: { region: { startLine: number } } }[] }) =>
+      at?.physicalLocation.region.startLine;
+    expect(results.map(startOf)).toEqual(lines);
+    const github = (await of("github")).matchAll(/^::\w+ file=(\S+),line=(\d+),/gm);
+    expect(Array.from(github, ([, ...at]) => at)).toEqual(lines.map((line) => [file, String(line)]));
+    const junit = (await of("junit")).matchAll(/">(\S+):(\d+): /g);
+    expect(Array.from(junit, ([, ...at]) => at)).toEqual(lines.map((line) => [file, String(line)]));
+    const { code, stdout, stderr } = await run(["lint", file]);
+    expect([code, stdout.match(/^\S+several\.yaml:\d+$/gm)]).toEqual([5, expect.objectContaining({ length: 2 })]);
+    expect(stderr).toMatch(/checked by itself; a kubelet reads only the first document of a file\n/);
+    expect(stderr).toMatch(/several\.yaml:\d+: is an object of kind `C\w+`, which lint skips\n/);
+  });
+  test("reports a file without any configuration, and several configurations where one is taken", async () => {
     const none = written("none.yaml", "kind: ClusterConfiguration\n---\nkind: KubeProxyConfiguration\n");
     const { code, stdout } = await run(["lint", none, "-o", "json"]);
     const message = `${none}: none of its 2 documents is a KubeletConfiguration`;
@@ -345,7 +342,7 @@ describe("lint of files that are named as arguments", () => {
     expect(upgraded).toMatchObject({ code: 2, stderr: expect.stringContaining("holds 2 KubeletConfigurations") });
   });
 
-  test("--fail-on error lets warnings pass, and errors not", async () => {
+  test("with --fail-on error passes warnings, and not errors", async () => {
     const warned = written("warned.yaml", "evictionHard: {memory.available: 500Mi}\n");
     const codes = async (...args: string[]) => (await run(["lint", warned, ...args])).code;
     expect([await codes(), await codes("--fail-on", "warning"), await codes("--fail-on", "error")]).toEqual([1, 1, 0]);
@@ -353,7 +350,7 @@ describe("lint of files that are named as arguments", () => {
     expect((await run(["lint", wrong, "--fail-on", "error"])).code).not.toBe(0);
   });
 
-  test("JUnit has a suite for each file, a failure for each finding but notes, and a test that passes where nothing is found", async () => {
+  test("prints JUnit with a suite per file, a failure per finding except notes, or a passed test", async () => {
     const { stdout } = await lint("-o", "junit");
     expect(stdout).toMatch(/^<testsuites name="nodewise lint" tests="4" failures="3" /m);
     expect(stdout.match(/<testsuite name=/g)).toHaveLength(2);
@@ -361,13 +358,13 @@ describe("lint of files that are named as arguments", () => {
     expect(stdout).toContain("with # space.yaml:3: maxPods: invalid configuration");
   });
 
-  test("annotations of GitHub name file and line", async () => {
+  test("prints GitHub annotations with file and line", async () => {
     const [first, ...others] = (await lint("-o", "github")).stdout.trimEnd().split("\n");
     expect(first).toMatch(/^::error file=\S* # space\.yaml,line=3,title=out-of-range \(refuses-start\)::maxPods: /);
     expect(others.map((line) => line.split(" ")[0])).toEqual(["::error", "::warning"]);
   });
 
-  test("files beside --config and standard input twice are bad usage, and a file that is not there keeps no other back", async () => {
+  test("refuses files beside --config and standard input twice, and goes on after a missing file", async () => {
     const [broken] = files();
     expect(await run(["lint", broken, "--config", broken])).toMatchObject({ code: 2, stdout: "" });
     expect(await run(["lint", "-", "-"], { input: BROKEN })).toMatchObject({

@@ -29,13 +29,13 @@ const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ],
   ["--runtime-endpoint: runtime endpoint `tcp://h:1`", ["exec", "web", "--runtime-endpoint", "tcp://h:1", "--", "ls"]],
 ];
-test("what cannot be meant is bad usage, and says what could be", { timeout: 180_000 }, async () => {
+test("invalid arguments of logs and exec are bad usage, with what is allowed", { timeout: 180_000 }, async () => {
   const ran = await Promise.all(WRONG.map(([, args]) => run(args)));
   for (const [i, [words]] of WRONG.entries())
     expect(ran[i]).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(words) });
 });
 
-test("a runtime that is not there is told with what to do", { timeout: 180_000 }, async () => {
+test("an unreachable runtime is reported with what to do", { timeout: 180_000 }, async () => {
   const dir = scratchFolder();
   const at = ["--runtime-endpoint", join(dir, "none.sock")];
   for (const args of [
@@ -49,7 +49,7 @@ test("a runtime that is not there is told with what to do", { timeout: 180_000 }
     });
 });
 
-test("which runtime is asked: that of the option, of the settings, of the daemon, else the usual one, and that is said", {
+test("the runtime comes from the option, the settings, the daemon or the default, in that order", {
   timeout: 180_000,
 }, async () => {
   const dir = daemon.scratch;
@@ -78,7 +78,7 @@ test("which runtime is asked: that of the option, of the settings, of the daemon
   expect(await ran(...at)).toEqual([4, expect.stringContaining(usual)]);
 });
 
-test("a daemon that is named and away, wrong settings, and another user's socket are errors, and no runtime is asked", {
+test("an unreachable daemon, faulty settings or a foreign socket are errors, and no runtime is used", {
   timeout: 180_000,
 }, async () => {
   const dir = daemon.scratch;

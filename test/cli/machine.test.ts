@@ -23,7 +23,7 @@ const file = (name: string, text: string): string => {
 };
 
 describe("nodewise snapshot", () => {
-  test("is this machine, and reads back as the same snapshot from JSON and from YAML", async () => {
+  test("describes this machine, the same as JSON and as YAML", async () => {
     const pods = ["--pods", manifest("two-pods.yaml"), "--config", manifest("config.yaml")];
     const json = JSON.parse((await run(["snapshot", ...pods])).stdout);
     expect(json.node.metadata.name).toBe(hostname().toLowerCase());
@@ -40,7 +40,7 @@ describe("nodewise snapshot", () => {
     expect(yaml.observedAt).toEqual(expect.any(String));
   });
 
-  test("has no pods and no configuration that nobody gave, and says so: what needs pods is refused, and not calm", async () => {
+  test("has no pods and configuration unless given, says so, and decisions that need pods are refused", async () => {
     const bare = await run(["snapshot"]);
     expect(bare.code).toBe(0);
     expect(bare.stderr).toMatch(/^nodewise: the snapshot has no pods, .*--pods FILE or --manifests DIR/m);
@@ -60,7 +60,7 @@ describe("nodewise snapshot", () => {
     expect(none.stderr).not.toContain("has no pods");
   });
 
-  test("fields of its configuration that no kubelet knows are told", async () => {
+  test("reports unknown fields of the configuration", async () => {
     const ran = await run(["snapshot", "--config", file("misspelt.yaml", "maxPodss: 9\n")]);
     expect(ran.code).toBe(0);
     expect(ran.stderr).toMatch(
@@ -68,7 +68,7 @@ describe("nodewise snapshot", () => {
     );
   });
 
-  test("can be decided on through a pipe", async () => {
+  test("can be piped into decide", async () => {
     const pods = ["--pods", file("none.json", '{"kind":"PodList","apiVersion":"v1","items":[]}')];
     const given = [...pods, "--config", file("some.yaml", "maxPods: 110\n")];
     const snapshot = await run(["snapshot", "-o", "yaml", "--cgroup-driver", "systemd", "--node-name", "me", ...given]);
@@ -80,7 +80,7 @@ describe("nodewise snapshot", () => {
     expect(ran.stdout).toContain("├─ kubepods-burstable.slice");
   });
 
-  test("leaves a bad manifest out and says so; a folder that is not there is a fault", async () => {
+  test("leaves out an invalid manifest with a message, and refuses a missing folder", async () => {
     const folder = join(scratch, "pods");
     const ran = await run(["snapshot", "--manifests", folder]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -93,7 +93,7 @@ describe("nodewise snapshot", () => {
     expect(read.stderr).toMatch(/^nodewise: left out: .*bad\.yaml:\d+:\d+: /m);
   });
 
-  test("has the kubelet's state files, where there are some, and what they assign is decided on", async () => {
+  test("contains the kubelet's state files if there are any, and decisions use them", async () => {
     const folder = join(scratch, "kubelet");
     mkdirSync(folder);
     const bare = await run(["snapshot", "--kubelet-dir", folder]);
@@ -128,7 +128,7 @@ describe("nodewise snapshot", () => {
     expect(pass.stderr).toMatch(/^nodewise: state-files: .*not\/memory_manager_state: not readable \(EISDIR\)/m);
   });
 
-  test("a pod is no configuration, neither for a snapshot nor for the actuator", async () => {
+  test("refuses another kind of object as configuration, like the actuator", async () => {
     const pod = manifest("node.yaml");
     const ran = await run(["snapshot", "--config", pod]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -138,7 +138,7 @@ describe("nodewise snapshot", () => {
     expect(pass.stderr).toMatch(/configuration: .*node\.yaml is an object of kind `Node`, no KubeletConfiguration\n/);
   });
 
-  test("a configuration with a fault is refused with its line", async () => {
+  test("refuses a faulty configuration with its line", async () => {
     const ran = await run(["snapshot", "--config", file("config.yaml", "maxPods: many\n")]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(/^nodewise: .*config\.yaml:1:10: kubeletConfiguration\.maxPods: /);
@@ -152,7 +152,7 @@ describe("nodewise snapshot", () => {
 });
 
 describe("nodewise actuator", () => {
-  test("--dry-run shows old and new of every file, and changes nothing but its own state", async () => {
+  test("with --dry-run prints old and new values of every file, and changes only its own state", async () => {
     const state = join(scratch, "state");
     const root = `/nodewise-cli-test-${process.pid}`;
     const args = [
@@ -179,7 +179,7 @@ describe("nodewise actuator", () => {
     expect(mounts.filter((path) => existsSync(path))).toEqual([]);
   });
 
-  test("pods are not run in one pass: it is refused with what to do instead, and what would be written is shown", async () => {
+  test("with --once refuses to run pods, and shows what would be written", async () => {
     const settings = file(
       "pods.yaml",
       `mode: enforce\npods: enforce\nmanifests: ${manifest("two-pods.yaml")}\nstateDir: ${scratch}/once\n`,
@@ -195,7 +195,7 @@ describe("nodewise actuator", () => {
     expect(off.stdout).toMatch(/cgroups decided/);
   });
 
-  test("settings come from a file, flags win, and what is wrong is named", async () => {
+  test("reads settings from a file, lets flags win, and reports faults", async () => {
     const settings = file(
       "settings.yaml",
       `nodeName: from-file\nmanifests: ${manifest("two-pods.yaml")}\nstateDir: ${scratch}/s\n`,
@@ -227,7 +227,7 @@ describe("nodewise actuator", () => {
     expect(unknown.stderr).toMatch(/u\.yaml:1:7: mdoe: no such setting; mode\?\n$/);
   });
 
-  test("a subdirectory and a second manifest of one pod are notices: the rest is decided, and the end is 0", async () => {
+  test("reports a subdirectory and a duplicate manifest as notices, decides the rest and exits with 0", async () => {
     const folder = join(scratch, "mixed");
     mkdirSync(join(folder, "backup"), { recursive: true });
     const pod = (name: string, cpu: string) =>
@@ -257,7 +257,7 @@ describe("nodewise actuator", () => {
     expect(cpus).toEqual(["100m", "300m"]);
   });
 
-  test("pods that cannot be read end one pass with 4 and decide nothing", async () => {
+  test("exits with 4 without a decision when the pods cannot be read", async () => {
     const ran = await run([
       "actuator",
       "--once",
@@ -292,19 +292,19 @@ describe("help", () => {
     expect(ran.stdout).toMatch(/\nExamples:\n {2}\S/);
   });
 
-  test("the program's help lists every command and the exit codes", async () => {
+  test("of the program lists every command and the exit codes", async () => {
     const { stdout } = await run(["--help"]);
     for (const [command] of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"));
     expect(stdout).toMatch(/Exit codes:\n {2}0 {2}done\n {2}1 /);
   });
 
-  test("a misspelt command is bad usage, with a proposal", async () => {
+  test("a misspelt command is bad usage with a suggestion", async () => {
     const ran = await run(["snapshto"]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toContain("nodewise: unknown command 'snapshto'\n(Did you mean snapshot?)\n");
   });
 
-  test("kinds lists what can be decided", async () => {
+  test("kinds lists every kind of decision", async () => {
     const { stdout } = await run(["kinds", "-o", "json"]);
     expect(JSON.parse(stdout).map(({ kind }: { kind: string }) => kind)).toEqual(KINDS);
   });

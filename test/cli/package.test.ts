@@ -31,14 +31,14 @@ const filesIn = (dir: string): readonly string[] =>
 const textIn = (file: string): string => readFileSync(join(home, file), "utf8");
 
 describe("the packed package", () => {
-  test("holds no TypeScript and no tests, and is not large once it is installed", () => {
+  test("contains neither TypeScript nor tests, and stays small when installed", () => {
     const files = filesIn(home).filter((file) => !file.startsWith("node_modules/"));
     expect(files.filter((file) => /\.[cm]?ts$|(?:^|\/)test\//.test(file))).toEqual([]);
     const bytes = filesIn(join(scratch, "prefix")).map((file) => lstatSync(join(scratch, "prefix", file)).blocks * 512);
     expect(bytes.reduce((sum, one) => sum + one) / MIB).toBeLessThan(60);
   });
 
-  test("brings only packages that run: no bundler, no types, no Node", () => {
+  test("installs only packages needed at run time: no bundler, types or Node", () => {
     expect(readdirSync(join(home, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
       "better-sqlite3",
       "node-addon-api",
@@ -47,7 +47,7 @@ describe("the packed package", () => {
     expect(JSON.parse(textIn("package.json")).engines).toEqual({ node: ">=22.18" });
   });
 
-  test("has everything that is read while it runs, where a checkout has it", () => {
+  test("contains every file that is read at run time", () => {
     const isRead =
       /^actuator\/.*\.proto$|^api\/machines\/.*\.json$|^api\/ui\/(?:client|style)\/|^migrations\/\d.*\.sql$/;
     const inCheckout = ["actuator", "api", "migrations"]
@@ -57,17 +57,17 @@ describe("the packed package", () => {
     for (const file of inCheckout) expect(textIn(file), file).toBe(readFileSync(join(ROOT, file), "utf8"));
   });
 
-  test("brings man pages", () => {
+  test("contains man pages", () => {
     expect(textIn("dist/man/nodewise-decide-eviction.1")).toMatch(/^\.TH "NODEWISE\\-DECIDE\\-EVICTION" 1 /);
   });
 
-  test("names the licences of the packages that it holds", () => {
+  test("contains the licences of its bundled packages", () => {
     const licences = textIn("dist/third-party-licenses.txt");
     for (const name of ["hono", "zod", "@grpc/grpc-js", "@kubernetes/client-node", "drizzle-orm", "pino"])
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\([\\w.-]+\\)$`, "m"));
   });
 
-  test("a daemon's code is one module in ASCII, with its source map, and nothing of other commands", () => {
+  test("has a daemon bundle in ASCII with a source map, without other commands' code", () => {
     const code = textIn("dist/daemon.js");
     // one other character and V8 keeps all of it at two bytes each
     expect([...code.matchAll(/[^\0-\x7f]/g)]).toEqual([]);
@@ -90,7 +90,7 @@ const NODES = [
   { name: "Node 24", node: NODE, isMissing: false },
   { name: `Node 22.18${why}`, node: OLDEST, isMissing: why !== "" },
 ];
-test("CI has the oldest Node", () => {
+test("CI has the oldest supported Node", () => {
   if (process.env["CI"] === "true") expect(why).toBe("");
 });
 
@@ -194,7 +194,7 @@ const isOld =
   existsSync(OLD_NODE) &&
   /^v?1|^v?20/.test((await run(["process.version"], { node: OLD_NODE, launcher: "-p" })).stdout);
 test.skipIf(!isOld)(
-  `on an older Node it says so and ends with 3${isOld ? "" : ` (skipped: ${OLD_NODE} is not older)`}`,
+  `says on an older Node that it is too old, and exits with 3${isOld ? "" : ` (skipped: ${OLD_NODE} is not older)`}`,
   async () => {
     const ran = await run(["kinds"], { launcher: command, node: OLD_NODE });
     expect(ran).toMatchObject({ code: 3, stdout: "" });

@@ -33,23 +33,23 @@ const lineOf = (...causes: readonly DriftCause[]): string => {
   return passLine(report).replace("2026-01-01T00:00:00Z 0 cgroups decided", "");
 };
 
-test("a pass counts the files whose value was right, or ours, and is another now", () => {
+test("the line of a pass counts files whose value was right before, or never written, and is wrong now", () => {
   expect(lineOf("never_written")).toBe("; 1 file with a wrong value");
   expect(lineOf("other_writer", "never_written")).toBe("; 2 files with a wrong value");
 });
 
-test("not what is set for the first time, nor what the decision has outdated", () => {
+test("the line of a pass does not count values first written now, or outdated by the decision", () => {
   expect(lineOf("ours", "outdated", "new_cgroup")).toBe("");
 });
 
-test("a rounding is told as one, and beside what is wrong", () => {
+test("rounded values are counted separately from wrong ones", () => {
   expect(lineOf("page_rounding")).toBe("; 1 file rounded by the kernel or the runtime");
   expect(lineOf("systemd_rounding", "other_writer", "weight_formula")).toBe(
     "; 1 file with a wrong value; 2 files rounded by the kernel or the runtime",
   );
 });
 
-test("every cause is told in the line and in the table, or in neither", () => {
+test("every cause of drift is in both the line and the table, or in neither", () => {
   for (const cause of DRIFT_CAUSES)
     expect([cause, lineOf(cause) !== ""]).toEqual([cause, driftTable([drifted(cause)], TERMINAL).includes(cause)]);
 });

@@ -30,7 +30,7 @@ const WANTED = boundPod("crit", { cpu: "2" }, CRITICAL);
 
 describe("the first line of an admission", () => {
   const esc = String.fromCharCode(27);
-  test("is green and bold for a pod that comes in, red for one that does not", () => {
+  test("is bold green for an admitted pod, and bold red for a refused one", () => {
     const yes = shown("admission", readyNode(), boundPod("a"), 200, colorPaint);
     expect(yes).toContain(`${esc}[1m${esc}[32mADMITTED${esc}[39m${esc}[22m  default/a\n`);
     const no = shown("admission", readyNode(), boundPod("a", { cpu: "5" }), 200, colorPaint);
@@ -39,7 +39,7 @@ describe("the first line of an admission", () => {
 });
 
 describe("a preemption on a large node", () => {
-  test("tells the first choices and the nearest candidates, and how many there are beside", () => {
+  test("names the first choices and nearest candidates, and how many others there are", () => {
     const text = shown("preemption", full, WANTED, Number.POSITIVE_INFINITY);
     expect(text).toContain("ADMITTED  default/crit: 20 pods preempted for it\n");
     expect(text.match(/^20 {2}default\/p\d+ +Burstable/m)).not.toBeNull();
@@ -47,7 +47,7 @@ describe("a preemption on a large node", () => {
     expect(text).toMatch(/^ +\(16 more choices\)$/m);
     expect(text).toMatch(/^ +\(295 more, up to 0\.902\)$/m);
   });
-  test.each([100, 60, 52])("keeps to %d columns", (columns) => {
+  test.each([100, 60, 52])("keeps within %d columns", (columns) => {
     const text = shown("preemption", full, WANTED, columns);
     const rows = text.split("\n").filter((line) => /^(ROUND|Burstable|Guaranteed| {8,}|\d+ {2}|SET|fewest)/.test(line));
     expect(rows.length).toBeGreaterThan(25);
@@ -55,9 +55,9 @@ describe("a preemption on a large node", () => {
   });
 });
 
-describe("what would change an admission", () => {
+describe("the advice on what would change an admission", () => {
   const short = { resource: "cpu", requested: 300, overhead: 0, otherReasons: 0 };
-  test("is one sentence where several requests must be lower together", () => {
+  test("is one sentence when several requests must be lowered together", () => {
     const memory = { ...short, resource: "memory", requested: 2 ** 30, atMost: 0, less: 2 ** 30, overhead: 2 ** 20 };
     const lower = [
       { code: "lower_request_admits", numbers: { ...short, atMost: 100, less: 200 } },
@@ -90,8 +90,8 @@ describe("what would change an admission", () => {
   });
 });
 
-describe("texts for the eye", () => {
-  test("durations have their two largest units", () => {
+describe("texts for display", () => {
+  test("print durations with their two largest units", () => {
     const durations = [0, 0.4, 850, 1000, 42_999, 60_000, 312_000, 3_600_000, 12_000_000, 367_200_000, 1e15, -90_000];
     expect(durations.map(durationText)).toEqual([
       "0s",
@@ -108,14 +108,14 @@ describe("texts for the eye", () => {
       "-1m30s",
     ]);
   });
-  test("times are those of Kubernetes, and beyond the calendar a number", () => {
+  test("print times in Kubernetes' format, and as a number beyond the calendar", () => {
     expect([0, 1500, 8.65e15].map(timeText)).toEqual([
       "1970-01-01T00:00:00Z",
       "1970-01-01T00:00:01.500Z",
       "8650000000000000",
     ]);
   });
-  test("amounts are in the resource's own unit, to the unit where that is asked for", () => {
+  test("print amounts in the resource's unit, and exactly on request", () => {
     const resources = ["cpu", "cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "vendor.com/gpu", "pods"];
     const units = [1500, 2000, 432013312, 1, 2 ** 21, 4, 3];
     expect(resources.map((name, i) => amountText(name, units[i] as number))).toEqual([
@@ -134,7 +134,7 @@ describe("texts for the eye", () => {
       ...["10%", "1800m", "0"],
     ]);
   });
-  test("a bound is rounded to the side that still holds it", () => {
+  test("round a bound to the side that still holds", () => {
     expect(boundText("memory", "least", 729_089)).toBe("712.1 KiB");
     expect(boundText("memory", "most", 622_591)).toBe("607.9 KiB");
     expect(boundText("memory", "least", 432013313)).toBe("412.1 MiB");
@@ -145,10 +145,10 @@ describe("texts for the eye", () => {
     expect([boundText("memory", "least", 1), boundText("cpu", "most", 1500)]).toEqual(["1 B", "1500m"]);
     expect(boundText("memory", "least", 729_089, true)).toBe("729089");
   });
-  test("what is less than a second away is now", () => {
+  test("print less than a second away as now", () => {
     expect([0, 999, 1000, 90_000].map(soonText)).toEqual(["now", "now", "in 1s", "in 1m30s"]);
   });
-  test("lists and ordinals are English", () => {
+  test("print lists and ordinals in English", () => {
     expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(listed)).toEqual(["", "a", "a and b", "a, b and c"]);
     expect([1, 2, 3, 4, 11, 12, 21, 102].map(ordinal)).toEqual([
       "1st",
@@ -161,7 +161,7 @@ describe("texts for the eye", () => {
       "102nd",
     ]);
   });
-  test("a legend names only what was drawn", () => {
+  test("print a legend of the drawn symbols only", () => {
     const glyphs = [
       ["red", "×", "short"],
       ["dim", "·", "left"],

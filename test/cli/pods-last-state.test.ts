@@ -25,7 +25,7 @@ const crashing = (lastState: ContainerEnd, name = "app"): PodRow =>
 const listed = (pod: PodRow, columns = 160): string => podsText(nodeStatus({ pods: [pod] }), terminal(columns));
 const shown = (pod: PodRow): string => podText(pod, nodeStatus({ pods: [pod] }), terminal(160));
 
-test("how a container ended that waits for its next start is told, in the list and of the pod", () => {
+test("how a waiting container ended is shown in the list and for the pod", () => {
   const pod = crashing(end());
   expect(listed(pod)).toMatch(/ LAST\nshop .* exit 7\n {2}CrashLoopBackOff: back-off 10s/);
   expect(shown(pod)).toContain("\n  last state: exit 7, 12s ago\n");
@@ -34,7 +34,7 @@ test("how a container ended that waits for its next start is told, in the list a
   expect(shown(killed)).toContain("\n  last state: OOMKilled, exit 137, 12s ago\n");
 });
 
-test("what it said at its end is told too: in the list in one line, of the pod whole", () => {
+test("a container's termination message is shown in one line in the list, and in full for the pod", () => {
   const message = `cannot open /etc/app.conf\u001b[2J ${"x".repeat(300)} end`;
   const pod = crashing(end({ message, finishedAt: null }));
   const line = listed(pod, 80)
@@ -47,14 +47,14 @@ test("what it said at its end is told too: in the list in one line, of the pod w
   expect(text).toContain("end\n");
 });
 
-test("at 80 columns the end of a container stays, and its other columns go before it", () => {
+test("at 80 columns a container's last state stays, and other columns are dropped first", () => {
   const pod = crashing(end({ exitCode: 137, reason: "OOMKilled" }));
   const lines = listed({ ...pod, namespace: "kube-system", name: "a-database-of-some-node" }, 80).split("\n");
   expect(lines[1]).toMatch(/^kube-sys… +a-dat.* +Running \(CrashLoopBackOff\) .* OOMKilled$/);
   expect(lines.every((line) => line.length <= 80)).toBe(true);
 });
 
-test("of several the last one counts; one that did its work does not", () => {
+test("the latest end of several containers is shown, but not a completed one", () => {
   const setup = containerRow("setup", { kind: "init", state: "terminated", exitCode: 0, lastState: end() });
   expect(listed(podRow("web", { containers: [setup, containerRow("app")] }))).not.toContain("LAST");
   const older = containerRow("old", { lastState: end({ exitCode: 3, finishedAt: earlier(60) }) });
@@ -68,7 +68,7 @@ test("of several the last one counts; one that did its work does not", () => {
   expect(listed(podRow("job", { phase: "Failed", containers: [older, over] }))).toMatch(/ exit 9\n$/);
 });
 
-test("it comes through the file and the address whole; an older daemon does not tell it", () => {
+test("the last state is read from the status file and server, and may be absent from an older daemon", () => {
   const pods = [crashing(end({ message: "m" })), podRow("old")];
   const read = decodeStatus(JSON.stringify(nodeStatus({ pods })));
   expect(read.ok && read.value.pods.map(({ containers }) => containers[0]?.lastState)).toEqual([
@@ -84,7 +84,7 @@ test.each([
   ["lives", "active"],
   ["ends", "terminating"],
   ["ended", "terminated"],
-] as const)("the state `%s` of an earlier daemon's status is `%s`", (word, state) => {
+] as const)("the state `%s` in an earlier daemon's status is read as `%s`", (word, state) => {
   for (const message of [word, state]) {
     const status = JSON.stringify(nodeStatus({ pods: [{ ...podRow("a"), state: message as PodRow["state"] }] }));
     expect(decodeStatus(status)).toMatchObject({ ok: true, value: { pods: [{ state }] } });

@@ -10,7 +10,7 @@ const NARROW = { columns: 80, paint: (_: string, text: string) => text } as unkn
 const UID = "3b1c4f6a-22a9-4f0e-9d3f-0c6a5d7e8f90";
 const ID = (digit: string): string => digit.repeat(64);
 
-test("at 80 columns each row of the cgroups says whose it is", () => {
+test("at 80 columns each cgroup row names its container", () => {
   const path = `/nodewise/burstable/pod${UID}`;
   const files = [{ file: "memory.limit_in_bytes", wanted: "268435456", actual: "268435456" }];
   const pod = podRow("web", {
@@ -25,7 +25,7 @@ test("at 80 columns each row of the cgroups says whose it is", () => {
   expect(rows.every((line) => line.length <= 80 && line.includes("268435456"))).toBe(true);
 });
 
-test("why a pod is refused is told whole, however narrow the terminal is", () => {
+test("the reason of a refusal is printed in full, however narrow the terminal", () => {
   const message = `Node didn't have enough resource: cpu, requested: 4000, used: 3803, capacity: 3920; ${"x".repeat(100)} end`;
   const refusal = { reason: "OutOfcpu", message, sinceMs: Date.parse(earlier(90)), tries: 3 };
   const pod = podRow("batch", { state: "pending", phase: "Pending", reason: "OutOfcpu", startedAt: null, refusal });
@@ -38,7 +38,7 @@ test("why a pod is refused is told whole, however narrow the terminal is", () =>
   expect(words.replaceAll(" ", "")).toContain(`OutOfcpu:${message}`.replaceAll(" ", ""));
 });
 
-test("what a pass over the cgroups did is told of that pass, and not of each turn since", () => {
+test("the figures of a cgroups pass are shown with the age of that pass, not of the last turn", () => {
   const pass = { sequence: 90, at: earlier(1), cpuMs: 5, tookMs: 6, wrote: 2, drift: 1, decidedBy: "here" } as const;
   const head = (cgroupsAt: string) =>
     headText({ status: nodeStatus({ pass: { ...pass, cgroupsAt } }), file: null }, NARROW).split("\n")[0];
@@ -46,7 +46,7 @@ test("what a pass over the cgroups did is told of that pass, and not of each tur
   expect(head(earlier(1))).toContain(" · pass 90 1s ago: 6 ms, 2 written, 1 drifted, decided here");
 });
 
-test("where nothing was decided, or no file could be looked at, the header does not say that nothing drifted", () => {
+test("the header does not claim zero drift when nothing was decided or compared", () => {
   const pass = { sequence: 3, at: earlier(1), cpuMs: 5, tookMs: 6, wrote: 0, drift: 0 } as const;
   const head = (reported: Pick<NonNullable<NodeStatus["pass"]>, "decidedBy" | "compared">) =>
     headText({ status: nodeStatus({ pass: { ...pass, ...reported } }), file: null }, NARROW).split("\n")[0];
@@ -55,7 +55,7 @@ test("where nothing was decided, or no file could be looked at, the header does 
   expect(head({ decidedBy: "here" })).toMatch(/, 0 written, 0 drifted, decided here$/);
 });
 
-test("at 80 columns each title stands over its column", () => {
+test("at 80 columns each title is above its column", () => {
   const name = "kube-controller-manager-of-a-long-name";
   const pod = podRow(name, { namespace: "kube-system", phase: "Pending", state: "pending", reason: "OutOfcpu" });
   const [titles = "", row = ""] = podsText(nodeStatus({ pods: [pod] }), NARROW).split("\n");

@@ -22,13 +22,13 @@ const waiting = (reason: string, message: string, tries: number, reported = mess
 test.each([
   ["WaitingForVictims", "waits until shop/low ended"],
   ["FormerVersionEnding", "waits for the end of its former version, uid-1"],
-])("%s is no refusal", (reason, message) => {
+])("a pod that waits for %s is not called refused", (reason, message) => {
   const text = listed(waiting(reason, message, 0));
   expect(text).toContain(`\n  waits for 5s: ${reason}: ${message}\n`);
   expect(text).not.toContain("refused");
 });
 
-test("a list tells of ill devices, and a pod of the health of all", () => {
+test("the list shows unhealthy devices, and a pod's page the health of all", () => {
   const resources = [
     { resourceID: "gpu.example.com/n1/gpu-0", health: "Unhealthy", message: "too hot" },
     { resourceID: "gpu.example.com/n1/gpu-1", health: "Unknown" },
@@ -44,13 +44,13 @@ test("a list tells of ill devices, and a pod of the health of all", () => {
   );
 });
 
-test("a network that is not ready is a line of the node", () => {
+test("a network that is not ready is shown as a line about the node", () => {
   const runtime = { name: "containerd", version: "1.6", notReady: ["container runtime network not ready: no cni"] };
   const message = headText({ status: nodeStatus({ runtime }), file: null }, WIDE);
   expect(message).toMatch(/^n1 · enforce · containerd 1\.6 .*\n! container runtime network not ready: no cni\n/);
 });
 
-test("that another kubelet uses the runtime is the first of all faults", () => {
+test("another kubelet using the runtime is shown before all other problems", () => {
   const runtime = { name: "containerd", version: "1.6", notReady: ["container runtime network not ready: no cni"] };
   const otherKubelet = { since: "2026-11-23T14:04:47Z", signs: ["process"], message: "one is here" } as const;
   const problems = ["manifests: one is wrong", "pods: one is here"];
@@ -62,13 +62,13 @@ test("that another kubelet uses the runtime is the first of all faults", () => {
   ]);
 });
 
-test("a pod that nobody was asked about yet says that it waits for it", () => {
+test("a pod not decided yet is shown as waiting for admission", () => {
   const pod = podRow("web", { state: "pending", phase: "Pending", startedAt: null });
   expect(listed(pod)).toMatch(/\n {2}waits for admission: /);
   expect(podText(pod, nodeStatus({ pods: [pod] }), WIDE)).toMatch(/\nwaits for admission: /);
 });
 
-test("a refusal is told once of its pod: with how often, and not again as its status and its event", () => {
+test("a refusal is shown once for its pod with the number of tries, without repeating status and event", () => {
   const message = "Node didn't have enough resource: cpu";
   const pod = waiting("OutOfcpu", message, 2, `Pod was rejected: ${message} (after 2 tries; it is tried again)`);
   const events: readonly SeenEvent[] = [
@@ -81,7 +81,7 @@ test("a refusal is told once of its pod: with how often, and not again as its st
   expect(text).toContain("another");
 });
 
-test("what nobody has looked at is unknown, and not pending, unready and new", () => {
+test("the state of a pod never looked at is shown as unknown", () => {
   const unseen = podRow("a", {
     phase: "Unknown",
     seenAt: null,
@@ -95,14 +95,14 @@ test("what nobody has looked at is unknown, and not pending, unready and new", (
   expect(text).not.toMatch(/seen|ago/);
 });
 
-test("the sum of what nobody has measured yet is unknown, and of some it says so", () => {
+test("a sum without any measurement is unknown, and a partial sum says of how many", () => {
   const unmeasured = podRow("new");
   expect(topText([unmeasured], WIDE)).toContain("\n1 pod: cpu –, memory –\n");
   expect(topText([unmeasured, WEB], WIDE)).toContain("\n2 pods: cpu 250m (of 1), memory 240 MiB (of 1)\n");
   expect(topText([WEB], WIDE)).toContain("\n1 pod: cpu 250m, memory 240 MiB\n");
 });
 
-test("a name that no pod has is answered with those that may be meant", () => {
+test("an unknown pod name is answered with similar names", () => {
   const names = ["oomer-n1", "web-0", "web-1", "web", "db-primary-n1"];
   const status = nodeStatus({ nodeName: "N1", pods: names.map((name) => podRow(name)) });
   const meant = (wanted: string) => suggestionText(wanted, status);
@@ -115,7 +115,7 @@ test("a name that no pod has is answered with those that may be meant", () => {
   expect(meant("")).toBe("");
 });
 
-test("containers that somebody else stopped have a column of their own, where there are any", () => {
+test("containers stopped by others have a column of their own, if there are any", () => {
   const text = listed(podRow("db"), podRow("web", { stoppedByOthers: 3 }));
   expect(text).toMatch(/ RESTARTS +BY OTHERS +QOS /);
   expect(text).toMatch(/ web .* 3 +\w+/);

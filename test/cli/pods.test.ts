@@ -49,7 +49,7 @@ async function withServer(answer: (server: Server) => void, use: (url: string) =
 }
 
 describe("nodewise pods", () => {
-  test("a line a pod, why it is not as it should be, and the manifests that are not run", async () => {
+  test("prints a row per pod, what is wrong with it, and the manifests that are not run", async () => {
     expect(await lines("pods")).toEqual([
       "n1 · enforce · containerd 2.1.4 · pass 12 2s ago: 48 ms, 2 written, 1 drifted, decided here",
       "! runtime: slow ␛[2J\\u202e",
@@ -68,7 +68,7 @@ describe("nodewise pods", () => {
     ]);
   });
 
-  test("files that drifted, whosever they are, by name with both values", async () => {
+  test("prints drifted files with both values, whoever owns them", async () => {
     const row = {
       path: "/kubepods",
       file: `cpu.shares${BAD}`,
@@ -88,7 +88,7 @@ describe("nodewise pods", () => {
     expect(message).toContain("\nand 2 files more\n");
   });
 
-  test("of a namespace, with the events", async () => {
+  test("prints one namespace's pods, with events", async () => {
     const messages = await lines("pods", "-n", "jobs", "--events");
     expect(messages.filter((line) => /^(?:jobs|shop|refused)/.test(line))).toHaveLength(2);
     expect(messages.at(-2)).toBe("no events");
@@ -96,7 +96,7 @@ describe("nodewise pods", () => {
     expect(all.at(-2)).toBe("5s (x9 over 5s)  Warning  BackOff  shop/crashing             Back-off ␛[2J\\u202e");
   });
 
-  test("everything of one pod: containers, cgroup values with drift, its events", async () => {
+  test("prints one pod with its containers, cgroup values, drift and events", async () => {
     const message = (await lines("pods", "shop/web")).join("\n");
     expect(message).toContain("shop/web  Running\nGuaranteed · priority 0 · 10.0.0.2 · uid uid-web · started 5m ago\n");
     expect(message).toContain("cpu: uses 250m, request 500m, limit 1, throttled 31.2 %\n");
@@ -113,7 +113,7 @@ describe("nodewise pods", () => {
     );
   });
 
-  test("a refused pod by the name in its manifest too, and one whose manifest is none by what is told of it", async () => {
+  test("finds a refused pod by its manifest's name, and prints manifest problems for an unknown name", async () => {
     const fault = { path: "spec.containers[0].image", message: "Required value", line: 5, column: 3 };
     const problems = ["pods: /m/db.yaml:3:1: is no YAML", "pods: /m/db-2.yaml:1:1: is empty"];
     now = nodeStatus({ problems, refusedManifests: [{ pod: "shop/web-9-n1", file: "/m/w.yaml", faults: [fault] }] });
@@ -127,7 +127,7 @@ describe("nodewise pods", () => {
     expect(none.stderr).toMatch(/node n1 has no pod `db`:.*\n.*! pods: \/m\/db\.yaml:3:1: is no YAML\n$/);
   });
 
-  test("a pod that is being ended, and one whose resize waits", async () => {
+  test("prints a terminating pod's end, and a pending resize", async () => {
     const sinceMs = Date.parse(STATUS.at) - 20_000;
     const end = {
       cause: "preempted",
@@ -149,14 +149,14 @@ describe("nodewise pods", () => {
     expect(message).toMatch(/\n {2}resize Deferred for 20s: Node didn't have enough resource: cpu\n/);
   });
 
-  test("as data, whole", async () => {
+  test("prints everything as data", async () => {
     expect(JSON.parse((await ask("pods", "-o", "json")).stdout)).toEqual(STATUS);
     expect(parse((await ask("pods", "-o", "yaml")).stdout)).toEqual(STATUS);
     const one = JSON.parse((await ask("pods", "batch", "-o", "json")).stdout);
     expect(one).toEqual({ at: STATUS.at, nodeName: "n1", pods: [WAITING], refusedManifests: [], events: [] });
   });
 
-  test("names cannot move the cursor", async () => {
+  test("escapes names so that they cannot move the cursor", async () => {
     now = nodeStatus({
       nodeName: `n${BAD}`,
       pods: [podRow(`evil${BAD}`, { message: `line\nbreak${BAD}`, qos: "BestEffort" })],
@@ -173,7 +173,7 @@ describe("nodewise pods", () => {
     expect(listed).toContain("  line␊break␛[2J\\u202e\n");
   });
 
-  test("what the daemon last wrote, and how old that is", async () => {
+  test("prints what the daemon last wrote, and how old that is", async () => {
     const at = new Date(Date.now() - 5 * 3600_000 - 1000).toISOString();
     writeFileSync(join(daemon.scratch, "status.json"), JSON.stringify({ ...STATUS, at }));
     const { code, stdout } = await run(["pods", "--state-dir", daemon.scratch]);
@@ -181,7 +181,7 @@ describe("nodewise pods", () => {
     expect(stdout).toMatch(/^as process 4711 last wrote it, 5h old: .*status\.json\nn1 · enforce/);
   });
 
-  test("--watch draws again, goes on while the daemon is away, and ends with 0 on a signal", async () => {
+  test("--watch redraws, goes on while the daemon is away, and exits with 0 on a signal", async () => {
     const serve = async (port: number, name: string): Promise<StatusServer> => {
       const status = () => nodeStatus({ pods: [podRow(name)] });
       const listen = { host: "127.0.0.1", port };
@@ -207,7 +207,7 @@ describe("nodewise pods", () => {
 });
 
 describe("nodewise top", () => {
-  test("what pods use of what they may, most CPU first", async () => {
+  test("prints the pods' use of their limits, most CPU first", async () => {
     const messages = await lines("top");
     expect(messages.slice(3)).toEqual([
       "POD            PHASE                       QOS          CPU  OF                               MEMORY  OF                                THROTTLED  PRESSURE cpu/memory/io",
@@ -219,7 +219,7 @@ describe("nodewise top", () => {
     ]);
   });
 
-  test("by memory, by name, as data", async () => {
+  test("sorts by memory or name, and prints data", async () => {
     const names = async (...args: string[]) =>
       JSON.parse((await ask("top", "-o", "json", ...args)).stdout).pods.map(({ name }: { name: string }) => name);
     expect(await names()).toEqual([CRASHING.name, WEB.name]);
@@ -233,8 +233,8 @@ describe("nodewise top", () => {
   });
 });
 
-describe("what cannot be shown is one line with what to do", () => {
-  test("no daemon there, with the file that it left", async () => {
+describe("nodewise pods explains in one line", () => {
+  test("that no daemon answers, with the file it left", async () => {
     const home = join(daemon.scratch, "home");
     const dir = join(home, "nodewise", "actuator");
     mkdirSync(dir, { recursive: true });
@@ -260,13 +260,13 @@ describe("what cannot be shown is one line with what to do", () => {
     [["pods", "--watch", "0"], 2, /Expected seconds from 0\.1 to 3600/],
     [["pods", "--state-dir", "/nonexistent"], 2, /cannot be used with option/],
     [["top", "--sort", "age"], 2, /Allowed choices are cpu, memory, name/],
-  ])("%j ends with %d", async (args, code, message) => {
+  ])("%j, with exit code %d", async (args, code, message) => {
     const ran = await ask(...args);
     expect([ran.code, ran.stdout], ran.stderr).toEqual([code, ""]);
     expect(ran.stderr).toMatch(message);
   });
 
-  test("a name of two namespaces, an address that is none, a file that is missing or no status", async () => {
+  test("an ambiguous pod name, a wrong address, and a missing or invalid status file", async () => {
     now = nodeStatus({ pods: [WEB, podRow("web", { namespace: "test" })] });
     const two = await ask("pods", "web");
     now = STATUS;
@@ -287,7 +287,7 @@ describe("what cannot be shown is one line with what to do", () => {
     expect(broken).toMatchObject({ code: 4, stderr: expect.stringMatching(/status\.json: not JSON\n$/) });
   });
 
-  test("another program at the address", async () => {
+  test("that another program answers at the address", async () => {
     await withServer(
       (server) => server.on("request", (_, response) => response.end("<html>")),
       async (url) => {
@@ -312,7 +312,7 @@ describe("what cannot be shown is one line with what to do", () => {
   });
 });
 
-test("why the last start of the daemon was refused is told beside what it last wrote, until it has started", {
+test("nodewise pods shows why the daemon's last start was refused, until it has started", {
   timeout: 180_000,
 }, async () => {
   const home = join(daemon.scratch, "refusing");

@@ -55,7 +55,7 @@ const mismatchesOf = async (expected: string, given?: string) => {
 };
 
 describe("nodewise test", () => {
-  test("a case file that cannot be read is an error with its line, in every form, beside the cases that can", async () => {
+  test("reports an unreadable case file with its line in every format, beside the other cases", async () => {
     const good = `name: too large\n${ADMISSION}expect: {verdict: refused}\n`;
     const of = folderWith({
       "node.yaml": NODE,
@@ -87,7 +87,7 @@ describe("nodewise test", () => {
     expect(github.stdout).toMatch(/^::error file=[^,]*broken\.yaml,line=\d+,/m);
   });
 
-  test("a bad case is an error of its own, in every form, and the others of its file are tried", async () => {
+  test("reports a faulty case by itself in every format, and runs the file's other cases", async () => {
     const good = { name: "good", expect: { verdict: "refused" } };
     const file = (...cases: readonly object[]): string =>
       join(folderWith({ "node.yaml": NODE, "all.yaml": `${ADMISSION}cases: ${JSON.stringify(cases)}\n` }), "all.yaml");
@@ -114,7 +114,7 @@ describe("nodewise test", () => {
     expect((await run(["test", shared])).stdout).toBe("0 passed, 0 failed, 1 fault in case files\n");
   });
 
-  test("a file of a folder that holds no case, and that no case is given, is named", async () => {
+  test("names a file without a case that no case uses", async () => {
     const good = `name: too large\n${ADMISSION}expect: {verdict: refused}\n`;
     const { code, stderr } = await run([
       "test",
@@ -124,7 +124,7 @@ describe("nodewise test", () => {
     expect(stderr).toMatch(/^nodewise: \S*notes\.yaml: contains no case, and no case uses it: skipped\n$/);
   });
 
-  test("a file of a folder that is no YAML is a fault with its place, whatever it was to hold, unless a case is given it", async () => {
+  test("reports a file that is not YAML, unless a case uses it", async () => {
     const good = `name: too large\n${ADMISSION}expect: {verdict: refused}\n`;
     const folder = folderWith({ "node.yaml": NODE, "a.yaml": good, "broken.yaml": "name: [x\n" });
     const { code, stderr } = await run(["test", folder]);
@@ -136,7 +136,7 @@ describe("nodewise test", () => {
     expect({ code: own.code, stderr: own.stderr }).toEqual({ code: 0, stderr: "" });
   });
 
-  test("of the guide's examples finds all as expected", async () => {
+  test("passes all examples of the guide", async () => {
     const { code, failed, passed, cases, reasons } = await report(EXAMPLES);
     expect(cases.filter(({ mismatches }) => mismatches.length > 0)).toEqual([]);
     expect({ code, failed }).toEqual({ code: 0, failed: 0 });
@@ -147,7 +147,7 @@ describe("nodewise test", () => {
     expect(admission?.missed).not.toContain("resource_short");
   });
 
-  test("tells each place where the decision is not as expected", async () => {
+  test("reports each place where the decision differs from the expected one", async () => {
     expect(await mismatchesOf("{verdict: refused, decision: {reason: OutOfcpu, admit: false}}")).toEqual([]);
     expect(
       await mismatchesOf("{verdict: decided, decision: {reason: OutOfmemory, preempt: []}, reasons: [tied]}"),
@@ -173,7 +173,7 @@ describe("nodewise test", () => {
     expect(stdout).toContain("decision.madeUp: expected 1, found nothing\n");
   });
 
-  test("expects refusals and errors too", async () => {
+  test("can expect refusals and errors", async () => {
     const noPod = "kind: admission\ngiven: {node: node.yaml, pods: []}\n";
     expect(await mismatchesOf("{refusal: {code: needs_input, needs: [ask.pod]}}", noPod)).toEqual([]);
     expect(await mismatchesOf("{verdict: decided}", noPod)).toEqual([
@@ -188,12 +188,12 @@ describe("nodewise test", () => {
     expect(found?.[0]?.[2]).toMatch(/case\.yaml:4:27: node\.metadata\.name: /);
   });
 
-  test("a file of a case may be anywhere", async () => {
+  test("accepts files of a case anywhere", async () => {
     const elsewhere = join(folderWith({ "node.yaml": NODE }), "node.yaml");
     expect(await mismatchesOf("{verdict: refused}", ADMISSION.replace("node.yaml", elsewhere))).toEqual([]);
   });
 
-  test("tries a case as each kubelet that it names, and takes what cases have in common", async () => {
+  test("runs a case for each kubelet version that it names, with shared parts", async () => {
     const shared = folderWith({
       "node.yaml": NODE.replace("status: {", "status: {conditions: [], "),
       "cases.yaml": `kind: allocatable
@@ -213,7 +213,7 @@ cases:
     expect(cases[0]?.mismatches).toEqual([]);
   });
 
-  test("writes JUnit, and annotations of GitHub", async () => {
+  test("prints JUnit and GitHub annotations", async () => {
     const path = oneCase('{decision: {message: "<a> & \\"b\\"\\n,:%"}}');
     const junit = await run(["test", path, "-o", "junit"]);
     expect(junit.code).toBe(1);
@@ -241,7 +241,7 @@ cases:
     expect(stderr).toMatch(line);
   });
 
-  test("refuses what is no folder, what holds no case, and options that a case cannot have", async () => {
+  test("refuses a missing folder, and one without a case", async () => {
     expect((await run(["test", join(folder, "nowhere")])).stderr).toMatch(
       /nowhere: no such file or folder: check the path/,
     );
@@ -277,23 +277,20 @@ cases:
     ["expect: {verdict: refusd}", ": did you mean `refused`?"],
     ["expect: {refusal: {code: need_input}}", "expect.refusal.code: must be one of needs_input, "],
     ["cases: [{name: a, expect: {verdict: refused}, given: {poods: []}}]", "case.yaml:3:62: cases[0].given.poods: "],
-  ])(
-    "a word that there is not is a fault of the case file, told with the one that may have been meant: %s",
-    async (text, message) => {
-      const base = text.startsWith("cases") ? "" : "name: x\n";
-      const expected = text.includes("expect") ? "" : "\nexpect: {verdict: refused}";
-      const file = join(
-        folderWith({ "node.yaml": NODE, "case.yaml": `# words\n${base}kind: admission\n${text}${expected}\n` }),
-        "case.yaml",
-      );
-      const { code, stdout, stderr } = await run(["test", file]);
-      expect([code, stdout]).toEqual([2, expect.stringMatching(/^0 passed, 0 failed, \d faults? in case files\n$/)]);
-      expect(stderr).toContain(message);
-      expect(stderr.match(/case\.yaml:\d+:\d+: /g)).toHaveLength(Number(/(\d) fault/.exec(stdout)?.[1]));
-    },
-  );
+  ])("reports an unknown word in a case file with the closest one: %s", async (text, message) => {
+    const base = text.startsWith("cases") ? "" : "name: x\n";
+    const expected = text.includes("expect") ? "" : "\nexpect: {verdict: refused}";
+    const file = join(
+      folderWith({ "node.yaml": NODE, "case.yaml": `# words\n${base}kind: admission\n${text}${expected}\n` }),
+      "case.yaml",
+    );
+    const { code, stdout, stderr } = await run(["test", file]);
+    expect([code, stdout]).toEqual([2, expect.stringMatching(/^0 passed, 0 failed, \d faults? in case files\n$/)]);
+    expect(stderr).toContain(message);
+    expect(stderr.match(/case\.yaml:\d+:\d+: /g)).toHaveLength(Number(/(\d) fault/.exec(stdout)?.[1]));
+  });
 
-  test("all that is misspelt is told at once, and what is misspelt is not missing as well", async () => {
+  test("reports all misspelt words at once, and does not call them missing as well", async () => {
     const text =
       "nam: x\nkind: admission\ngiven: {nod: x}\nexpect: {verdict: refusd, reasons: [resorce_short]}\nkubelet: 1.73\n";
     const { stderr } = await run(["test", folderWith({ "case.yaml": text })]);
@@ -311,7 +308,7 @@ cases:
     expect((await run(["test", nameless])).stderr).toMatch(/case\.yaml:1:1: name: is missing\n$/);
   });
 
-  test("what cases have in common is wrong once; a switch is given by either of its names", async () => {
+  test("reports a fault in shared parts once, and accepts both names of a switch", async () => {
     const cases = "cases:\n  - {name: a, expect: {verdict: fails}}\n  - {name: b, expect: {verdict: fails}}\n";
     const wrong = folderWith({ "case.yaml": `kind: probes\ngiven: {secnds: 3}\n${cases}` });
     expect((await run(["test", wrong])).stderr).toMatch(

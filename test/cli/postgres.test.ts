@@ -21,7 +21,7 @@ test.each([
   [["--database", "postgres://u@h/db", "--data-dir", "/d"], /--database and --data-dir name two places/],
   [["--database", "postgres://u@h/db", "--database-password-file", "/no/such"], /cannot be read \(ENOENT\)/],
   [["--database", "postgres://u@h/db", "--database-password-file", "/dev/null"], /there is no password in it/],
-])("%s is refused in one line, without the password", async (args, message) => {
+])("the database argument %s is refused in one line, without the password", async (args, message) => {
   const ran = await run(["history", ...args]);
   expect(ran.code).toBe(EXIT.badInput);
   expect(ran.stderr).toMatch(message);
@@ -59,7 +59,7 @@ else
         )
       ).map(({ name }) => name);
 
-    test("a role that may only create in its database, as the guide makes it with psql, can serve as the API's", async () => {
+    test("serve with a role that may only create in its database, made by the guide's psql commands", async () => {
       const env = { PATH, PGHOST: "127.0.0.1", PGPORT: `${server.port}`, PGUSER: "postgres", PGPASSWORD: PASSWORD };
       const role = `CREATE ROLE nodewise LOGIN PASSWORD '${PASSWORD}'`;
       execFileSync("psql", ["-c", role, "-c", "CREATE DATABASE nodewise OWNER nodewise"], { env, stdio: "pipe" });
@@ -71,7 +71,7 @@ else
       expect((await tablesOf("nodewise")).every((name) => `${name}`.startsWith("nodewise."))).toBe(true);
     });
 
-    test("a token, decisions and a replay are found there by the flag, and by the environment with its password", async () => {
+    test("find tokens, decisions and replays by the flag, and by the environment with its password", async () => {
       const url = await server.database("usual");
       const made = await run(["token", "create", "cluster", ...place(url)]);
       expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^nw_/)]);
@@ -101,7 +101,7 @@ else
       ]);
     });
 
-    test("a history in a file moves into a database, with rooms for its weeks, and back out", async () => {
+    test("move a history from a file into a partitioned database, and back", async () => {
       const dataDir = join(folder, "file");
       const store = value(openNode({ file: join(dataDir, "history.db") }));
       const DAYS = 20;
@@ -129,7 +129,7 @@ else
       expect(rows(back.stdout)).toEqual(rows(readFileSync(file, "utf8")));
     });
 
-    test("a try-out keeps to its own folder, whatever database the environment names", async () => {
+    test("do not use the environment's database for `nodewise up`", async () => {
       const dataDir = join(folder, "up");
       const env = { NODEWISE_DATABASE: server.url("nothing"), NODEWISE_DATA_DIR: dataDir };
       const up = start(["up", "--port", "0"], { env });
@@ -140,7 +140,7 @@ else
       expect(existsSync(join(dataDir, "history.db"))).toBe(true);
     });
 
-    test("a wrong password, user, host or name of a database", async () => {
+    test("report a wrong password, user, host or database name", async () => {
       const url = await server.database("named");
       const wrong = join(folder, "wrong");
       writeFileSync(wrong, "wrong");
@@ -156,7 +156,7 @@ else
       await failure("postgres://postgres@127.0.0.1:1/x", /ECONNREFUSED[^\n]*start the server, or check host and port/);
     });
 
-    test("a server that is no Postgres, asked for TLS", async () => {
+    test("report a server that is no Postgres, asked for TLS", async () => {
       const web = createServer((socket) => socket.on("error", () => {}).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
       await once(web.listen(0, "127.0.0.1"), "listening");
       onTestFinished(() => void web.close());
@@ -165,13 +165,13 @@ else
         await failure(`postgres://u@127.0.0.1:${port}/db?sslmode=${mode}`, /^nodewise: (?!internal error)/);
     });
 
-    test("a database without a history stays as it is when it is only read", async () => {
+    test("leave a database without a history unchanged when only reading", async () => {
       const url = await server.database("unused");
       await failure(url, /there is no history in postgres:[^\n]*start `nodewise api`/, ["history"]);
       expect(await tablesOf("unused")).toEqual([]);
     });
 
-    test("a database of another program is left alone, until it has an empty schema for the history", async () => {
+    test("refuse another program's database, until it has an empty schema for the history", async () => {
       const url = await server.database("shop");
       await server.query("shop", "CREATE TABLE orders (id int)");
       await failure(url, /is the database of another program, which has `public.orders`: make one for nodewise/);
@@ -206,7 +206,7 @@ else
       expect(await tablesOf("alike")).toEqual([]);
     });
 
-    test("a schema that is newer than the process, and a user who may make none", async () => {
+    test("refuse a newer schema, and report a user without the right to create one", async () => {
       const url = await server.database("newer");
       expect((await run(["token", "create", "t", ...place(url)])).code).toBe(0);
       await server.query("newer", "INSERT INTO nodewise.migrations VALUES ('0900_more.sql')");
@@ -219,7 +219,7 @@ else
       );
     });
 
-    test("a server that is too old", async () => {
+    test("refuse a server that is too old", async () => {
       const url = await server.database("old");
       // the real server, which says of itself that it is older
       const proxy = createServer((socket) => {
@@ -244,7 +244,7 @@ else
       expect(await tablesOf("old")).toEqual([]);
     });
 
-    test("TLS: a certificate is checked unless the URL says that it need not be", async () => {
+    test("check the TLS certificate unless the URL says otherwise", async () => {
       const ca = authority("a database's authority");
       const { cert, key } = ca.issue("db");
       const files = join(folder, "tls");

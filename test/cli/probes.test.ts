@@ -19,7 +19,7 @@ const PROBED = manifest("probed.yaml");
 const POD = readFileSync(PROBED, "utf8");
 
 describe.concurrent("decide probes", () => {
-  test("draws the dry run, lists what changed, and says what is wrong with the settings", async () => {
+  test("draws the dry run, lists the changes, and says what is wrong with the settings", async () => {
     const scripts = ["--startup", "fail*2,ok", "--liveness", "ok*2,fail*3,ok", "--readiness", "ok*3,fail,ok"];
     const ran = await run(["decide", "probes", "--pod", PROBED, ...scripts, "--seconds", "40"]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
@@ -66,7 +66,7 @@ a cell is 1s
 `);
   });
 
-  test("outcomes that nobody gave are told as assumed", async () => {
+  test("names outcomes that are assumed", async () => {
     const { stdout } = await run(["decide", "probes", "--pod", PROBED, "--liveness", "ok"]);
     expect(stdout.split("\n")[1]).toBe(
       `assumed: ${NO_VERSION}; each attempt of startup and readiness succeeds; --outcomes, or --startup and --readiness, set others`,
@@ -77,7 +77,7 @@ a cell is 1s
     });
   });
 
-  test("the same as data, for programs", async () => {
+  test("prints the same as data", async () => {
     const ran = await run(["decide", "probes", "--pod", PROBED, "--outcomes", "ok*5,fail", "-o", "json"]);
     const { kind, verdict, decision, next } = JSON.parse(ran.stdout);
     expect({ kind, verdict, next, code: ran.code }).toEqual({
@@ -96,7 +96,7 @@ a cell is 1s
     expect(calm.stdout).toContain("READY  shop/web in 2m: since 0s, no restart");
   });
 
-  test("--strict shows the documented behaviour, and the quirks are named where it is not", async () => {
+  test("--strict shows the documented behaviour, and otherwise the quirks are named", async () => {
     const args = [
       "decide",
       "probes",
@@ -118,7 +118,7 @@ a cell is 1s
     expect(strict.stdout).toContain("strict: the documented behaviour in place of the kubelet's quirks");
   });
 
-  test("faults name the file with its line, or the option", async () => {
+  test("reports faults with the file's line or the option", async () => {
     const bad = file(
       "bad.yaml",
       POD.replace("periodSeconds: 5,", "periodSeconds: -5,").replace("{path: /ready", "{p: /r"),
@@ -150,7 +150,7 @@ a cell is 1s
   });
 });
 
-test("every finding and every quirk that a worker tells has a sentence", () => {
+test("every finding and quirk of the probe worker has a sentence", () => {
   const numbers = { strict: false, times: 2 };
   for (const code of PROBE_FINDINGS) expect(PROBE_FINDING[code]({})).not.toBe("");
   const ofManager = ["later-containers-unprobed", "ticks-together", "readiness-out-of-turn"];

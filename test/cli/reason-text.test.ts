@@ -47,8 +47,8 @@ const CAPTURED = {
 };
 const GUARANTEED = { ...yaml("trader.yaml"), metadata: { name: "trader" } };
 
-describe("a reason", () => {
-  test("is a sentence, for every reason of the captured node in both cgroup versions", () => {
+describe("the text of a reason", () => {
+  test("is a sentence for every reason of the captured node in both cgroup versions", () => {
     const reasons = [1, 2].flatMap((version) =>
       reasonsOf(["allocatable", "cgroups", ...MANAGERS], { ...CAPTURED, cgroup: { version } }, null),
     );
@@ -56,7 +56,7 @@ describe("a reason", () => {
     expect(reasons.length).toBeGreaterThan(300);
   });
 
-  test("is a sentence, for every reason of the managers, of pods that come in and pods that do not", () => {
+  test("is a sentence for every reason of the managers, for admitted and refused pods", () => {
     const devices = yaml("devices.yaml");
     const plugins = { observedAt: "2026-11-21T06:42:00Z", devices, devicePlugins: yaml("plugins.yaml") };
     const held = storyStep("09-fuse-two");
@@ -90,7 +90,7 @@ describe("a reason", () => {
     ]);
   });
 
-  test("of device managers is a sentence with what it stands on", () => {
+  test("of the device manager is a sentence with its details", () => {
     const of = (code: string, numbers: Reason["numbers"]) =>
       reasonText({ code, field: "f", ...(numbers === undefined ? {} : { numbers }) }, false);
     expect(of("checkpoint_entry_dropped", { container: "c", fault: "malformed", at: "[0].AllocResp" })).toBe(
@@ -101,7 +101,7 @@ describe("a reason", () => {
     expect(of("devices_given", { from: "unaligned", ids: "a" })).toBe("f: a: on other NUMA nodes than the affinity's");
   });
 
-  test("is a sentence, for every reason of what a real kubelet admitted, refused and ended", () => {
+  test("is a sentence for every reason of a real kubelet's admissions, refusals and preemptions", () => {
     const cases = (["real-admission", "real-preemption"] as const).flatMap(realCases);
     const reasons = cases.flatMap((real) => reasonsOf(["admission", "preemption"], real.snapshot, real.applied));
     expect(expectSentences(reasons)).toEqual(
@@ -121,7 +121,7 @@ describe("a reason", () => {
     );
   });
 
-  test("is a sentence, for every reason of eviction under pressure, after it, and with stats that contradict themselves", () => {
+  test("is a sentence for every reason of eviction under pressure, after it, and with inconsistent stats", () => {
     const stats = json("stats-summary.json");
     const stale = { ...stats, pods: stats.pods.slice(1), node: { ...stats.node, rlimit: undefined } };
     stale.node.memory = { ...stale.node.memory, time: "2026-11-21T06:20:00Z" };
@@ -152,7 +152,7 @@ describe("a reason", () => {
     ]);
   });
 
-  test("is a sentence, for every code that the core can name", () => {
+  test("is a sentence for every code in the core", () => {
     const FORMS = [
       /\badd\(\s*"([a-z_]+)"/g,
       /\badd\([^,]*\? "([a-z_]+)" : "([a-z_]+)"/g,
@@ -174,7 +174,7 @@ describe("a reason", () => {
     expect(silent).toEqual([]);
   });
 
-  test("of pods and pressure is a sentence with what it stands on", () => {
+  test("about pods and pressure is a sentence with its details", () => {
     const of = (code: string, numbers: Reason["numbers"] = {}) => reasonText({ code, field: "f", numbers }, false);
     expect([
       of("nearest", { qos: "Burstable", open: "cpu 150, memory 1048576, pods 1", distance: 1 / 3, among: 1 }),
@@ -197,7 +197,7 @@ describe("a reason", () => {
     ]);
   });
 
-  test("without a sentence shows its code and numbers", () => {
+  test("without a sentence is its code and numbers", () => {
     const reason = { code: "brand_new", field: "memory", numbers: { bytes: 1, why: undefined } };
     expect(reasonText(reason, false)).toBe("memory: brand_new bytes=1");
     expect(reasonText({ code: "toString", field: "memory" }, false)).toBe("memory: toString");

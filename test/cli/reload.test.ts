@@ -48,7 +48,7 @@ function daemon(args: readonly string[]) {
   return { child, end, said, hangUp: () => child.kill("SIGHUP") };
 }
 
-test("SIGHUP takes over what may change at once, names what waits, and keeps the old where the file is faulty", async () => {
+test("SIGHUP applies live settings, names those that wait, and keeps all for a faulty file", async () => {
   writeFileSync(join(dir, "a.yaml"), podYaml("a"));
   writeFileSync(join(dir, "b.yaml"), podYaml("b"));
   write(`intervalSeconds: 3600\nmanifests: ${dir}/a.yaml\n`);
@@ -78,7 +78,7 @@ test("SIGHUP takes over what may change at once, names what waits, and keeps the
   }
 });
 
-test("a flag wins over the file that is read again", async () => {
+test("a flag takes precedence over a reloaded settings file", async () => {
   write("intervalSeconds: 3600\n");
   const { child, end, said, hangUp } = daemon(["--settings", settings, "--interval-seconds", "7200"]);
   try {
@@ -93,7 +93,7 @@ test("a flag wins over the file that is read again", async () => {
   }
 });
 
-test("SIGHUP does not end a daemon that has not read its settings yet, and has them read again", async () => {
+test("SIGHUP before the settings are read does not end the daemon, and has them read again", async () => {
   spawnSync("mkfifo", [settings]);
   const { child, end, said, hangUp } = daemon(["--settings", settings]);
   const caught = (): bigint => {
@@ -121,7 +121,7 @@ test("SIGHUP does not end a daemon that has not read its settings yet, and has t
   }
 });
 
-test("without a settings file SIGHUP ends the daemon, as its terminal has gone", async () => {
+test("without a settings file SIGHUP ends the daemon, like a closed terminal", async () => {
   const { child, end, said, hangUp } = daemon(["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none")]);
   try {
     await said(/cgroups decided/);
@@ -132,7 +132,7 @@ test("without a settings file SIGHUP ends the daemon, as its terminal has gone",
   }
 });
 
-test("a token in a file that was replaced is the one that the API is asked with", async () => {
+test("a replaced token file is used for the next request to the API", async () => {
   const { createServer } = await import("node:http");
   const seen: (string | undefined)[] = [];
   const server = createServer((request, response) => {
@@ -164,7 +164,7 @@ test("a token in a file that was replaced is the one that the API is asked with"
   }
 });
 
-test("settings that could not be taken stand in the status with their place, until others are taken", async () => {
+test("a faulty reload stays in the status with its place until another one succeeds", async () => {
   const port = await freePort();
   const own = `intervalSeconds: 3600\nstatusListen: 127.0.0.1:${port}\n`;
   write(own);

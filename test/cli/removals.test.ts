@@ -62,7 +62,7 @@ describe("history removals", () => {
     return JSON.parse(stdout);
   };
 
-  test("the folder and the running API tell the same, over more than a page", async () => {
+  test("a data directory and a running API print the same, over several pages", async () => {
     const [own, asked] = await Promise.all([list("--limit", "1000"), list("--limit", "1000", "--api", api.url)]);
     expect(own).toHaveLength(602);
     expect(asked).toEqual(own);
@@ -77,7 +77,7 @@ describe("history removals", () => {
     expect(summary).toMatchObject({ totals: { removed: 1, failed: 1, pulledAgain: 1, medianAwayMs: 90 * MINUTE } });
   });
 
-  test("filters hold in both places", async () => {
+  test("filters work in both places", async () => {
     for (const where of [[], ["--api", api.url]]) {
       const ids = async (...args: string[]) => (await list(...where, ...args)).map(({ id }: { id: string }) => id);
       expect(await ids("--image", "APP")).toEqual(["sha256:a1"]);
@@ -90,7 +90,7 @@ describe("history removals", () => {
     }
   });
 
-  test("as tables for people", async () => {
+  test("removals and their summary are printed as tables", async () => {
     const listed = await run(["history", "removals", "--node", "n1", "--until", "1h"], { env });
     const [header, failed, message, removed] = listed.stdout.split("\n");
     expect(header).toMatch(/^AT +TARGET +WHAT +SIZE +WHY +OPERATION +END +BACK AFTER +ID$/);
@@ -114,12 +114,12 @@ describe("history removals", () => {
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no such removals\n" });
   });
 
-  test("as the guide shows it", async () => {
+  test("the guide shows what is printed", async () => {
     const { stdout } = await run(["history", "removals", "--node", "guide", "--summary"], { env });
     expectAsShown("docs/guide/decide.md", "nodewise history removals --node n1 --summary", stdout);
   });
 
-  test("what cannot be listed is one line with its place", async () => {
+  test("invalid arguments are reported in one line", async () => {
     const faults = [
       [[], 2, /--node <name>' not specified/],
       [["--node", "n1", "--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],

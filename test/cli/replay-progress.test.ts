@@ -9,11 +9,11 @@ test.each([
   [80, `${"█".repeat(10)}${"░".repeat(14)}   42 %  41,234 decisions, 120 others, 5,154/s`],
   [59, " 42 %  41,234 decisions, 120 others, 5,154/s"],
   [20, " 42 %"],
-])("on %i columns it tells what fits", (columns, line) => {
+])("on %i columns the progress line shows what fits", (columns, line) => {
   expect(progressLine(0.42, at, counts, 8, columns)).toBe(line);
 });
 
-test("a line is drawn over the last one on a terminal, taken away once, and never anywhere else", () => {
+test("the progress line is redrawn on a terminal, removed once, and never printed elsewhere", () => {
   const drawn: string[] = [];
   const write = (text: string) => drawn.push(text);
   let now = 0;

@@ -50,14 +50,14 @@ const linesOf = (stdout: string): Record<string, never>[] =>
 const answersOf = (stdout: string) => linesOf(stdout).filter((line) => !("going" in line));
 
 describe("nodewise replay", () => {
-  test("of what was recorded says that all is the same, and exits with 0", async () => {
+  test("without a change reports all decisions as the same, and exits with 0", async () => {
     const ran = await replay("--node", "n1");
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toMatch(/^cgroups +1 +1 +0 +0 +0$/m);
     expect(ran.stdout).toMatch(/^n1 +2 +2 +0 +0 +0$/m);
   });
 
-  test("with a patch counts and lists what would have been others, and exits with 1", async () => {
+  test("with a patch counts and lists the decisions that differ, and exits with 1", async () => {
     const patch = file("patch.yaml", "kubeReserved: {cpu: 500m, memory: 1Gi}\n");
     const ran = await replay("--patch", patch, "--limit", "1");
     expect(ran).toMatchObject({ code: 1, stderr: "" });
@@ -75,7 +75,7 @@ describe("nodewise replay", () => {
     expect(all.stdout.match(/^\S+Z {2}/gm)).toHaveLength(4);
   });
 
-  test("as another kubelet tells both versions, of each decision and of all", async () => {
+  test("for another kubelet version prints both versions, for each decision and in total", async () => {
     const ran = await replay("--kubelet", "1.36", "--node", "n1");
     expect(ran).toMatchObject({
       code: 1,
@@ -86,14 +86,14 @@ describe("nodewise replay", () => {
     expect(ran.stdout).toMatch(/^1\.37 -> 1\.36 +2 +1 +1 +0 +0$/m);
   });
 
-  test("of decisions whose snapshots are gone it claims nothing, and exits with 3", async () => {
+  test("of decisions without snapshots exits with 3", async () => {
     const ran = await replay("--node", "n3");
     expect(ran).toMatchObject({ code: 3, stderr: "" });
     expect(ran.stdout).toMatch(/^n3 +0 +0 +0 +0 +2,500$/m);
     expect(ran.stdout).toContain("2,500 of 2,500 decisions could not be decided again");
   });
 
-  test("broken records are named and passed, and it exits with 4", async () => {
+  test("names and skips broken records, and exits with 4", async () => {
     const broken = join(scratch, "broken");
     const store = value(openNode({ file: historyFile(broken) }));
     const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(SNAPSHOT) });
@@ -125,7 +125,7 @@ describe("nodewise replay", () => {
     ]);
   });
 
-  test("decisions that this version cannot show are named and passed, listed, and shown as they are stored", async () => {
+  test("names and skips decisions this version cannot read, while history lists and shows them", async () => {
     const newer = join(scratch, "newer");
     const store = value(openNode({ file: historyFile(newer) }));
     const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(SNAPSHOT) });
@@ -157,7 +157,7 @@ describe("nodewise replay", () => {
     }
   });
 
-  test("a decision of an earlier policy is shown under that policy's version", async () => {
+  test("`history show` shows a decision of an earlier policy with that policy's version", async () => {
     const earlier = join(scratch, "earlier");
     const posted = { method: "POST", headers: { "content-type": "application/json" } };
     const asked = JSON.stringify({ snapshot: exampleSnapshot("n1") });
@@ -173,7 +173,7 @@ describe("nodewise replay", () => {
     expect(shown.stdout).toMatch(/ as kubelet-1\.36\.3\+1, id e{32}\n$/);
   });
 
-  test("the folder and the running API stream the same lines of JSON, page after page", async () => {
+  test("prints the same JSON lines from a data directory and a running API, page after page", async () => {
     const patch = file("patch.json", '{"kubeletconfig":{"kubeReserved":{"cpu":"500m","memory":"1Gi"}}}');
     const own = await replay("--patch", patch, "--json");
     const asked = await run(["replay", "--api", api.url, ...until, "--patch", patch, "--json"]);
@@ -186,7 +186,7 @@ describe("nodewise replay", () => {
     });
   });
 
-  test("a configuration takes the place of the recorded one, a patch of both is laid over it", async () => {
+  test("replaces the recorded configuration with --config, and merges --patch over it", async () => {
     const config = file(
       "config.yaml",
       "kubeReserved: {cpu: 100m, memory: 256Mi}\nevictionHard: {memory.available: 100Mi}\n",
@@ -198,7 +198,7 @@ describe("nodewise replay", () => {
     expect(answersOf(ran.stdout)[0]?.["differences"]).toContainEqual(cpu);
   });
 
-  test("a configuration is told to replace the whole, and fields that no kubelet knows are told with the near name", async () => {
+  test("says that --config replaces everything, and suggests the closest name for unknown fields", async () => {
     const config = file("misspelt.yaml", "maxPods: 20\nkubeReservedd: {cpu: 500m}\n");
     const same = ["--kind", "cgroups", "--node", "n3"];
     const whole = await replay(...same, "--config", config);
@@ -215,7 +215,7 @@ describe("nodewise replay", () => {
     expect(away).toMatchObject({ code: 3, stderr: "" });
   });
 
-  test("what is wrong is named, and nothing is replayed", async () => {
+  test("reports invalid arguments and replays nothing", async () => {
     const bad = file("bad.yaml", "kubeReserved: {cpu: 500m}\nmaxPods: -1\n");
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["--config", bad], /bad\.yaml:2:10: kubeletConfiguration\.maxPods: /],
@@ -247,7 +247,7 @@ describe("nodewise replay", () => {
   });
 });
 
-test("interrupted, it says what was counted, and goes on with the token that it prints", async () => {
+test("an interrupted replay prints its counts and a token, with which it continues", async () => {
   const patch = file("on.yaml", "kubeReserved: {cpu: 500m}\n");
   let child: ReturnType<typeof start> | undefined;
   const { url, close } = await interrupting(api.url, 2, () => interrupted(child?.pid as number));
@@ -269,7 +269,7 @@ test("interrupted, it says what was counted, and goes on with the token that it 
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/belongs to another replay/) });
 });
 
-test("killed, it left the token of the last page that is told whole", async () => {
+test("a killed replay has left the token of its last complete page", async () => {
   const patch = file("killed.yaml", "kubeReserved: {cpu: 600m}\n");
   let child: ReturnType<typeof start> | undefined;
   const { url, close } = await interrupting(api.url, 2, () => child?.kill("SIGKILL"));

@@ -51,7 +51,7 @@ const ASKED: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe("nodewise schema", () => {
-  test.each(KINDS)("of %s is that of what `decide` prints", async (kind) => {
+  test.each(KINDS)("%s fits what `decide` prints", async (kind) => {
     const schema = await printed(kind);
     const answer = (await outputOf("decide", kind, ...SNAPSHOT, ...(ASKED[kind] ?? []))) as Json;
     expect(faultsOf(schema, answer)).toEqual([]);
@@ -66,28 +66,28 @@ describe("nodewise schema", () => {
     const other = KINDS.find((one) => one !== kind) as string;
     expect(faultsOf(schema, { ...answer, kind: other })).not.toEqual([]);
   });
-  test("of DRA drivers takes what --dra-drivers takes, and nothing else", async () => {
+  test("dra-drivers fits what --dra-drivers accepts, and nothing else", async () => {
     const schema = await printed("dra-drivers");
     const drivers = parse(readFileSync("test/data/gpu-claim/drivers.yaml", "utf8"));
     expect(faultsOf(schema, drivers)).toEqual([]);
     expect(faultsOf(schema, [{ name: "gpu.example.com", regstered: true }])).not.toEqual([]);
   });
-  test("of a refusal too", async () => {
+  test("of a kind fits a refusal too", async () => {
     const refusal = (await outputOf("decide", "admission", ...SNAPSHOT)) as Json;
     expect(refusal).toHaveProperty("refusal.code", "needs_input");
     expect(faultsOf(await printed("admission"), refusal)).toEqual([]);
   });
-  test("of a snapshot is that of what `snapshot` prints", async () => {
+  test("snapshot fits what `snapshot` prints", async () => {
     expect(faultsOf(await printed("snapshot"), await outputOf("snapshot"))).toEqual([]);
   });
-  test.each([...PUBLISHED.keys()])("of %s refers to nothing outside of itself", async (name) => {
+  test.each([...PUBLISHED.keys()])("%s refers to nothing outside itself", async (name) => {
     const schema = await printed(name);
     const refs = [...JSON.stringify(schema).matchAll(/"\$ref":"([^"]+)"/g)].map(([, to = ""]) => to);
     const { $defs } = schema as { $defs: Json };
     expect(refs.filter((to) => !(to.slice("#/$defs/".length) in $defs))).toEqual([]);
     expect(Object.keys($defs).filter((name) => !refs.includes(`#/$defs/${name}`))).toEqual([]);
   });
-  test("lists them, and says so of a name that there is not", async () => {
+  test("without a name lists all, and suggests one for an unknown name", async () => {
     const { stdout } = await run(["schema"]);
     expect([...PUBLISHED.keys()]).toEqual(SCHEMAS);
     for (const name of PUBLISHED.keys()) expect(stdout).toMatch(new RegExp(`^${name} +(?:nodewise|a file) `, "m"));
@@ -99,7 +99,7 @@ describe("nodewise schema", () => {
   });
 });
 
-describe("nodewise schema, of what is recorded", () => {
+describe("nodewise schema for recorded decisions", () => {
   const scratch = scratchFolder();
   const dataDir = join(scratch, "history");
   const config = join(scratch, "kubelet.yaml");
@@ -140,14 +140,14 @@ describe("nodewise schema, of what is recorded", () => {
     ["upgrade", ["upgrade", "--to", "1.37", "--from", "1.36", "--config", config, ...ofHistory]],
     ["upgrade", ["upgrade", "--to", "1.37", "--node", "n1", ...ofHistory]],
     ["agreement", ["agreement", "--since", "2026-11-01", "--verdict", "all", ...ofHistory]],
-  ])("of %s is that of what `%s` prints", async (name, args) => {
+  ])("%s fits what `%s` prints", async (name, args) => {
     const [schema, answer] = [await printed(name), await outputOf(...args)];
     expect(faultsOf(schema, answer)).toEqual([]);
     expect(JSON.stringify(answer).length).toBeGreaterThan(100);
     expect(faultsOf(schema, { ...(answer as Json), more: 1 })).not.toEqual([]);
   });
 
-  test("a pod that came in has the word of the table as its verdict, by which it is found", async () => {
+  test("gives an admitted pod the verdict admitted, by which it is found", async () => {
     const listed = (await outputOf("history", "--verdict", "admitted", ...ofHistory)) as readonly Json[];
     expect(listed.map(({ kind, verdict }) => [kind, verdict])).toEqual([["admission", "admitted"]]);
     expect(((await outputOf("history", ...ofHistory)) as readonly Json[]).map(({ verdict }) => verdict)).toContain(
@@ -155,7 +155,7 @@ describe("nodewise schema, of what is recorded", () => {
     );
   });
 
-  test("of history-show is that of a recorded decision", async () => {
+  test("history-show fits a recorded decision", async () => {
     const [schema, answer] = [
       await printed("history-show"),
       (await outputOf("history", "show", id, ...ofHistory)) as Json,
@@ -164,7 +164,7 @@ describe("nodewise schema, of what is recorded", () => {
     expect(faultsOf(schema, { ...answer, kind: "cpus" })).not.toEqual([]);
   });
 
-  test("of replay is that of each of its lines", async () => {
+  test("replay fits each line of `replay --json`", async () => {
     const schema = await printed("replay");
     const { stdout } = await run(["replay", "--json", "--set", "maxPods=7", ...ofHistory]);
     const lines = stdout

@@ -3,7 +3,7 @@ import { screenOf } from "../../api/cli/inputs/daemon-status.ts";
 import { usageBar } from "../../api/cli/pods/top.ts";
 import { plainPaint } from "../../api/text/style.ts";
 
-test("a picture takes the place of the last one, line by line, and is cut to the terminal's height", () => {
+test("a screen replaces the last one line by line, and is cut to the terminal's height", () => {
   expect(screenOf("a\nb\n", 24)).toBe("\u001b[Ha\u001b[K\nb\u001b[K\n\u001b[J");
   const long = screenOf("1\n2\n3\n4\n5\n", 4);
   expect(long).toBe("\u001b[H1\u001b[K\n2\u001b[K\n… 3 more lines\u001b[K\n\u001b[J");
@@ -21,11 +21,11 @@ test.each([
   [50, null, null, ""],
   [null, 10, 20, ""],
   [50, 0, null, ""],
-])("%s used, request %s, limit %s: %s", (used, request, limit, drawn) => {
+])("the usage bar of %s used, request %s, limit %s: %s", (used, request, limit, drawn) => {
   expect(usageBar(used, request, limit, plainPaint)).toBe(drawn);
 });
 
-test("the colour of a bar grows with the share of the limit", () => {
+test("the colour of a usage bar depends on the share of the limit", () => {
   const colors: string[] = [];
   for (const used of [69, 70, 90])
     usageBar(used, null, 100, (color, text) => {

@@ -11,7 +11,7 @@ const scratch = scratchFolder();
 const ROOT = join(import.meta.dirname, "../..");
 
 describe("nodewise api", () => {
-  test("prints its address when it listens, serves, logs to standard error, and ends with 0 on a signal", async () => {
+  test("prints its address once it listens, logs to standard error, and exits with 0 on a signal", async () => {
     const child = start(["api", "--port", "0"], { env: { NODEWISE_DATA_DIR: join(scratch, "signal") } });
     const end = ended(child);
     const text = await printed(child, /\n/);
@@ -29,7 +29,7 @@ describe("nodewise api", () => {
     expect(statSync(join(scratch, "signal")).mode & 0o777).toBe(0o700);
   });
 
-  test("--keep-decisions is kept from the start on: what is too much by then goes at once", async () => {
+  test("--keep-decisions applies from the start: surplus decisions are removed at once", async () => {
     const dataDir = join(scratch, "kept");
     const serve = async (...args: string[]) => {
       const child = start(["api", "--port", "0", "--data-dir", dataDir, ...args]);
@@ -60,7 +60,7 @@ describe("nodewise api", () => {
     await second.end;
   });
 
-  test("a taken port, a host beyond loopback without a token, and an unusable folder are one line each", async () => {
+  test("reports a taken port, a public host without a token, and an unusable folder in one line each", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => taken.once("listening", resolve));
     const { port } = taken.address() as { port: number };
@@ -90,7 +90,7 @@ describe("nodewise api", () => {
     [["--port", "65536"], {}, /'--port <n>' argument '65536' is invalid\. Expected a whole number from 0 to 65535\./],
     [[], { NODEWISE_PORT: "http" }, /'--port <n>' value 'http' from env 'NODEWISE_PORT' is invalid/],
     [["--max-body-bytes", "12"], {}, /Expected a whole number of at least 1024\./],
-  ])("bad usage %j %j ends with 2", async (args, env, message) => {
+  ])("exits with 2 for bad usage %j %j", async (args, env, message) => {
     const ran = await run(["api", ...args], { env });
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(message);
@@ -98,7 +98,7 @@ describe("nodewise api", () => {
 });
 
 describe("nodewise up", () => {
-  test("keeps its history apart from the usual one, and says where it is and how it is read and closed", async () => {
+  test("keeps its history in a directory of its own, and says where and how it is read", async () => {
     const state = join(scratch, "state");
     const child = start(["up", "--port", "0", "--node-name", "here"], { env: { XDG_STATE_HOME: state } });
     const end = ended(child);
@@ -113,7 +113,7 @@ describe("nodewise up", () => {
     expect(usual).toMatchObject({ code: 4, stderr: expect.stringContaining("there is no history at") });
   });
 
-  test("refuses a history that it did not make, and leaves it as it is; goes on with its own", async () => {
+  test("refuses a data directory that it did not create", async () => {
     const real = join(scratch, "real");
     const made = await run(["token", "create", "ci", "--data-dir", real]);
     expect(made.code, made.stderr).toBe(0);
@@ -141,7 +141,7 @@ describe("nodewise up", () => {
     expect((await end).code).toBe(0);
   });
 
-  test("npm start keeps the demo in a folder of the checkout that git ignores, or in the one that is named", () => {
+  test("npm start keeps the demo in an ignored folder of the checkout, or in NODEWISE_DATA_DIR", () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     const command = scripts.start.replace(/^node /, "printf '%s\\n' ");
     const said = (env: Record<string, string>) =>

@@ -38,7 +38,7 @@ describe("a table", () => {
     );
   });
 
-  test("gives up columns in their order, then shrinks, as the terminal gets narrower", () => {
+  test("drops columns in their order, then shrinks them, as the terminal gets narrower", () => {
     expect(drawn(29).split("\n")[0]).toBe("NAME       SIZE  NOTE    MORE");
     expect(drawn(28).split("\n")[0]).toBe("NAME         SIZE  MORE");
     expect(drawn(20).split("\n")[0]).toBe("NAME         SIZE");
@@ -54,7 +54,7 @@ describe("a table", () => {
     expect(cut).toBe("NAME    SIZE\na-lon…    12\n  below\nb       1234\n");
   });
 
-  test("loses nothing that decides: it becomes shorter, or goes on below", () => {
+  test("keeps essential cells by shortening them or continuing below", () => {
     const columns = [
       { title: "ID", giveUp: 1, giveUpTo: (id: string) => id.slice(0, 4) },
       { title: "POD", giveUp: 2 },
@@ -72,7 +72,7 @@ describe("a table", () => {
     expect(at(15)).toBe("ID    WHAT\n1234  refused\n      by it\n  POD shop/web\n  REASON\n  OutOfcpu\n  note\n");
   });
 
-  test("tells several columns below on one line, a long text of a tree beside its drawing, and no bar", () => {
+  test("prints several dropped columns below on one line, and no bar", () => {
     const columns = [
       { title: "CGROUP", shrinkTo: 11 },
       { title: "SIZE" },
@@ -103,11 +103,11 @@ describe("a table", () => {
     expect(at(18).slice(3, 7)).toEqual(["└─ shop.     1 GiB", "   │  web1", "   │    LIMIT 2", "   │    MEMS 0"]);
   });
 
-  test("leaves a column out that has nothing in any row", () => {
+  test("leaves out a column that is empty in every row", () => {
     expect(table(COLUMNS, [{ cells: ["a", "", "", ""] }], 80, plainPaint)).toBe("NAME\na\n");
   });
 
-  test("is as wide with colours as without", () => {
+  test("has the same width with and without colours", () => {
     const esc = String.fromCharCode(27);
     const colored = drawn(80, colorPaint);
     expect(colored).toContain(`${esc}[31msecond${esc}[39m`);
@@ -115,13 +115,13 @@ describe("a table", () => {
   });
 });
 
-describe("texts", () => {
-  test("what could steer a terminal is shown by its picture or its code", () => {
+describe("text functions", () => {
+  test("replace control characters by their picture or code", () => {
     expect(printable("a\u001b[31mb\u0007\r\n\u202ec\u2028d")).toBe("a␛[31mb␇␍␊\\u202ec\\u2028d");
     expect(printable("pod-1.ü→│")).toBe("pod-1.ü→│");
   });
 
-  test("are cut at the end or at the start", () => {
+  test("cut at the end or at the start", () => {
     expect([clip("abcdef", 4), clip("abcd", 4), clipStart("abcdef", 4), clipStart("abcd", 4)]).toEqual([
       "abc…",
       "abcd",
@@ -130,7 +130,7 @@ describe("texts", () => {
     ]);
   });
 
-  test("East Asian letters take two columns, marks none, and are not cut in half", () => {
+  test("count East Asian letters as two columns and marks as none, and do not cut them in half", () => {
     expect(["日本", "가", "e\u0301", "ｱ", "a界", "👍🏽"].map(widthOf)).toEqual([4, 2, 1, 1, 3, 2]);
     expect([clip("日本語", 4), clip("日本語", 6), clip("a日本", 4)]).toEqual(["日…", "日本語", "a日…"]);
     expect([clipStart("日本語", 4), clipStart("日本e\u0301", 4)]).toEqual(["…語", "…本e\u0301"]);
@@ -140,23 +140,23 @@ describe("texts", () => {
     expect(drawn).toBe("NAME   N\n日本   1\nabcd  22\n");
   });
 
-  test("a word that is longer than a line is broken at a joint", () => {
+  test("break a word longer than a line at a joint", () => {
     expect(wrap("a allocatableMemory.available", 20)).toEqual(["a", "allocatableMemory.", "available"]);
     expect(wrap("default/burst-lim", 12)).toEqual(["default/", "burst-lim"]);
     expect(wrap("a.bcdefghijkl", 8)).toEqual(["a.bcdefg", "hijkl"]);
   });
 
-  test("sizes have at most one decimal and never say 1024 of a unit", () => {
+  test("print sizes with at most one decimal, and never 1024 of a unit", () => {
     const sizes = [0, 1, 1023, 1024, 1536, 1024 ** 2 - 1, 512 * 1024 ** 2, 25276510208, 2 ** 62].map(humanBytes);
     expect(sizes).toEqual(["0 B", "1 B", "1023 B", "1 KiB", "1.5 KiB", "1 MiB", "512 MiB", "23.5 GiB", "4 EiB"]);
   });
 
-  test("a quantity's magnitude is in whole units, whatever its notation", () => {
+  test("give a quantity's magnitude in whole units, whatever its notation", () => {
     expect(["1800m", "1Ki", "100n", "9P", "", "x", undefined].map(magnitude)).toEqual([1.8, 1024, 1e-7, 9e15, 0, 0, 0]);
   });
 });
 
-describe("a bar", () => {
+describe("a usage bar", () => {
   const cells = (sizes: readonly number[], width: number): readonly number[] => {
     const counted: number[] = [];
     bar(
@@ -166,7 +166,7 @@ describe("a bar", () => {
     return counted;
   };
 
-  test("fills its width exactly and shows every part that is there, for all small divisions", () => {
+  test("fills its width exactly and shows every non-empty part", () => {
     let seen = 0;
     for (let a = 0; a <= 30; a++) {
       for (let b = 0; b <= 30; b++) {
@@ -182,7 +182,7 @@ describe("a bar", () => {
     expect(seen).toBe(31 ** 3 - 1);
   });
 
-  test("divides by size, and keeps a cell for what is tiny", () => {
+  test("divides by size, and keeps a cell for a tiny part", () => {
     expect(cells([90, 5, 5], 20)).toEqual([18, 1, 1]);
     expect(cells([1_000_000, 1, 0], 10)).toEqual([9, 1, 0]);
     expect(cells([-5, 10], 10)).toEqual([0, 10]);
@@ -214,7 +214,7 @@ test("a tree draws every item below its parent, and items without one as roots",
 });
 
 describe("the terminal", () => {
-  test("colours only a terminal, and never against NO_COLOR or a dumb one", () => {
+  test("uses colours only when it is a terminal, without NO_COLOR and not dumb", () => {
     expect(isColorful({}, true)).toBe(true);
     expect(isColorful({ NO_COLOR: "" }, true)).toBe(true);
     expect(isColorful({ NO_COLOR: "1" }, true)).toBe(false);
@@ -222,7 +222,7 @@ describe("the terminal", () => {
     expect(isColorful({}, false)).toBe(false);
   });
 
-  test("is as wide as COLUMNS says, else as itself, else without bound", () => {
+  test("has the width of COLUMNS, else its own, else none", () => {
     expect(columnsOf({ COLUMNS: "70" }, 100)).toBe(70);
     expect(columnsOf({ COLUMNS: "x" }, 100)).toBe(100);
     expect(columnsOf({}, undefined)).toBe(Number.POSITIVE_INFINITY);
@@ -242,24 +242,24 @@ describe("a picture of CPUs", () => {
       .slice(1, -1)
       .map((line) => line.slice("SOCKET  NUMA  ".length));
 
-  test("has threads of a core side by side, and a bar between caches", () => {
+  test("has the threads of a core side by side, and a bar between caches", () => {
     expect(rows(8, 2, 80)).toEqual(["04 15 │ 26 37  0-7"]);
   });
 
-  test("breaks between caches where they fit, else between cores, into lines of one length", () => {
+  test("breaks lines between caches where they fit, else between cores", () => {
     expect(rows(32, 4, 14 + 30)).toEqual(["06 17 28 39 │ 40 51 62 73", "84 95 06 17 │ 28 39 40 51"]);
     expect(rows(32, 1, 14 + 18)).toEqual(["06 17 28 39 40 51", "62 73 84 95 06 17", "28 39 40 51"]);
   });
 
-  test("is not drawn of thousands", () => {
+  test("is not drawn for thousands of CPUs", () => {
     expect(rows(1024, 8, 120).join("").match(/\d\d/g)?.length).toBeGreaterThanOrEqual(512);
     expect(cpuPicture(cpus(1026, 1), () => "x", { columns: 80, paint: plainPaint })).toBe("");
     expect(cpuPicture([], () => "x", { columns: 80, paint: plainPaint })).toBe("");
   });
 });
 
-describe("an answer about CPUs", () => {
-  test("says the same with colours as without", () => {
+describe("an answer of decide cpus", () => {
+  test("has the same text with and without colours", () => {
     const pod = { namespace: "default", name: "a", uid: "u" };
     const cpus = [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
     const managed = { startErrors: [], warnings: [], refusal: null, placements: [], reconcile: [], overlaps: [] };
@@ -289,8 +289,8 @@ describe("an answer about CPUs", () => {
   });
 });
 
-describe("an answer about devices", () => {
-  test("names who holds a device twice, what plugins disagree about, and which pods are gone", () => {
+describe("an answer of decide devices", () => {
+  test("names double holders, conflicts between plugins, and pods that are gone", () => {
     const [a, b] = ["a", "b"].map((name) => ({ namespace: "default", name, uid: name })) as [PodRef, PodRef];
     const options = { envs: [{ name: "X", value: "1" }], mounts: [], devices: [], annotations: [], cdiDevices: [] };
     const conflicts = [
@@ -341,7 +341,7 @@ describe("an answer about devices", () => {
 });
 const SILENT = { write: () => {}, warn: () => {}, columns: 80 };
 
-test("at 80 columns all that is taken off allocatable is there, without a legend of bars that are not; descriptions of kinds are whole", async () => {
+test("at 80 columns all reservations are shown without a legend of missing bars, and kinds in full", async () => {
   const env = { COLUMNS: "80" };
   const { stdout } = await run(["decide", "allocatable", "--snapshot", realNode("snapshot.json")], { env });
   const [, titles] = stdout.split("\n");

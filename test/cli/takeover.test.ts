@@ -27,7 +27,7 @@ test.each([
   [["--manifests", "DIR", "default/db"], 2, "no pod `default/db` is to run here; there are default/web-n1"],
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock"], 3, "ListPodSandbox: connect ENOENT DIR/no.sock"],
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock", "--stop"], 3, "is the endpoint right?"],
-] as const)("takeover %j ends with %i and says what to do: %s", { timeout: 180_000 }, async (args, code, text) => {
+] as const)("takeover %j exits with %i and says what to do: %s", { timeout: 180_000 }, async (args, code, text) => {
   const dir = scratchFolder();
   writeFileSync(join(dir, "web.yaml"), WEB);
   const ran = await run(["takeover", "--node-name", "n1", ...args.map((arg) => arg.replace("DIR", dir))]);
@@ -60,7 +60,7 @@ function settledNode(settings: object = {}) {
   return { config: config.value, socket: below("cri.sock"), file: below("actuator.yaml") };
 }
 
-test("--stop waits for a daemon that starts the pods afterwards", { timeout: 120_000 }, async () => {
+test("takeover --stop waits for a daemon that then starts the pods", { timeout: 120_000 }, async () => {
   const { config, socket, file } = settledNode();
   const runtime = new FakeRuntime();
   const server = await serveCri(runtime, socket);
@@ -112,7 +112,7 @@ async function against(settings: object, given: Parameters<typeof refusalOf>[2],
 const NOBODYS = { ips: [], containers: [], otherOwner: null, configSource: "file" };
 const NO_TRACES: Parameters<typeof refusalOf>[0] = { processes: [], listeners: [] };
 
-test("a daemon is known by its answer at the settings' address as well, where it runs this node's pods", async () => {
+test("a daemon is recognised by the status server in the settings, if it runs this node's pods", async () => {
   let reported: object = {};
   const server = createServer((_, answer) => answer.end(JSON.stringify(reported))).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
@@ -136,7 +136,7 @@ test("a daemon is known by its answer at the settings' address as well, where it
   expect(await against({}, { withoutDaemon: true })).toEqual([]);
 });
 
-test("a kubelet whose runtime cannot be determined is in the way until somebody says that it has another", async () => {
+test("a kubelet with an unknown runtime blocks the takeover, unless told that it has another", async () => {
   const process = { pid: 41, name: "kubelite", endpoint: null, collectsLogs: false, uses: "unknown" as const };
   const traces = { processes: [process], listeners: [{ what: "port 10250", holder: null }] };
   expect(await against({}, { withoutDaemon: true }, traces)).toEqual([

@@ -38,7 +38,7 @@ async function decide(url: string, cpu: string): Promise<string> {
 }
 
 describe("nodewise api --decision-log", () => {
-  test("a file gets a line for each decision, goes on after SIGHUP, and has the rest when the API ends", async () => {
+  test("writes a line for each decision to a file, continues after SIGHUP, and flushes at the end", async () => {
     const file = join(scratch, "decisions.ndjson");
     const { url, child, end } = await api("file", [
       "--decision-log",
@@ -67,7 +67,7 @@ describe("nodewise api --decision-log", () => {
     expect(linesOf(file)).toMatchObject([{ decision_id: two }]);
   });
 
-  test("a receiver gets the token of a file or of the environment, which neither arguments nor the log show", async () => {
+  test("sends the token of a file or the environment, and shows it nowhere", async () => {
     const { url: to, posts } = await receiver();
     const token = join(scratch, "token");
     writeFileSync(token, "from-the-file\n");
@@ -86,7 +86,7 @@ describe("nodewise api --decision-log", () => {
     }
   });
 
-  test("endpoints that hang hold up the end for 3 seconds, and it is said how much was not delivered", async () => {
+  test("waits 3 seconds at most for hanging endpoints, and says how much was not delivered", async () => {
     const open = new Set<Socket>();
     const silent = createServer((socket) => open.add(socket.on("error", () => {}))).listen(0, "127.0.0.1");
     await once(silent, "listening");
@@ -148,14 +148,14 @@ describe("nodewise api --decision-log", () => {
     ],
     [["--otlp", "127.0.0.1:4318"], "--otlp: expected the http:// or https:// URL of a collector"],
     [["--otlp", "http://u:hunter2@c.example:4318"], "OTEL_EXPORTER_OTLP_HEADERS may hold a token"],
-  ])("%j is refused", async (args, message) => {
+  ])("refuses %j", async (args, message) => {
     const { code, stderr } = await run(["api", "--port", "0", "--data-dir", join(scratch, "refused"), ...args]);
     expect(stderr).toContain(message);
     expect(stderr).not.toContain("hunter2");
     expect(code).toBe(2);
   });
 
-  test("a folder that is not there is told with what to do", async () => {
+  test("says to create a missing folder", async () => {
     const file = join(scratch, "gone/decisions.ndjson");
     const { code, stderr } = await run([
       "api",
@@ -172,7 +172,7 @@ describe("nodewise api --decision-log", () => {
 });
 
 describe("nodewise api --otlp", () => {
-  test("OpenTelemetry's own variables hold: endpoint, name, attributes, headers, sampler, interval", async () => {
+  test("respects OpenTelemetry's variables for endpoint, name, attributes, headers, sampler and interval", async () => {
     const { url: to, spans, exports } = await collector();
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: to,
@@ -198,7 +198,7 @@ describe("nodewise api --otlp", () => {
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf is supported here"],
     [{ OTEL_TRACES_SAMPLER: "some" }, "OTEL_TRACES_SAMPLER: expected one of always_on"],
     [{ OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG: expected a number from 0 to 1"],
-  ])("%j is refused", async (env, message) => {
+  ])("refuses %j", async (env, message) => {
     const args = ["api", "--port", "0", "--data-dir", join(scratch, "otel"), "--otlp", "http://127.0.0.1:4318"];
     const { code, stderr } = await run(args, { env });
     expect(stderr).toContain(message);

@@ -47,8 +47,8 @@ const written = (name: string, text: string): string => {
 };
 const parsed = (stdout: string) => JSON.parse(stdout) as Record<string, object>;
 
-describe("nodewise upgrade of files", () => {
-  test("tells first what does not start, last what to do before, and exits with 5", async () => {
+describe("nodewise upgrade with files", () => {
+  test("prints first what does not start, last what to do before, and exits with 5", async () => {
     const snapshot = captured("snapshot.json");
     snapshot.node.status.nodeInfo.kubeletVersion = "v1.34.4";
     snapshot.kubeletConfiguration.memoryReservationPolicy = undefined;
@@ -78,13 +78,13 @@ describe("nodewise upgrade of files", () => {
     ["what is no version", ["--from", "1.36", "--to", "newest"], "maxPods: 100\n", 2],
     ["a file that is not there", ["--from", "1.36", "--to", "1.37", "--snapshot", "/none"], "maxPods: 100\n", 2],
     ["what is no YAML", ["--from", "1.36", "--to", "1.37"], "maxPods: [\n", 2],
-  ])("%s ends with its exit code", async (_, args, text, exit) => {
+  ])("of %s exits with its exit code", async (_, args, text, exit) => {
     const ran = await run(["upgrade", ...args, "--config", "-"], { input: text });
     expect(ran.code, ran.stderr + ran.stdout).toBe(exit);
     expect(ran.stderr === "").toBe(exit !== 2);
   });
 
-  test("bad usage is told with what to give", async () => {
+  test("says what to give for bad usage", async () => {
     const reportOf = async (...args: string[]) => (await upgrade(...args)).stderr;
     expect(await reportOf("--config", "x")).toContain("required option '--to <version>'");
     expect(await reportOf("--to", "1.37")).toContain("nothing to check: give --config FILE");
@@ -98,7 +98,7 @@ describe("nodewise upgrade of files", () => {
     expect(await reportOf("--to", "1.37", "--since", "soon")).toContain("--since: `soon` is neither a time");
   });
 
-  test("findings with their lines, of the file and of the command line, and why a gate cannot be kept", async () => {
+  test("prints findings with their lines in file and command line, and why a gate cannot be kept", async () => {
     const config = written("placed.yaml", "maxPods: 100\nfeatureGates:\n  SidecarContainers: true\n");
     const args = ["--from", "1.36", "--config", config, "--kubelet-args", written("args", "kubelet --containerd=/x\n")];
     const { code, stdout } = await upgrade("--to", "1.37", ...args);
@@ -122,7 +122,7 @@ describe("nodewise upgrade of files", () => {
     expect(back).toMatch(/^- \*\*1\.36 metric kubelet/m);
   });
 
-  test("drop-ins of --config-dir are merged over --config; findings tell their file", async () => {
+  test("merges the drop-ins of --config-dir over --config, and names a finding's file", async () => {
     const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
     const dir = join(scratch, "kubelet.conf.d");
     mkdirSync(dir);
@@ -153,7 +153,7 @@ describe("nodewise upgrade of files", () => {
     );
   });
 
-  test("a kubelet of now that is not known here, and a field that it leaves out, in every form", async () => {
+  test("reports an unknown current kubelet and an ignored field in every format", async () => {
     const config = written("newer.yaml", "maxPods: 100\nmemoryReservationPolicy: None\n");
     const args = ["--from", "v1.33.2", "--to", "1.37", "--config", config];
     const why = "kubelet 1.33 is not known here: 1.34 is the nearest that is";
@@ -187,7 +187,7 @@ describe("nodewise upgrade of files", () => {
     expect([ahead.code, ahead.stderr]).toEqual([2, expect.stringContaining("--to: kubelet 1.40 is not known here")]);
   });
 
-  test("as Markdown for a change request, and as JSON", async () => {
+  test("prints Markdown for a change request, and JSON", async () => {
     const args = ["--to", "1.37", "--snapshot", realNode("snapshot.json")];
     const { code, stdout } = await upgrade(...args, "-o", "markdown");
     expect(code).toBe(1);
@@ -206,10 +206,10 @@ describe("nodewise upgrade of files", () => {
   });
 });
 
-describe("nodewise upgrade of a history", () => {
+describe("nodewise upgrade with a history", () => {
   const since = ["--since", "1h"];
 
-  test("tells of all nodes, and of their decisions by kind, node and pod, with examples and reasons", async () => {
+  test("reports on all nodes and their decisions by kind, node and pod, with examples and reasons", async () => {
     const { code, stdout, stderr } = await upgrade("--to", "1.37", "--data-dir", dataDir, ...since);
     expect([code, stderr]).toEqual([1, ""]);
     expect(stdout).toMatch(/^n1: kubelet 1\.36 -> 1\.37: it would start/);
@@ -223,7 +223,7 @@ describe("nodewise upgrade of a history", () => {
     expect(stdout).toMatch(/^1\.36 +4 +2 +0 +0\n1\.37 +2 +0 +0 +0$/m);
   });
 
-  test("interrupted before anything is compared, it says so and exits with 130", async () => {
+  test("says when it is interrupted before any comparison, and exits with 130", async () => {
     let child: ReturnType<typeof start> | undefined;
     const { url, close } = await interrupting(api.url, 1, () => interrupted(child?.pid as number));
     child = start(["upgrade", "--to", "1.37", ...since, "--node", "n1", "n2", "--api", url]);
@@ -232,7 +232,7 @@ describe("nodewise upgrade of a history", () => {
     expect(ran).toMatchObject({ code: 130, stdout: "", stderr: "nodewise: interrupted: nothing was compared yet\n" });
   });
 
-  test("of named nodes and a kind only; the same over the API", async () => {
+  test("reports on named nodes and kinds only, the same over the API", async () => {
     const args = ["--to", "1.37", ...since, "--node", "n1", "n3", "--kind", "cgroups", "-o", "json"];
     const own = await upgrade(...args, "--data-dir", dataDir);
     const asked = await upgrade(...args, "--api", api.url);
@@ -253,7 +253,7 @@ describe("nodewise upgrade of a history", () => {
     });
   });
 
-  test("a node that tells no version is named, and does not stop the others; here and over the API", async () => {
+  test("names a node without a version, and goes on with the others, also over the API", async () => {
     const snapshot = { ...snapshotOf("n4", ""), sequence: 2 };
     const headers = { "content-type": "application/json" };
     const stored = await fetch(`${api.url}/v1/nodes/n4/snapshot`, {
@@ -288,7 +288,7 @@ describe("nodewise upgrade of a history", () => {
     }
   });
 
-  test("a /configz of another kubelet is refused in the words of decide, of files and of nodes", async () => {
+  test("refuses another kubelet's /configz in the words of decide, for files and nodes", async () => {
     const nodes = captured("node.json");
     nodes.status.nodeInfo.kubeletVersion = "v1.35.1";
     const files = ["--node", written("node35.json", JSON.stringify(nodes)), "--config", realNode("configz.json")];
@@ -334,7 +334,7 @@ describe("nodewise upgrade of a history", () => {
     }
   });
 
-  test("a configuration in the place of a node's own, and nodes that are not there", async () => {
+  test("uses a configuration in place of a node's own, and reports unknown nodes", async () => {
     const config = written("gone.yaml", "featureGates: {SidecarContainers: true}\n");
     const ran = await upgrade("--to", "1.37", "--config", config, "--node", "n1", "--data-dir", dataDir);
     expect(ran.code).toBe(5);

@@ -18,8 +18,8 @@ const file = (name: string, text: string): string => {
   return join(scratch, name);
 };
 
-describe.concurrent("a machine of the library", () => {
-  test("answers without a node and a configuration, and says what it assumed", async () => {
+describe.concurrent("decide with a machine of the library", () => {
+  test("needs no node or configuration, and says what it assumed", async () => {
     const ran = await run(["decide", "topology", "--machine", "xeon-2s", "--policy", "single-numa-node", ...POD]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 4)).toEqual([
@@ -30,7 +30,7 @@ describe.concurrent("a machine of the library", () => {
     ]);
   });
 
-  test("the assumption is data in JSON", async () => {
+  test("has the assumption as data in JSON", async () => {
     const ran = await run(["decide", "memory", "--machine", "vm-small", "-o", "json"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(ran.stdout).assumed.kubeletConfiguration).toEqual({
@@ -41,7 +41,7 @@ describe.concurrent("a machine of the library", () => {
     });
   });
 
-  test.each(machineNames())("a kubelet on %s would start with what is assumed", (name) => {
+  test.each(machineNames())("assumes a configuration that a kubelet on %s would start with", (name) => {
     for (const kind of ["cpus", "memory", "topology"] as const) {
       const asked = whatIf(kind, { machine: libraryMachine(name)?.machine }, {}, true, v1_36);
       if (!asked.ok) throw new Error(asked.error.lines[0]);
@@ -55,7 +55,7 @@ describe.concurrent("a machine of the library", () => {
     }
   });
 
-  test("with a configuration nothing is assumed, and --policy and --scope change it", async () => {
+  test("assumes nothing when a configuration is given, which --policy and --scope change", async () => {
     const config = file("config.yaml", "cpuManagerPolicy: static\nkubeReserved: { cpu: 500m }\n");
     const args = ["decide", "topology", "--machine", "xeon-2s", "--config", config, ...POD];
     const as = await run(args);
@@ -68,7 +68,7 @@ describe.concurrent("a machine of the library", () => {
     expect(cpus.stdout).toContain("cpuManagerPolicy none: every container may run on every CPU\n");
   });
 
-  test("--policy takes the values of the kind's own manager, --scope only kinds that ask the topology manager", async () => {
+  test("accepts with --policy the kind's own policies, and --scope only where it applies", async () => {
     const fails = async (...args: string[]) => {
       const ran = await run(["decide", ...args, "--machine", "vm-small"]);
       expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -89,7 +89,7 @@ describe.concurrent("a machine of the library", () => {
     expect(await fails("cpus", "--scope", "node")).toMatch(/^nodewise: option '--scope <scope>' argument 'node' is/);
   });
 
-  test("what a kubelet would refuse to start with ends with 1", async () => {
+  test("exits with 1 for a configuration that the kubelet would not start with", async () => {
     const config = file("no-reserve.yaml", "kind: KubeletConfiguration\n");
     const ran = await run(["decide", "cpus", "--machine", "vm-small", "--config", config, "--policy", "static"]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
@@ -98,7 +98,7 @@ describe.concurrent("a machine of the library", () => {
     );
   });
 
-  test("a name that is neither a machine nor a file is told so; a file of such a name is ./NAME", async () => {
+  test("reports a name that is neither a machine nor a file, and reads ./NAME as a file", async () => {
     const ran = await run(["decide", "topology", "--machine", "epyc"]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toBe(
@@ -111,7 +111,7 @@ describe.concurrent("a machine of the library", () => {
 });
 
 describe.concurrent("nodewise machines", () => {
-  test("lists them all, in any width", async () => {
+  test("lists all machines, at any width", async () => {
     const names = machineNames();
     expect(names.length).toBeGreaterThanOrEqual(6);
     const { stdout } = await run(["machines"]);
@@ -136,7 +136,7 @@ describe.concurrent("nodewise machines", () => {
     });
   });
 
-  test("of one draws every CPU once: threads of a core together, a bar between caches", async () => {
+  test("draws every CPU of a machine once, by core and cache", async () => {
     const { stdout } = await run(["machines", "epyc-uncore-split"]);
     expect(stdout).toMatch(/^epyc-uncore-split: one socket and one NUMA node with 8 last-level caches\nAMD EPYC 7502P/);
     const core = "■■ ■■ ■■ ■■";
@@ -149,7 +149,7 @@ describe.concurrent("nodewise machines", () => {
     expect(Math.max(...rows.map((line) => line.length))).toBeLessThanOrEqual(40);
   });
 
-  test("as JSON is what --machine reads: the same answer by name and by file", async () => {
+  test("prints JSON that --machine reads with the same answer", async () => {
     const { stdout } = await run(["machines", "xeon-2s-snc2", "-o", "json"]);
     const args = ["decide", "topology", "--policy", "restricted", ...POD, "-o", "json", "--machine"];
     const [byName, byFile] = await Promise.all([
@@ -160,7 +160,7 @@ describe.concurrent("nodewise machines", () => {
     expect(byName.code).toBe(0);
   });
 
-  test("an unknown name is bad usage", async () => {
+  test("exits with 2 for an unknown name", async () => {
     const ran = await run(["machines", "cray-1"]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toBe(
@@ -172,7 +172,7 @@ describe.concurrent("nodewise machines", () => {
   });
 });
 
-describe.concurrent("--pod", () => {
+describe.concurrent("decide --pod", () => {
   const machine = ["--machine", "vm-small"];
   const limitedYaml = (resources: string) => `kind: Pod
 metadata: { name: a }
@@ -183,7 +183,7 @@ spec:
         limits: ${resources}
 `;
 
-  test("a fault in the file is named with line, column and path", async () => {
+  test("reports a fault in the file with line, column and path", async () => {
     const path = file("bad-pod.yaml", limitedYaml('{ cpu: "many", memory: 1Gi }'));
     const ran = await run(["decide", "cpus", ...machine, "--pod", path]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -208,14 +208,14 @@ spec:
     ["two pods", manifest("two-pods.yaml"), /two-pods\.yaml: holds 2 documents: give a file with one$/],
     ["a missing file", "/nowhere/pod.yaml", /\/nowhere\/pod\.yaml: no such file: check the path$/],
     ["a name of no pod", "default/a_b.json", /default\/a_b\.json: no such file: check the path$/],
-  ])("%s is one line and exit code 2", async (_, path, message) => {
+  ])("refuses %s in one line, with exit code 2", async (_, path, message) => {
     const ran = await run(["decide", "topology", ...machine, "--pod", path]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr.trimEnd()).toMatch(message);
     expect(ran.stderr.trimEnd()).not.toContain("\n");
   });
 
-  test("is refused by a kind that asks about no single pod", async () => {
+  test("is refused for a kind without a single pod", async () => {
     for (const kind of ["allocatable", "cgroups"]) {
       const ran = await run(["decide", kind, ...machine, ...POD]);
       expect(ran).toMatchObject({ code: 2, stdout: "" });
@@ -225,7 +225,7 @@ spec:
     }
   });
 
-  test("names a pod of the snapshot, which must be there", async () => {
+  test("may name a pod of the snapshot, which must exist", async () => {
     const snapshot = ["--snapshot", realNode("snapshot.json")];
     const known = await run(["decide", "cpus", ...snapshot, "--pod", "default/guar-int"]);
     expect(known).toMatchObject({ code: 0, stderr: "" });

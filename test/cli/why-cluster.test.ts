@@ -41,7 +41,7 @@ const why = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
   run(["why", ...args, "--kubeconfig", cluster.kubeconfig()]);
 
 describe("why on a live cluster", () => {
-  test("tells a pod's story with one name: its node, the pods there and the events are read", async () => {
+  test("explains a pod by name from its node, the pods there and the events", async () => {
     const cluster = await shop();
     const { code, stdout, stderr } = await why(cluster, "web", "-n", "shop");
     expect([code, stderr]).toEqual([1, ""]);
@@ -56,7 +56,7 @@ describe("why on a live cluster", () => {
       stderr: "nodewise: namespace shop has no pod wep: is web meant?\n",
     });
   });
-  test("of a pod that is gone its events tell, and of one that waits each node is asked", async () => {
+  test("explains a deleted pod from its events, and a pending pod by asking each node", async () => {
     const cluster = await shop();
     cluster.api.delete("pods", "shop/web");
     const gone = await why(cluster, "shop/web", "--context", "test");
@@ -85,7 +85,7 @@ describe("why on a live cluster", () => {
       "\n- kubeletConfiguration: it could not be read: the right to get nodes/configz is missing\n",
     );
   });
-  test("of a pod whose claims are not prepared reads them, and names the right that is missing", async () => {
+  test("reads the claims of a pod whose claims are not prepared, and names a missing right", async () => {
     const cluster = await testCluster();
     putClaim(cluster, "another");
     const words =
@@ -112,7 +112,7 @@ describe("why on a live cluster", () => {
     expect(poor.stdout).not.toContain("DECISION claims");
     expect(poor.stderr).toContain("resources: [resourceclaims], verbs: [get, list, watch]}");
   });
-  test("of a pod that is alone on its node all pods are known", async () => {
+  test("knows all pods of a node even if the explained one is alone there", async () => {
     const cluster = await shop();
     await cluster.addNode("n2");
     const containers = [{ name: "c", resources: { requests: { cpu: "2" } } }];
@@ -124,7 +124,7 @@ describe("why on a live cluster", () => {
     expect(stdout).toContain(" · agrees with the kubelet\n");
     expect(stdout).not.toContain("NOT KNOWN");
   });
-  test("takes files beside it for what no cluster serves", async () => {
+  test("takes files for what no cluster serves", async () => {
     const cluster = await shop();
     const stat = join(cluster.folder, "cpu.stat");
     writeFileSync(stat, "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n");
@@ -152,7 +152,7 @@ describe("why on a live cluster", () => {
     expect(all.stdout).toMatch(/^FINDING .*\nREFUSED {2}shop\/web {2}n1 /);
     expect(all.code).toBe(1);
   });
-  test("tells what it may not read, and makes a story of the rest", async () => {
+  test("says what it may not read, and explains with the rest", async () => {
     const cluster = await shop();
     cluster.users["reader-token"] = { name: "jane", may: ["get pods", "list pods", "get nodes"] };
     const { code, stdout, stderr } = await why(cluster, "shop/web");
@@ -172,14 +172,14 @@ describe("why on a live cluster", () => {
       ),
     });
   });
-  test("names what a kubelet that is away does not tell", async () => {
+  test("names what an unreachable kubelet does not provide", async () => {
     const cluster = await shop();
     await cluster.kubelet.close();
     expect((await why(cluster, "shop/web")).stdout).toMatch(
       /\n- kubeletConfiguration: it could not be read: https:\S+\/configz: the connection is refused \(ECONNREFUSED\)\n/,
     );
   });
-  test("takes what kubectl takes: TYPE/NAME, options before the command, another user, whom to act as", async () => {
+  test("accepts kubectl's options: TYPE/NAME, global options, user and impersonation", async () => {
     const cluster = await shop();
     const kubeconfig = ["--kubeconfig", cluster.kubeconfig()];
     const { stdout } = await run([...kubeconfig, "-n", "shop", "why", "pod/web", "--request-timeout=1m"]);
@@ -201,7 +201,7 @@ describe("why on a live cluster", () => {
         stderr: expect.stringMatching(message),
       });
   });
-  test("takes a pod in kubectl's words, and looks for it in all namespaces with -A", async () => {
+  test("accepts a pod in kubectl's forms, and searches all namespaces with -A", async () => {
     const cluster = await shop();
     for (const words of [["pod", "web"], ["pods/web"], ["Pod/web"], ["po", "web"]])
       expect((await why(cluster, ...words, "-n", "shop")).stdout).toMatch(/^shop\/web · /);
@@ -237,7 +237,7 @@ describe("why on a live cluster", () => {
     ] as const)
       expect(await why(cluster, ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
   });
-  test("of a workload tells the pod that stands worst, and names the others", async () => {
+  test("of a workload explains its worst pod, and names the others", async () => {
     const cluster = await shop();
     const of = (name: string, owner: object, pod: object = refused, labels: object = {}) =>
       cluster.api.put("pods", {
@@ -278,12 +278,12 @@ describe("why on a live cluster", () => {
       ...{ code: 2, stderr: expect.stringContaining("a history does not record the Deployment of a pod") },
     });
   });
-  test("up follows the cluster of a user alone, and tells of one that there is not", async () => {
+  test("up follows the cluster as the given user, and reports an unknown one", async () => {
     const cluster = await shop();
     const ran = await run(["up", "--user", "tests", "--port", "0"], { env: { KUBECONFIG: cluster.kubeconfig() } });
     expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(/has no user tests: its users are u\n$/) });
   });
-  test("tells of a namespace without pods, and of one that is all somebody may read", async () => {
+  test("reports a namespace without pods, and works with rights to a single namespace", async () => {
     const cluster = await shop();
     expect(await why(cluster, "-n", "empty")).toEqual({
       ...{ code: 0, signal: null, stdout: "", stderr: "nodewise: namespace empty has no pods\n" },
@@ -293,7 +293,7 @@ describe("why on a live cluster", () => {
     expect([code, stdout]).toEqual([1, expect.stringContaining("REFUSED  shop/web")]);
     expect(stderr).toContain("the right to list events and nodes is missing");
   });
-  test("as kubectl's plugin takes files without pods beside the cluster, those with pods in its place", async () => {
+  test("as a kubectl plugin takes files without pods beside the cluster, and files with pods instead", async () => {
     const cluster = await shop();
     const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
     const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
@@ -302,7 +302,7 @@ describe("why on a live cluster", () => {
       "THROTTLED  container c was throttled at its limit of 300m CPU in 400 of 1000 periods",
     );
   });
-  test("is what kubectl's plugin reads, unless files are given", async () => {
+  test("as a kubectl plugin reads the cluster, unless files are given", async () => {
     const cluster = await shop();
     const launcher = pluginIn(cluster.folder);
     const env = { KUBECONFIG: cluster.kubeconfig() };

@@ -23,8 +23,8 @@ const full = admissionStories().find(({ name }) => name === "full-node/cpu") as 
 const evicted = evictionStories("memory").find(({ name }) => name === "m-bu-over") as RealStory;
 const json = (value: unknown): string => JSON.stringify(value);
 
-describe("a story in a terminal", () => {
-  test("of what kubectl prints, piped in: what is so, the decision, what would change it; exit code 1", async () => {
+describe("nodewise why", () => {
+  test("explains piped kubectl output: finding, decision and what would change it, with exit code 1", async () => {
     const { code, stdout, stderr } = await why(["x-cpu"], json(full.documents[0]));
     expect([code, stderr]).toEqual([1, ""]);
     for (const line of [
@@ -37,7 +37,7 @@ describe("a story in a terminal", () => {
       expect(stdout).toContain(`${line}\n`);
     }
   });
-  test("of several files, one of them YAML with many documents, in any order", async () => {
+  test("reads several files, also YAML with many documents, in any order", async () => {
     const [list, ...rest] = evicted.documents;
     const yaml = rest.map((value) => stringify(value)).join("---\n");
     const { stdout, code } = await why(["m-bu-over", "-f", file("rest.yaml", yaml), file("pods.json", json(list))]);
@@ -46,14 +46,14 @@ describe("a story in a terminal", () => {
     expect(stdout).toContain(" · agrees with the kubelet\n");
     expect(stdout).toMatch(/EVICTED NEXT .*\n1 {2}default\/m-bu-over-low/);
   });
-  test("as JSON and YAML is the same story, in the form of the API", async () => {
+  test("prints the same as JSON and YAML, in the API's form", async () => {
     const pods = file("list.json", json(full.documents[0]));
     const asJson = await why(["default/x-cpu", "-f", pods, "-o", "json"]);
     const story = podExplanationForm.parse(JSON.parse(asJson.stdout));
     expect(story.findings[0]?.code).toBe("refused");
     expect((await why(["x-cpu", "-n", "default", "-f", pods, "-o", "yaml"])).stdout).toContain("code: refused");
   });
-  test("of a healthy pod ends with 0; without a pod all are listed, the worst first", async () => {
+  test("exits with 0 for a healthy pod, and lists all pods, the worst first", async () => {
     const files = ["pods.json", "node.json", "stats-summary.json", "configz.json"].map(realNode);
     const healthy = await why(["guar-int", "-f", ...files]);
     expect(healthy.code).toBe(0);
@@ -65,7 +65,7 @@ describe("a story in a terminal", () => {
     const list = podExplanationListForm.parse(JSON.parse((await why(["-o", "json"], json(evicted.documents))).stdout));
     expect(list.stories.map(({ code }) => code)).toEqual(["evicted", "evicted", "refused", "refused", "refused"]);
   });
-  test("the commands that it names ask where the story is from", async () => {
+  test("suggests commands with the same source", async () => {
     const files = ["pods.json", "node.json", "configz.json"].map(realNode);
     const commandIn = ({ stdout }: Ran) => /\n {2}nodewise why (.*)\n$/.exec(stdout)?.[1];
     expect(commandIn(await why(["-f", ...files]))).toBe(`default/burst-lim -f ${files.join(" ")}`);
@@ -85,7 +85,7 @@ describe("a story in a terminal", () => {
     expect(commandIn(await why(["--api", url]))).toBe(`--api ${url} default/burst-lim`);
     expect((await why(["--api", url, "default/burst-lim"])).stdout).toMatch(/^default\/burst-lim · n1 · /);
   });
-  test("of throttling takes the text of a cpu.stat, from a file or piped in", async () => {
+  test("explains throttling from the text of a cpu.stat, from a file or piped in", async () => {
     const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
     const { stdout } = await why(["burst-lim", "-f", realNode("pods.json"), realNode("node.json"), "-"], stat);
     expect(stdout).toContain(
@@ -98,7 +98,7 @@ describe("a story in a terminal", () => {
   });
 });
 
-describe("bad input", () => {
+describe("nodewise why with bad input", () => {
   test.each([
     [
       "no such pod",
@@ -123,7 +123,7 @@ describe("bad input", () => {
     ],
     ["standard input twice", ["x", "-f", "-", "-"], "nodewise: standard input can be read once"],
     ["no history", ["x", "--data-dir", "nowhere"], "nodewise: there is no history at nowhere/history.db"],
-  ])("%s", async (_, args, message) => {
+  ])("reports: %s", async (_, args, message) => {
     const { code, stderr, stdout } = await why(args);
     expect([code, stdout]).toEqual([args.includes("--data-dir") ? 4 : 2, ""]);
     expect(stderr.startsWith(message), stderr).toBe(true);
@@ -137,7 +137,7 @@ describe("bad input", () => {
       /both a node n1, with the uids b and a/,
     ],
     ["a table", "NAME READY\nweb 1/1\n", /^nodewise: no document is about a pod/],
-  ])("%s on standard input", async (_, input, message) => {
+  ])("reports %s on standard input", async (_, input, message) => {
     const { code, stderr } = await why(["web"], input);
     expect(code).toBe(2);
     expect(stderr).toMatch(message);

@@ -26,7 +26,7 @@ const TREE = commandTree(
   ),
 );
 
-test("the help of every command fits, but for examples, which are copied", async () => {
+test("the help of every command fits the width, except examples, which are copied", async () => {
   for (const { path } of TREE) {
     const { stdout } = await run([...path, "--help"], { env });
     expect(stdout).toContain("Usage:");
@@ -35,12 +35,12 @@ test("the help of every command fits, but for examples, which are copied", async
   expect(TREE.length).toBeGreaterThan(40);
 });
 
-test("the words beside an option are whole lines, not a column of single words", async () => {
+test("option descriptions are whole lines, not a column of single words", async () => {
   const { stdout } = await run(["actuator", "--help"], { env });
   expect(stdout).toMatch(/^ {2}--settings <file> {20,}settings as YAML or JSON, under$/m);
 });
 
-test("no line of an answer of any kind is wider, its reasons and its colours included", {
+test("no line of any kind's answer is too wide, including reasons and colours", {
   timeout: 120_000,
 }, () => {
   const met = new Map<Kind, number>();
@@ -74,13 +74,13 @@ test.each([
   ["schema"],
   ["machines"],
   ["test", "docs/guide/policy-tests"],
-])("nodewise %s fits", async (...args) => {
+])("the output of nodewise %s fits the width", async (...args) => {
   const { stdout } = await run(args, { env });
   expect(stdout).not.toBe("");
   expect(tooWide(stdout)).toEqual([]);
 });
 
-test("where standard error is a terminal its lines fit too, but a command to copy stays one", () => {
+test("lines on standard error fit a terminal too, except commands to copy", () => {
   const lines: string[] = [];
   const stderr = { isTTY: true, columns: COLUMNS, write: (text: string) => lines.push(text) > 0 };
   const terminal = terminalOn(nowhere, stderr, {});

@@ -44,8 +44,8 @@ async function shop(): Promise<TestCluster> {
   return cluster;
 }
 
-describe("claims of a node's pods", () => {
-  test("are read by their names, with the slices of the node and the classes", async () => {
+describe("reading the resource claims of a node's pods", () => {
+  test("reads them by name, with the node's slices and the device classes", async () => {
     const cluster = await shop();
     const read = okOf(await readNode(await opened(cluster.kubeconfig()), "n1"));
     expect(read.missing).toEqual([]);
@@ -74,7 +74,7 @@ describe("claims of a node's pods", () => {
     });
   });
 
-  test("are not asked for where no pod that runs uses any", async () => {
+  test("reads none where no running pod uses any", async () => {
     const cluster = await testCluster();
     cluster.api.put("pods", user("done", ["a"], { phase: "Succeeded" }));
     const read = okOf(await readNode(await opened(cluster.kubeconfig()), "n1"));
@@ -89,7 +89,7 @@ describe("claims of a node's pods", () => {
     expect(asked(cluster)).toContain("namespaces/default/resourceclaims/a");
   });
 
-  test("of templates and of extended resources are those that were made for the pod", async () => {
+  test("reads those made for the pod from templates and for extended resources", async () => {
     const cluster = await testCluster();
     const { spec, ...pod } = user("p", [], {
       resourceClaimStatuses: [{ name: "made", resourceClaimName: "p-made" }, { name: "none" }],
@@ -103,7 +103,7 @@ describe("claims of a node's pods", () => {
     expect(namesIn(read.resourceClaims)).toEqual(["p-made", "p-extended"]);
   });
 
-  test("bring the slices of other pools than the node's own, and of those that are not whole", async () => {
+  test("includes slices of pools beyond the node's own, and of incomplete ones", async () => {
     const cluster = await shop();
     const { api } = cluster;
     const net = { pool: { name: "net", generation: 1, resourceSliceCount: 1 }, allNodes: true };
@@ -123,7 +123,7 @@ describe("claims of a node's pods", () => {
     expect(namesIn(second.resourceSlices)).toEqual(["n1-gpus", "n1-more"]);
   });
 
-  test("come without the parameters of drivers", async () => {
+  test("leaves out the drivers' opaque parameters", async () => {
     const cluster = await shop();
     const config = [{ opaque: { driver: DRIVER, parameters: { key: "s3cr3t" } } }];
     const secretive = claim("a", [result("gpu-0")], ["p"], {
@@ -148,7 +148,7 @@ describe("claims of a node's pods", () => {
 
 describe("claims that cannot be read", () => {
   const MAY = ["get nodes", "list pods", "list events", "get nodes/stats", "get nodes/configz"];
-  test("for a right are told with it, and all else is read", async () => {
+  test("for lack of a right are reported with it, and all else is read", async () => {
     const cluster = await shop();
     cluster.users["poor"] = { name: "jane", may: [...MAY, "list resourceslices"] };
     const read = okOf(await readNode(await opened(cluster.kubeconfig({ token: "poor" })), "n1"));
@@ -170,7 +170,7 @@ describe("claims that cannot be read", () => {
   test.each([
     ["group", "404 page not found\n"],
     ["version", '{"kind":"Status","code":404,"message":"the server could not find the requested resource"}'],
-  ])("of an API server that does not serve the %s are not taken for claims that are gone", async (_, text) => {
+  ])("because the API server does not serve the %s do not count as deleted", async (_, text) => {
     const cluster = await shop();
     cluster.api.interruptions.push((_request, response, { pathname }) => {
       if (!pathname.startsWith("/apis/")) return false;

@@ -61,7 +61,7 @@ const CONTAINERS = [{ name: "c", env: [{ name: "A", value: "s3cr3t" }] }];
 const pod = (name: string, nodeName = "n1", more: object = {}): ApiObject =>
   boundPod({ containers: CONTAINERS, spec: { nodeName }, metadata: { name, ...more } }) as ApiObject;
 
-test("everything that is there is told first, and then each change, once", async () => {
+test("a follower gets all objects first, and then each change once", async () => {
   const { api, news, snapshots, faults, stop } = await followed(await testCluster());
   await watching(api);
   const first = news();
@@ -94,7 +94,7 @@ test("everything that is there is told first, and then each change, once", async
   expect(faults).toEqual([]);
 });
 
-test.each([true, false])("a watch that the server ends (%s: as it should) goes on where it was", async (isClean) => {
+test.each([true, false])("a watch that the server ends (%s: cleanly) continues where it was", async (isClean) => {
   const { api, news, faults } = await followed(await testCluster());
   await watching(api);
   news();
@@ -106,7 +106,7 @@ test.each([true, false])("a watch that the server ends (%s: as it should) goes o
   if (isClean) expect(faults).toEqual([]);
 });
 
-test("a bookmark carries a watch past versions that are forgotten", async () => {
+test("a bookmark carries a watch past versions that the server has forgotten", async () => {
   const { api, changes } = await followed(await testCluster());
   await watching(api);
   for (let i = 0; i < 5; i++) api.put("nodes", nodeAt("n1", 1));
@@ -118,7 +118,7 @@ test("a bookmark carries a watch past versions that are forgotten", async () => 
   expect(api.requests.filter((request) => request.includes("limit="))).toHaveLength(FOLLOWED.length);
 });
 
-test("where versions are forgotten it is listed again, and what went meanwhile is told", async () => {
+test("a watch whose version is forgotten lists again, and reports what was deleted meanwhile", async () => {
   const cluster = await testCluster();
   cluster.api.put("pods", pod("old"));
   cluster.api.put("pods", pod("again", "n1", { uid: "1" }));
@@ -146,7 +146,7 @@ test("where versions are forgotten it is listed again, and what went meanwhile i
   ]);
 });
 
-test("an API server that is away is told once, asked again, and told when it is back", async () => {
+test("an unreachable API server is reported once, asked again, and reported as recovered", async () => {
   const cluster = await testCluster();
   let isAway = true;
   cluster.api.interruptions.push((_request, response) => {
@@ -162,7 +162,7 @@ test("an API server that is away is told once, asked again, and told when it is 
   expect(ended.sort()).toEqual(FOLLOWED);
 });
 
-test("a watch that failed works again as soon as the server takes it, long before the next bookmark", async () => {
+test("a failed watch recovers as soon as the server accepts it, long before the next bookmark", async () => {
   const cluster = await testCluster();
   const { api, faults } = await followed(cluster);
   await watching(api);
@@ -184,7 +184,7 @@ test("a watch that failed works again as soon as the server takes it, long befor
   expect(lists()).toBe(before);
 });
 
-test("a watch that says nothing any more is begun anew", async () => {
+test("a silent watch is opened again", async () => {
   const cluster = await testCluster();
   const { api, news, faults } = await followed(cluster, { quietMs: 300 });
   await watching(api);
@@ -196,7 +196,7 @@ test("a watch that says nothing any more is begun anew", async () => {
   expect(faults).toEqual([]);
 });
 
-test("a right that is missing is told with its rule, and each node's own pods are asked for then", async () => {
+test("a missing right is reported with its rule, and each kubelet's own pod list is read instead", async () => {
   const cluster = await testCluster();
   const may = ["list nodes", "watch nodes", "get nodes/configz", "get nodes/stats", "get nodes/pods"];
   cluster.users["reader-token"] = { name: "reader", may };
@@ -206,7 +206,7 @@ test("a right that is missing is told with its rule, and each node's own pods ar
   expect(podsIn(snapshots[0])).toHaveLength(11);
 });
 
-test("a token that runs out while it is watched is renewed", async () => {
+test("a token that expires during a watch is renewed", async () => {
   const cluster = await testCluster();
   const { api, news, users, faults } = await followed(cluster);
   await watching(api);
@@ -223,7 +223,7 @@ test("a token that runs out while it is watched is renewed", async () => {
   expect(faults).toEqual([]);
 });
 
-test("each node is read once an interval, a bounded number at a time, and one dead kubelet holds nobody up", async () => {
+test("each node is read once per interval, only so many at a time, and a dead kubelet delays no other", async () => {
   const cluster = await testCluster();
   const { api, kubelet } = cluster;
   const names = Array.from({ length: 20 }, (_, i) => `m${i}`);
@@ -258,7 +258,7 @@ test("each node is read once an interval, a bounded number at a time, and one de
   ]);
 });
 
-test("a follower that throws is a mistake of its own, and not taken for a fault of the cluster", async () => {
+test("an exception of the follower's callback is thrown, and not reported as a cluster fault", async () => {
   const cluster = await testCluster();
   const controller = new AbortController();
   const faults: unknown[] = [];
@@ -281,7 +281,7 @@ test("a follower that throws is a mistake of its own, and not taken for a fault 
   expect(faults).toEqual([]);
 });
 
-test("nothing secret is told", async () => {
+test("no secrets are passed to the follower", async () => {
   const cluster = await testCluster();
   cluster.api.put("pods", pod("web"));
   const reported: unknown[] = [];

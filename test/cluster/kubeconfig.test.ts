@@ -20,8 +20,8 @@ async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-describe("a kubeconfig is found as kubectl finds it", () => {
-  test("by the option, by KUBECONFIG, in the home directory", async () => {
+describe("the kubeconfig is found as by kubectl", () => {
+  test("by --kubeconfig, by KUBECONFIG, and in the home directory", async () => {
     const { kubeconfig, folder } = await testCluster();
     const file = kubeconfig();
     mkdirSync(join(folder, ".kube"));
@@ -35,7 +35,7 @@ describe("a kubeconfig is found as kubectl finds it", () => {
     }
   });
 
-  test("of several files the first that names a thing decides, and paths begin at their own file", async () => {
+  test("in several files, where the first definition wins and paths are relative to their own file", async () => {
     const { kubeconfig, folder, api } = await testCluster();
     mkdirSync(join(folder, "ca"));
     writeFileSync(join(folder, "ca/ca.crt"), testAuthority().cert);
@@ -55,7 +55,7 @@ describe("a kubeconfig is found as kubectl finds it", () => {
     cluster.close();
   });
 
-  test("without one, the places are named where it was looked for", async () => {
+  test("and a missing one is reported with the places searched", async () => {
     expect(faultOf(await openCluster({ env: { HOME: "/nowhere" } }))).toEqual({
       code: "no-kubeconfig",
       message: "there is no kubeconfig (/nowhere/.kube/config), and this process runs in no pod of a cluster",
@@ -66,7 +66,7 @@ describe("a kubeconfig is found as kubectl finds it", () => {
   });
 });
 
-describe("a kubeconfig that is wrong", () => {
+describe("a faulty kubeconfig", () => {
   test.each([
     ["no YAML", "token: 's3cr3t\nuser: [", /kubeconfig:\d+:\d+: /],
     ["another document", "kind: Pod\nmetadata: {name: s3cr3t}\n", /is no kubeconfig/],
@@ -88,7 +88,7 @@ describe("a kubeconfig that is wrong", () => {
       "contexts: [{name: a, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncurrent-context: a\n",
       /context a names the user u, which is not there/,
     ],
-  ])("with %s is told, without what stands in it", async (_, text, message) => {
+  ])("with %s is reported without its content", async (_, text, message) => {
     const { folder } = await testCluster();
     const file = join(folder, "kubeconfig");
     writeFileSync(file, text);
@@ -97,7 +97,7 @@ describe("a kubeconfig that is wrong", () => {
     expect(JSON.stringify(fault)).not.toContain("s3cr3t");
   });
 
-  test("a context that is not there is told with near names", async () => {
+  test("without the requested context is reported with similar names", async () => {
     const { kubeconfig } = await testCluster();
     const file = kubeconfig();
     const fault = faultOf(await openCluster({ kubeconfig: file, context: "tset", env: {} }));
@@ -108,13 +108,13 @@ describe("a kubeconfig that is wrong", () => {
     });
   });
 
-  test("a cloud's provider that kubectl has no more is told", async () => {
+  test("with an auth-provider that kubectl no longer has is reported", async () => {
     const { kubeconfig } = await testCluster();
     const file = kubeconfig({ "auth-provider": { name: "gcp", config: { "cmd-path": "/bin/sh" } } });
     expect(faultOf(await openCluster({ kubeconfig: file, env: {} }))).toMatchObject({ code: "bad-kubeconfig" });
   });
 
-  test("a certificate's file that is not there is told when it is needed", async () => {
+  test("with a missing certificate file is reported when it is needed", async () => {
     const { kubeconfig } = await testCluster();
     const file = kubeconfig({ "client-certificate": "missing.crt", "client-key": "missing.key" });
     const fault = faultOf(await readNodeNames(await opened(file)));
@@ -125,11 +125,11 @@ describe("a kubeconfig that is wrong", () => {
   });
 });
 
-describe("who asks", () => {
+describe("authentication at the API server", () => {
   const names = async (file: string): Promise<unknown> => readNodeNames(await opened(file));
   const ok = { ok: true, value: ["n1"] };
 
-  test("by a token, a token's file that is beside the kubeconfig, and basic words", async () => {
+  test("works with a token, a token file relative to the kubeconfig, and basic credentials", async () => {
     const { kubeconfig, folder, api } = await testCluster();
     writeFileSync(join(folder, "token"), "reader-token\n");
     expect(await names(kubeconfig({ token: "reader-token" }))).toEqual(ok);
@@ -143,7 +143,7 @@ describe("who asks", () => {
     expect(said[0]).toBe(`Basic ${Buffer.from("jane:words").toString("base64")}`);
   });
 
-  test("by a client certificate, at the kubelet too", async () => {
+  test("works with a client certificate, also at the kubelet", async () => {
     const { kubeconfig, folder } = await testCluster();
     const { cert, key } = testAuthority().issue(READER.name);
     writeFileSync(join(folder, "client.crt"), cert);
@@ -161,7 +161,7 @@ describe("who asks", () => {
   const idToken = (inSeconds: number, more: object = {}): string =>
     `${part({ alg: "RS256" })}.${part({ exp: Math.floor(Date.now() / 1000) + inSeconds, ...more })}.x`;
 
-  test("by an identity provider's token that has run out, with a new one of the provider, which is asked once", async () => {
+  test("refreshes an expired OIDC token, with one request to the provider", async () => {
     const { kubeconfig, users } = await testCluster();
     const asked: string[] = [];
     const provider = createTlsServer(testAuthority().issue("issuer"), (request, response) => {
@@ -189,7 +189,7 @@ describe("who asks", () => {
     expect(asked.filter((path) => path === "/token")).toHaveLength(1);
   });
 
-  test("by an identity provider's token that is still good", async () => {
+  test("uses an OIDC token that is still valid", async () => {
     const { kubeconfig, users } = await testCluster();
     const token = idToken(3600);
     users[token] = READER;
@@ -197,7 +197,7 @@ describe("who asks", () => {
     expect(await names(kubeconfig({ "auth-provider": provider }))).toEqual(ok);
   });
 
-  test("as another, of the API server alone: kubelets know no impersonation", async () => {
+  test("impersonates at the API server only, as kubelets do not support it", async () => {
     const { kubeconfig, api, kubelet } = await testCluster();
     const seen: unknown[] = [];
     api.interruptions.push(({ headers }) => {
@@ -212,7 +212,7 @@ describe("who asks", () => {
     expect(kubelet.requests).toEqual([]);
   });
 
-  test("through the proxy that the cluster names", async () => {
+  test("uses the proxy that the cluster names", async () => {
     const { kubeconfig } = await testCluster();
     const proxied: string[] = [];
     const proxy = createServer();
@@ -228,7 +228,7 @@ describe("who asks", () => {
     expect(proxied).toHaveLength(1);
   });
 
-  test("nobody, over a connection that is not encrypted", async () => {
+  test("sends no credentials over an unencrypted connection", async () => {
     const { kubeconfig } = await testCluster();
     const said: (string | undefined)[] = [];
     const server = createServer(({ headers }, response) => {
@@ -240,13 +240,13 @@ describe("who asks", () => {
     expect(said).toEqual([undefined]);
   });
 
-  test("with a token that has run out is refused with what to do", async () => {
+  test("with an expired token is refused with advice", async () => {
     const { kubeconfig } = await testCluster();
     const fault = faultOf(await readNodeNames(await opened(kubeconfig({ token: "old" }))));
     expect(fault).toMatchObject({ code: "unauthorized", next: expect.stringContaining("log in again") });
   });
 
-  test("with a token that has run out goes on with the one that the file has by now", async () => {
+  test("with an expired token reads the token file again", async () => {
     const { kubeconfig, api, users, kubelet } = await testCluster();
     const file = kubeconfig();
     const cluster = await opened(file);
@@ -263,7 +263,7 @@ describe("who asks", () => {
   });
 });
 
-describe("an exec plugin", () => {
+describe("an exec credential plugin", () => {
   const plugin = (folder: string, script: string): string => {
     const file = join(folder, "plugin");
     writeFileSync(file, `#!/bin/sh\n${script}\n`);
@@ -282,7 +282,7 @@ describe("an exec plugin", () => {
     },
   });
 
-  test("gives a token, from beside the kubeconfig, and is told what kubectl tells it", async () => {
+  test("gives a token, is found relative to the kubeconfig, and gets kubectl's input", async () => {
     const { kubeconfig, folder } = await testCluster();
     const script = `echo "$1 $PROFILE $KUBERNETES_EXEC_INFO" >> ${folder}/calls; echo '${credential({ token: "reader-token" })}'`;
     const file = plugin(folder, script);
@@ -303,7 +303,7 @@ describe("an exec plugin", () => {
     expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
   });
 
-  test("is asked again once its token has run out, or is refused", async () => {
+  test("is run again once its token has expired or was refused", async () => {
     const { kubeconfig, folder, users } = await testCluster();
     const command = plugin(folder, `echo x >> ${folder}/calls; cat ${folder}/out`);
     const calls = (): number => readFileSync(join(folder, "calls"), "utf8").length / 2;
@@ -332,13 +332,13 @@ describe("an exec plugin", () => {
     ["that says nothing", "exit 3", /gave no credentials: it ended without a message/],
     ["that prints no JSON", "echo hello", /gave no credentials: .*JSON/],
     ["that prints something else", "echo '{}'", /gave no credentials/],
-  ])("%s is told with its words", async (_, script, message) => {
+  ])("%s is reported with its message", async (_, script, message) => {
     const { kubeconfig, folder } = await testCluster();
     const fault = faultOf(await readNodeNames(await opened(kubeconfig(exec(plugin(folder, script))))));
     expect(fault).toMatchObject({ code: "no-credentials", message: expect.stringMatching(message) });
   });
 
-  test("that is not installed is told with its hint", async () => {
+  test("that is not installed is reported with its install hint", async () => {
     const { kubeconfig } = await testCluster();
     const file = kubeconfig(exec("no-such-plugin", { installHint: "Install it from the cloud's site\n" }));
     expect(faultOf(await readNodeNames(await opened(file)))).toEqual({

@@ -17,8 +17,8 @@ const event = (kind: string, name: string, more: Fields = {}): ApiObject => ({
 });
 const itemsIn = (list: unknown): readonly Fields[] => (list as { items: readonly Fields[] }).items;
 
-describe("a node", () => {
-  test("is read whole, and decides", async () => {
+describe("reading a node", () => {
+  test("gives all parts, which can be decided on", async () => {
     const { kubeconfig, api, kubelet } = await testCluster();
     api.put("events", event("Node", "n1"));
     const read = okOf(await readNode(await opened(kubeconfig()), "n1"));
@@ -35,7 +35,7 @@ describe("a node", () => {
     expect(kubelet.requests.sort()).toEqual(["/configz", "/stats/summary"]);
   });
 
-  test("comes without any command, argument or environment of its pods", async () => {
+  test("leaves out commands, arguments and environment of its pods", async () => {
     const { kubeconfig, api } = await testCluster();
     const secret = { name: "c", env: [{ name: "PASSWORD", value: "s3cr3t" }], args: ["s3cr3t"] };
     api.put("pods", { metadata: { name: "p", namespace: "default" }, spec: { nodeName: "n1", containers: [secret] } });
@@ -44,7 +44,7 @@ describe("a node", () => {
     expect(JSON.stringify(texts)).not.toMatch(/s3cr3t|sleep 1|last-applied/);
   });
 
-  test("has pods on any number of pages", async () => {
+  test("reads its pods from any number of pages", async () => {
     const { kubeconfig, api } = await testCluster();
     const pod = (i: number): ApiObject => ({
       metadata: { name: `p${i}`, namespace: "many" },
@@ -56,7 +56,7 @@ describe("a node", () => {
     expect(api.requests.filter((request) => request.includes("continue=")).length).toBe(11);
   });
 
-  test("whose list the server forgets between two pages is read in one piece", async () => {
+  test("reads the pod list in one piece when the continue token expires", async () => {
     const { kubeconfig, api } = await testCluster();
     for (let i = 0; i < 600; i++) {
       const spec = { nodeName: "n1", containers: [{ name: "c" }] };
@@ -71,7 +71,7 @@ describe("a node", () => {
     expect(itemsIn(okOf(await readNode(await opened(kubeconfig()), "n1")).pods)).toHaveLength(611);
   });
 
-  test("that is not there is told with near names, or with those that there are", async () => {
+  test("reports an unknown name with similar names, or all names", async () => {
     const { kubeconfig } = await testCluster();
     const cluster = await opened(kubeconfig());
     expect(faultOf(await readNode(cluster, "n2"))).toEqual({
@@ -83,8 +83,8 @@ describe("a node", () => {
   });
 });
 
-describe("a pod", () => {
-  test("is read with its events and its node", async () => {
+describe("reading a pod", () => {
+  test("includes its events and its node", async () => {
     const { kubeconfig, api } = await testCluster();
     api.put("events", event("Pod", "guar-int"));
     api.put("events", event("Pod", "guar-frac"));
@@ -93,7 +93,7 @@ describe("a pod", () => {
     expect(itemsIn(read.events)).toMatchObject([{ involvedObject: { name: "guar-int" } }]);
     expect(read.node).toMatchObject({ name: "n1", missing: [], stats: { node: { nodeName: "n1" } } });
   });
-  test("that waits for a node has none", async () => {
+  test("gives no node for a pending pod", async () => {
     const { kubeconfig, api } = await testCluster();
     api.put("pods", {
       metadata: { name: "p", namespace: "default" },
@@ -102,19 +102,19 @@ describe("a pod", () => {
     });
     expect(okOf(await readPod(await opened(kubeconfig()), "default", "p")).node).toBeNull();
   });
-  test("that is gone is told by its events, with the node whose kubelet spoke of it", async () => {
+  test("of a deleted pod gives its events, with the node from them", async () => {
     const { kubeconfig, api } = await testCluster();
     api.put("events", event("Pod", "gone"));
     const read = okOf(await readPod(await opened(kubeconfig()), "default", "gone"));
     expect(read.pod).toBeNull();
     expect(read.node?.name).toBe("n1");
   });
-  test("that is not there is told with near names", async () => {
+  test("reports an unknown name with similar names", async () => {
     const { kubeconfig } = await testCluster();
     const fault = faultOf(await readPod(await opened(kubeconfig()), "default", "guar-imt"));
     expect(fault).toMatchObject({ code: "not-found", next: "is guar-int meant?" });
   });
-  test("whose node has gone is told without it", async () => {
+  test("whose node is gone gives the pod without a node", async () => {
     const { kubeconfig, api } = await testCluster();
     api.put("pods", { metadata: { name: "p", namespace: "default" }, spec: { nodeName: "n9", containers: [] } });
     const read = okOf(await readPod(await opened(kubeconfig()), "default", "p"));
@@ -122,8 +122,8 @@ describe("a pod", () => {
   });
 });
 
-describe("a right that is missing", () => {
-  test("is named with the rule that gives it, and all else is read", async () => {
+describe("a missing right", () => {
+  test("is reported with the rule that grants it, and all else is read", async () => {
     const { kubeconfig, users } = await testCluster();
     const may = ["get nodes", "list pods", "get nodes/stats"];
     users["poor"] = { name: "system:serviceaccount:ops:nodewise", may };
@@ -151,7 +151,7 @@ subjects:
 - {kind: ServiceAccount, namespace: ops, name: nodewise}
 `);
   });
-  test("to list pods is made good by the kubelet's own list", async () => {
+  test("to list pods is replaced by the kubelet's own pod list", async () => {
     const { kubeconfig, users, kubelet } = await testCluster();
     users["poor"] = {
       name: "poor",
@@ -163,7 +163,7 @@ subjects:
     expect(JSON.stringify(read.pods)).not.toContain("sleep 1");
     expect(kubelet.requests).toContain("/pods");
   });
-  test("to read the node itself is a fault, with the rule and the user", async () => {
+  test("to read the node is an error with the rule and the user", async () => {
     const { kubeconfig, users } = await testCluster();
     users["none"] = { name: "jane", may: [] };
     const fault = faultOf(await readNode(await opened(kubeconfig({ token: "none" })), "n1"));
@@ -172,7 +172,7 @@ subjects:
       '- {apiGroup: rbac.authorization.k8s.io, kind: User, name: "jane"}',
     );
   });
-  test("of a kubelet that knows nodes/proxy alone is that one", async () => {
+  test("at a kubelet that only knows nodes/proxy is reported as that right", async () => {
     const { kubeconfig, kubelet } = await testCluster();
     kubelet.interruptions.push((_request, response) => {
       response.writeHead(403).end("Forbidden (user=reader, verb=get, resource=nodes, subresource=proxy)");
@@ -193,22 +193,22 @@ subjects:
   });
 });
 
-describe("a kubelet", () => {
-  test("is asked over the API server only where that is wanted", async () => {
+describe("reading from a kubelet", () => {
+  test("goes through the API server only with proxy: true", async () => {
     const { kubeconfig, api, kubelet } = await testCluster();
     const read = okOf(await readNode(await opened(kubeconfig(), { proxy: true }), "n1"));
     expect(read).toMatchObject({ missing: [], stats: { node: { nodeName: "n1" } } });
     expect(api.requests).toContain("/api/v1/nodes/n1/proxy/stats/summary");
     expect(kubelet.requests).toEqual([]);
   });
-  test("and over it without the right is told so", async () => {
+  test("through the API server without the right reports nodes/proxy", async () => {
     const { kubeconfig, users } = await testCluster();
     users["poor"] = { name: "poor", may: ["get nodes", "list pods", "list events"] };
     const { missing } = okOf(await readNode(await opened(kubeconfig({ token: "poor" }), { proxy: true }), "n1"));
     expect(missing.map(({ rule }) => rule?.resource)).toEqual(["nodes/proxy", "nodes/proxy"]);
   });
 
-  test("with a certificate of its own making is not trusted, and is only by the option", async () => {
+  test("with a self-signed certificate fails without the insecure option", async () => {
     const { kubeconfig } = await testCluster({ kubeletPair: authority("n1-ca").issue("n1") });
     const [configz] = okOf(await readNode(await opened(kubeconfig()), "n1")).missing;
     expect(configz).toMatchObject({ part: "configz", code: "untrusted" });
@@ -229,7 +229,7 @@ describe("a kubelet", () => {
     ["answers what is no JSON", "not-json", /does not answer with JSON/],
     ["answers 500", "unexpected-answer", /answers 500: out of order/],
     ["redirects elsewhere", "unexpected-answer", /answers 302/],
-  ] as const)("that %s is told, and the rest is read", async (how, code, why) => {
+  ] as const)("that %s is reported, and the rest is read", async (how, code, why) => {
     const { kubeconfig, kubelet } = await testCluster();
     kubelet.interruptions.push((_request, response, { pathname }) => {
       if (pathname !== "/stats/summary") return false;
@@ -264,7 +264,7 @@ describe("a kubelet", () => {
     ["/stats/summary", "[1,2,3]", /answers \/stats\/summary with invalid content: stats: .*expected object/],
     ["/stats/summary", '{"node":{"nodeName":"n1"},"pods":7}', /content: stats\.pods: .*expected array/],
     ["/stats/summary", '{"node":{"nodeName":"n9"}}', /content: stats\.node\.nodeName: the stats are of node n9/],
-  ] as const)("that answers %s with %s loses that part alone", async (path, body, why) => {
+  ] as const)("that answers %s with %s loses that part only", async (path, body, why) => {
     const { kubeconfig, kubelet } = await testCluster();
     kubelet.bodies[path] = body;
     const read = okOf(await readNode(await opened(kubeconfig()), "n1"));
@@ -274,7 +274,7 @@ describe("a kubelet", () => {
     expect(decoded.ok && Object.keys(decoded.value)).toContain(part === "stats" ? "kubeletConfiguration" : "stats");
   });
 
-  test("that nobody listens for is told", async () => {
+  test("that does not listen is reported", async () => {
     const { kubeconfig, api } = await testCluster();
     api.put("nodes", nodeAt("n2", 1));
     const read = okOf(await readNode(await opened(kubeconfig()), "n2"));
@@ -284,7 +284,7 @@ describe("a kubelet", () => {
     ]);
     expect(read.missing[0]?.why).toContain("https://127.0.0.1:1/configz: the connection is refused");
   });
-  test("of a node that tells no address is told", async () => {
+  test("without a known address is reported", async () => {
     const { kubeconfig, api } = await testCluster();
     api.put("nodes", { metadata: { name: "n2" }, status: {} });
     const read = okOf(await readNode(await opened(kubeconfig()), "n2"));
@@ -293,7 +293,7 @@ describe("a kubelet", () => {
 });
 
 describe("an API server", () => {
-  test("that has too much to do is asked once more", async () => {
+  test("that is overloaded is asked once more", async () => {
     const { kubeconfig, api } = await testCluster();
     let refused = 0;
     api.interruptions.push((_request, response, { pathname }) => {
@@ -308,7 +308,7 @@ describe("an API server", () => {
     ["answers 500", "unexpected-answer", /answers 500: etcdserver: no leader/],
     ["answers a page of a gateway", "not-json", /does not answer with JSON/],
     ["breaks off", "unreachable", /ECONNRESET|aborted|socket hang up/],
-  ])("that %s is told", async (how, code, message) => {
+  ])("that %s is reported", async (how, code, message) => {
     const { kubeconfig, api } = await testCluster();
     api.interruptions.push((_request, response) => {
       if (how === "answers 500") json(response, 500, { kind: "Status", message: "etcdserver: no leader" });
@@ -319,7 +319,7 @@ describe("an API server", () => {
     const fault = faultOf(await readNode(await opened(kubeconfig()), "n1"));
     expect(fault).toMatchObject({ code, message: expect.stringMatching(message) });
   });
-  test("that is not that of the cluster gets no credentials", async () => {
+  test("with a certificate of another authority gets no credentials", async () => {
     const { kubeconfig, api } = await testCluster();
     const ca = Buffer.from(authority("other").cert).toString("base64");
     const file = kubeconfig(undefined, { cluster: { "certificate-authority-data": ca } });

@@ -8,7 +8,7 @@ const [configz, stats] = [fault("configz"), fault("stats")];
 const reportOf = (faults: NodeFaults, ...looks: readonly (readonly NodeFault[])[]) =>
   looks.map((look) => faults.looked("n1", PARTS, look));
 
-test("a fault is told when it begins and when it ends, whatever its text is", () => {
+test("a fault is reported when it begins and when it ends, whatever its text", () => {
   const other = { ...configz, text: "the same, of another address" };
   expect(reportOf(new NodeFaults(), [configz], [other], [configz], [], [], [configz])).toEqual([
     ...["configz: configz timed-out", undefined, undefined, null, undefined],
@@ -16,14 +16,14 @@ test("a fault is told when it begins and when it ends, whatever its text is", ()
   ]);
 });
 
-test("parts that take turns are told once each", () => {
+test("alternating faults are reported once each", () => {
   const faults = new NodeFaults();
   expect(reportOf(faults, [configz], [stats], [configz], [stats], [configz], [stats], [])).toEqual([
     ...["configz: configz timed-out", "stats: stats timed-out", undefined, undefined, undefined, undefined, null],
   ]);
 });
 
-test("what is missing more, for another reason, or no longer, is told", () => {
+test("an additional fault, another reason, and an end are reported", () => {
   const faults = new NodeFaults();
   expect(reportOf(faults, [configz], [configz, stats], [configz, fault("stats", "forbidden")])).toEqual([
     "configz: configz timed-out",
@@ -35,7 +35,7 @@ test("what is missing more, for another reason, or no longer, is told", () => {
   expect(reportOf(faults, [stats])).toEqual(["stats: stats timed-out"]);
 });
 
-test("what one look did not look at stays, and nothing is over before all is", () => {
+test("a fault of a part not looked at stays, and the end is reported when all faults are gone", () => {
   const faults = new NodeFaults();
   const refused = fault("outcomes", "refused");
   expect(faults.looked("n1", ["outcomes"], [refused])).toBe("outcomes: outcomes refused");
@@ -44,7 +44,7 @@ test("what one look did not look at stays, and nothing is over before all is", (
   expect(faults.looked("n1", ["outcomes"], [])).toBe(undefined);
 });
 
-test("nodes are apart, and one that went is forgotten", () => {
+test("faults are kept per node, and those of a removed node are forgotten", () => {
   const faults = new NodeFaults();
   expect(faults.looked("n1", PARTS, [configz])).toBeDefined();
   expect(faults.looked("n2", PARTS, [configz])).toBeDefined();

@@ -96,7 +96,7 @@ beforeEach(() => {
   world = new World();
 });
 
-test("a node is told whole once and then by what changed, and the decisions are not answered again", async () => {
+test("a node's snapshot is sent whole once and then as changes, without repeated decisions", async () => {
   expect(await world.send("n1", nodeNamed("n1", 0))).toBe(2);
   expect(await world.send("n1", nodeNamed("n1", 60))).toBe(2);
   expect(await world.send("n1", nodeNamed("n1", 120), [])).toBe(0);
@@ -112,7 +112,7 @@ test("a node is told whole once and then by what changed, and the decisions are 
   expect(JSON.parse(stored?.body ?? "{}").observedAt).toBe(timeAt(180));
 });
 
-test("one node's trouble is not another's, and each recovers by itself", async () => {
+test("a fault of one node does not affect another, and each recovers by itself", async () => {
   for (const name of ["n1", "n2"]) await world.send(name, nodeNamed(name, 0));
   world.take();
   const faulty = nodeNamed("n1", 60, { kubeletConfiguration: { maxPods: "many" } });
@@ -135,7 +135,7 @@ test("one node's trouble is not another's, and each recovers by itself", async (
   ]);
 });
 
-test("of a kubelet's stats it sends what decisions read, and wrong ones as they are", async () => {
+test("a kubelet's stats are reduced to what decisions read, and invalid ones are sent as they are", async () => {
   const { stats } = realSnapshot() as { readonly stats: Json & { readonly node: Json } };
   for (const seconds of [0, 60]) {
     const memory = { time: timeAt(seconds), workingSetBytes: seconds };
@@ -157,7 +157,7 @@ test("of a kubelet's stats it sends what decisions read, and wrong ones as they 
   }
 });
 
-test("after restarts and lost answers it goes on from what the history has", async () => {
+test("after restarts and lost answers sending continues from what the history has", async () => {
   await world.send("n1", nodeNamed("n1", 0));
   world.restartApi();
   await world.send("n1", nodeNamed("n1", 60));
@@ -176,7 +176,7 @@ test("after restarts and lost answers it goes on from what the history has", asy
   ]);
 });
 
-test("to an API without turns snapshots are put and decided in a batch, until it has some", async () => {
+test("to an API without turns snapshots are put and decided in a batch", async () => {
   world.hasTurns = false;
   const WHOLE = ["nodes/n1/snapshot 201", "batch 200"];
   expect(await world.send("n1", nodeNamed("n1", 0))).toBe(2);
@@ -197,7 +197,7 @@ test("to an API without turns snapshots are put and decided in a batch, until it
   expect(world.take()).toEqual(["nodes/n1/turns whole 200", "nodes/n1/turns changes holding 404", ...WHOLE]);
 });
 
-test("pods without a uid are told whole each time", async () => {
+test("snapshots with pods without a uid are sent whole each time", async () => {
   const bare = { metadata: { name: "bare" }, spec: { containers: [{ name: "c" }] } };
   for (const seconds of [0, 60]) {
     const posted = nodeNamed("n1", seconds, { pods: { kind: "List", items: [...captured.pods, bare] } });
@@ -207,7 +207,7 @@ test("pods without a uid are told whole each time", async () => {
   expect(world.take()).toEqual(["nodes/n1/turns whole 200", "nodes/n1/turns whole 200"]);
 });
 
-test("over random changes of a fleet, the history has the snapshots and decisions that whole posts give", async () => {
+test("over random changes of a fleet the history is the same as from whole posts", async () => {
   const met = new Met();
   for (const how of [" whole 200", " changes 200", " changes holding 200", " changes holding 409"])
     met.note(how, false);

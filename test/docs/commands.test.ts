@@ -60,7 +60,7 @@ const all = DOCUMENTS.map((document) => ({ document, sessions: sessionsOf(docume
 
 describe("commands in the documents", () => {
   test.each(all.filter(({ sessions }) => sessions.some(({ runBy }) => runBy === null)))(
-    "$document: each prints what is shown below it",
+    "$document: each command prints what is shown below it",
     { timeout: 180_000 },
     async ({ document }) => {
       await typeAll(document, ({ line, text, output }: Command, printed) => {
@@ -73,7 +73,7 @@ describe("commands in the documents", () => {
     all.flatMap(({ document, sessions }) =>
       sessions.flatMap(({ line, runBy, commands }) => (runBy === null ? [] : [{ document, line, runBy, commands }])),
     ),
-  )("$document:$line is run by $runBy, which compares what it prints", ({ document, runBy, commands }) => {
+  )("$document:$line is run by $runBy, which compares its output", ({ document, runBy, commands }) => {
     const text = runBy
       .split(" ")
       .map((file) => readFileSync(join(ROOT, file), "utf8"))
@@ -89,26 +89,26 @@ describe("commands in the documents", () => {
         expect(text.includes(word), `${runBy} compares what ${command} prints: ${word}`).toBe(true);
     }
   });
-  test("a line that differs is found, and `...` stands for lines only", () => {
+  test("isAsShown finds a differing line, and lets `...` stand for lines only", () => {
     expect(isAsShown(["a", "...", "c"], ["a", "b", "b", "c"])).toBe(true);
     expect(isAsShown(["a", "...", "c"], ["a", "b", "b", "d"])).toBe(false);
     expect(isAsShown(["a"], ["a", "b"])).toBe(false);
   });
-  test.each(DOCUMENTS)("%s has no command without a prompt, which nothing would run", (document) => {
+  test.each(DOCUMENTS)("%s shows no command without a prompt, which no test would run", (document) => {
     const lines = readFileSync(join(ROOT, document), "utf8").split("\n");
     expect(
       lines.filter((line) => /^\s*(?:nodewise|npx|npm|install|systemctl|ctr|crictl|curl|kubectl) /.test(line)),
     ).toEqual([]);
   });
-  test.each(DOCUMENTS)("%s names no command or flag of the program that there is not", async (document) => {
+  test.each(DOCUMENTS)("%s names no unknown command or flag", async (document) => {
     for (const words of inlineIn(document)) expect([words, await unknownIn(words)]).toEqual([words, []]);
   });
-  test("a command or flag that there is not is found", async () => {
+  test("unknownIn finds an unknown command or flag", async () => {
     expect(await unknownIn("lint --fail-at error")).toEqual(["--fail-at"]);
     expect(await unknownIn("history shows")).toEqual(["shows"]);
     expect(await unknownIn("decides cgroups")).toEqual(["decides cgroups"]);
   });
-  test("there are some", () => {
+  test("the documents contain commands", () => {
     expect(all.flatMap(({ sessions }) => sessions.flatMap(({ commands }) => commands)).length).toBeGreaterThan(30);
   });
 });

@@ -6,17 +6,17 @@ import { KINDS_PAGE, kindsPage, withKinds } from "./kinds-page.ts";
 import { ROOT } from "./sessions.ts";
 import { SETTINGS_PAGE, settingsPage } from "./settings-page.ts";
 
-test("docs/reference/settings.md is what the file of the settings says; `node test/docs/update.ts` writes it", () => {
+test("docs/reference/settings.md is up to date; `node test/docs/update.ts` writes it", () => {
   expect(readFileSync(join(ROOT, SETTINGS_PAGE), "utf8")).toBe(settingsPage());
 });
 
-test("docs/reference/kinds.md, and the table of README, are what the kinds' specs say; `node test/docs/update.ts` writes it", () => {
+test("docs/reference/kinds.md and README's table are up to date; `node test/docs/update.ts` writes them", () => {
   expect(readFileSync(join(ROOT, KINDS_PAGE), "utf8")).toBe(kindsPage());
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
   expect(readme).toContain("| `admission` | ");
   expect(withKinds(readme)).toBe(readme);
 });
 
-test("docs/reference/errors.md is what the API's table of problems says; `node test/docs/update.ts` writes it", () => {
+test("docs/reference/errors.md is up to date; `node test/docs/update.ts` writes it", () => {
   expect(readFileSync(join(ROOT, ERRORS_PAGE), "utf8")).toBe(errorsPage());
 });

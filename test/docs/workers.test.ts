@@ -19,7 +19,7 @@ function checkout(): string {
   return folder;
 }
 
-test("the guide's first token opens the Worker, and one that is printed opens it for its node", async () => {
+test("the Workers guide's first token opens the Worker, and a printed token opens it for its node", async () => {
   const folder = checkout();
   const generated = await run(["token", "generate"]);
   expectAsShown("docs/guide/workers.md", "nodewise token generate > .dev.vars", generated.stderr);

@@ -16,10 +16,10 @@ metadata: {name: ${name}}
 spec: {containers: [{name: app, image: app, resources: {requests: {cpu: ${cpu}}}}]}
 `;
 
-describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`, () => {
+describe.skipIf(!opened.ok)(`successive passes and daemons on one cgroup root${why}`, () => {
   const { root, inDir, options, pass, manifest, read } = ground(opened);
 
-  test("a broken manifest takes no CPU from the tier where its pod lives, and a mended one may", async () => {
+  test("a broken manifest leaves its pod's QoS cgroup its CPU shares, and a corrected one may lower them", async () => {
     const file = opened.ok && opened.value.version === 1 ? "cpu.shares" : "cpu.weight";
     const tier = "/kubepods/burstable";
     manifest("web.yaml", BURSTABLE("web", "900m"));
@@ -40,7 +40,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     expect(Number(read(tier, file))).toBeLessThan(Number(before));
   });
 
-  test("a daemon keeps the last good version of a manifest in force, and removes what another one lost", async () => {
+  test("a daemon keeps a broken manifest's last valid version in force, and restores removed cgroups", async () => {
     manifest("web.yaml", BURSTABLE("web", "900m"));
     manifest("db.yaml", BURSTABLE("db", "100m"));
     const pods = (report: PassReport) => report.cgroups?.cgroups.filter((c) => c.level === "pod").length;
@@ -69,7 +69,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     ]);
   });
 
-  test("a run on a root inside a daemon's is refused with the daemon's process id", async () => {
+  test("a run on a cgroup root inside a daemon's is refused with the daemon's process id", async () => {
     const first = await startActuator(options());
     if (!first.ok) throw new Error(first.error);
     const inner = await passOnce(options({ cgroupRoot: `${root}/inner`, stateDir: inDir("another") }));
@@ -77,7 +77,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     expect(inner.ok ? "" : inner.error).toContain(`process ${process.pid} already writes below cgroup root ${root},`);
   });
 
-  test("a daemon with another state directory is refused as well", async () => {
+  test("a second daemon with another state directory is refused as well", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const passed = Promise.withResolvers<PassReport>();
     const first = await startActuator({ ...options(), onPass: passed.resolve });
@@ -88,7 +88,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     expect(second.ok ? "" : second.error).toContain("already writes here");
   });
 
-  test("a second daemon on the same root is refused, and gets its turn when the first ends", async () => {
+  test("a second daemon on the same root is refused, and may start when the first has ended", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const passed = Promise.withResolvers<PassReport>();
     const first = await startActuator({ ...options(), onPass: passed.resolve });
@@ -102,14 +102,14 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     await third.value.stop();
   });
 
-  describe("of the command line", () => {
+  describe("nodewise actuator --once", () => {
     const once = (...more: readonly string[]) => {
       const places = ["--manifests", inDir("manifests"), "--state-dir", inDir("state"), "--kubelet-dir", inDir("none")];
       return run(["actuator", "--cgroup-root", root, "--containers", "create", "--once", ...places, ...more]);
     };
     const enforce = ["--mode", "enforce"];
 
-    test("a pass after a manifest has changed speaks of its steps, not of values that are not wanted", async () => {
+    test("a pass after a manifest changed reports its steps, and no wrong values", async () => {
       manifest("web.yaml", BURSTABLE("web", "900m"));
       await once(...enforce);
       manifest("web.yaml", BURSTABLE("web", "100m"));
@@ -127,7 +127,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
       expect(new Set(report.drift.map((d) => d.cause))).toEqual(new Set(["ours"]));
     });
 
-    test("what another writer changed is told, and ends with 1 where that is asked for", async () => {
+    test("a foreign change is reported, and exits with 1 with --fail-on-drift", async () => {
       manifest("web.yaml", BURSTABLE("web", "900m"));
       await pass();
       expect((await once("--fail-on-drift")).code).toBe(0);

@@ -11,7 +11,7 @@ const why = opened.ok ? "" : ` (skipped: ${opened.error.message})`;
 describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, () => {
   const { root, inDir, options, pass, manifest, read } = ground(opened);
 
-  test("manifests become cgroups with the kubelet's values, and the second pass writes nothing", async () => {
+  test("manifests become cgroups with the kubelet's values, and a second pass writes nothing", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const first = await pass();
     expect(first.applied?.complete).toBe(true);
@@ -25,7 +25,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect(second.drift).toEqual([]);
   });
 
-  test("a pod that is taken away loses its cgroups, and one that changes is changed", async () => {
+  test("a removed pod loses its cgroups, and a changed pod's are changed", async () => {
     manifest("a.yaml", POD("a", "100m", "32Mi"));
     manifest("b.yaml", POD("b", "100m", "32Mi"));
     const first = await pass();
@@ -37,7 +37,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect(opened.ok && opened.value.paths().filter((p) => paths.includes(p)).length).toBe(1);
   });
 
-  test("what another writer changed is named as such and put right", async () => {
+  test("a foreign change is reported as drift by another writer, and corrected", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     await pass();
     const file = opened.ok && opened.value.version === 1 ? "cpu.shares" : "cpu.weight";
@@ -48,7 +48,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect((await pass()).drift).toEqual([]);
   });
 
-  test.runIf(opened.ok && opened.value.version === 1)("the guide's commands print what it shows", async () => {
+  test.runIf(opened.ok && opened.value.version === 1)("the guide shows what its commands print", async () => {
     const places = ["--cgroup-root", root, "--state-dir", inDir("state"), "--kubelet-dir", inDir("no-kubelet")];
     const actuator = async (...args: readonly string[]): Promise<string> => {
       const all = ["actuator", "--manifests", "test/data/pods", "--containers", "create", "--once", ...args];
@@ -70,7 +70,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expectAsShown(GUIDE, ENFORCE, await actuator("--mode", "enforce"));
   });
 
-  test("an observer writes nothing and says what it would write", async () => {
+  test("an observer writes nothing and reports what it would write", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const seen = await pass({ mode: "observe" });
     expect(seen.applied?.dryRun).toBe(true);
@@ -78,7 +78,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect(opened.ok && opened.value.paths()).toEqual([]);
   });
 
-  test("pods that cannot be read leave everything as it is", async () => {
+  test("when the pods cannot be read all cgroups stay as they are", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     await pass();
     const before = opened.ok ? opened.value.paths() : [];
@@ -91,7 +91,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect(before.length).toBeGreaterThan(3);
   });
 
-  test("a manifest that is broken at the moment costs its pods nothing", async () => {
+  test("a temporarily broken manifest leaves its pods' cgroups as they are", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     manifest("db.yaml", POD("db", "100m", "32Mi"));
     await pass();
@@ -106,7 +106,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect(opened.ok && opened.value.paths().length).toBeLessThan(before.length);
   });
 
-  test("a plan that was cut short is undone before anything else is done", async () => {
+  test("an interrupted plan is undone before anything else is done", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const first = await pass();
     const journal = inDir("state", `journal${root.replaceAll("/", "+")}.jsonl`);

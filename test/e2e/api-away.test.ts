@@ -113,7 +113,7 @@ async function history() {
   };
 }
 
-test("while the API is away the node decides; when it is back it knows everything once", async () => {
+test("the node decides while the API is unreachable, and the API later knows every decision once", async () => {
   // one that nobody else is given while the API is away
   const port = String(await freePort());
   await startApi(port);

@@ -39,7 +39,7 @@ describe.skipIf(!isV1 || !opened.ok)(
       expect(cgroupsBelow(root.slice(1))).toEqual([]);
     });
 
-    test("what a runtime made there of a pod goes with the pod's cgroup, and nothing else", async () => {
+    test("cgroups that a runtime made there for a pod are removed with the pod's cgroup, and no others", async () => {
       for (const dir of inNamed("/kubepods/burstable/pod2")) mkdirSync(dir);
       expect(await hierarchy.remove(POD_AT, ["cpu"])).toMatchObject({ ok: true });
       expect(isThere(POD_AT)).toEqual(all(true));
@@ -47,7 +47,7 @@ describe.skipIf(!isV1 || !opened.ok)(
       expect([isThere(POD_AT), isThere("/kubepods/burstable/pod2")]).toEqual([all(false), all(true)]);
     });
 
-    test("what is left of pods that are gone is swept, other pods', another root's and what holds a process stay", async () => {
+    test("cgroups of deleted pods are swept; other pods', other roots' and those with processes stay", async () => {
       const paths = ["/kubepods/burstable/pod2/c1", "/kubepods/pod3", "/kubepods/pod4/c1", "/system/other"];
       for (const path of paths) for (const dir of inNamed(path)) mkdirSync(dir, { recursive: true });
       const other = NAMED.map((name) => join(AT, name, `${root}-other`, "kubepods/pod5"));
@@ -80,7 +80,7 @@ describe.skipIf(!isV1 || !opened.ok)(
   },
 );
 
-describe.skipIf(!isV1)("a hierarchy, or a file of it, that may not be written", { timeout: 180_000 }, () => {
+describe.skipIf(!isV1)("a read-only cgroup v1 hierarchy, or one with a read-only file,", { timeout: 180_000 }, () => {
   let dir: string;
   beforeEach(() => {
     dir = scratchFolder();
@@ -106,7 +106,7 @@ describe.skipIf(!isV1)("a hierarchy, or a file of it, that may not be written", 
     differs?.filter((one) => one.file === file && /\/pod[^/]*$/.test(one.path)).map(({ actual }) => actual);
 
   test.each([[["memory"]], [["cpu", "cpuset", "memory", "pids"]]])(
-    "%s: named once with what to do, and no cgroup is half made",
+    "(%s) is reported once with what to do, and no cgroup is left half made",
     (names) => {
       const { code, stderr, report } = pass(names);
       expect(code).not.toBe(0);
@@ -122,7 +122,7 @@ describe.skipIf(!isV1)("a hierarchy, or a file of it, that may not be written", 
     },
   );
 
-  test("values that hold already are no fault, another is told with what the kernel holds", () => {
+  test("is no fault while the values are right, and a wrong one is reported with the actual value", () => {
     expect(pass([]).code).toBe(0);
     const again = pass(["memory"]);
     expect([again.code, again.stderr]).toEqual([0, ""]);
@@ -132,13 +132,13 @@ describe.skipIf(!isV1)("a hierarchy, or a file of it, that may not be written", 
     expect(stderr.match(/controller memory cannot be written/g)).toHaveLength(1);
   });
 
-  test("an observer sees it as any other", () => {
+  test("does not matter to an observer", () => {
     expect(pass([]).code).toBe(0);
     const { code, stderr, report } = pass(["cpu", "cpuset", "memory", "pids"], { mode: "observe" });
     expect([code, stderr, report.applied?.results]).toEqual([0, "", []]);
   });
 
-  test("a file without the right to it is told with its path, value and errno", () => {
+  test("is reported with path, value and errno when a right to a file is missing", () => {
     expect(pass([]).code).toBe(0);
     const file = join(AT, "cpu", root, "kubepods/podu1/cpu.shares");
     writeFileSync(file, "77");

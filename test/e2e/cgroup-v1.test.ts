@@ -76,7 +76,7 @@ describe.skipIf(!isV1 || !isRoot)("cgroup v1 on this machine", { timeout: TIMEOU
     check.run(ground),
   );
 
-  test("controllers without a hierarchy are skipped with the reason, and nothing fails for it", async () => {
+  test("controllers without a hierarchy are skipped with the reason, without a failure", async () => {
     const missing = Object.keys(hierarchy.support().unsupported);
     await withJournal(BOOT.bootId, async (journal) => {
       assertAllApplied(await applyTo(ground, bigTree(1), journal));
@@ -87,7 +87,7 @@ describe.skipIf(!isV1 || !isRoot)("cgroup v1 on this machine", { timeout: TIMEOU
     expect(skipped.length).toBe(missing.includes("hugetlb") ? bigTree(1).cgroups.length : 0);
   });
 
-  test("a quota holds a busy process back", async () => {
+  test("a CPU quota throttles a busy process", async () => {
     await withJournal(BOOT.bootId, async (journal) => {
       const quota = { "cpu.cfs_quota_us": "5000", "cpu.cfs_period_us": "100000" };
       assertAllApplied(
@@ -110,7 +110,7 @@ describe.skipIf(!isV1 || !isRoot)("on this machine's cgroup v1", { timeout: TIME
   beforeEach(openOwnRoot);
   afterEach(removeOwnRoot);
 
-  test("a value that another writer changed is found and named, and then put right", async () => {
+  test("a value changed by another writer is reported as drift, and corrected", async () => {
     await withJournal(BOOT.bootId, async (journal) => {
       assertAllApplied(await applyTo(ground, bigTree(1), journal));
       writeFileSync(join(directory("cpu", "/kubepods/burstable"), "cpu.shares"), "4242");
@@ -129,7 +129,7 @@ describe.skipIf(!isV1 || !isRoot)("on this machine's cgroup v1", { timeout: TIME
     });
   });
 
-  test("the kernel's refusal of a quota above the parent's names both", async () => {
+  test("the kernel's refusal of a quota above the parent's is reported with both values", async () => {
     await withJournal(BOOT.bootId, async (journal) => {
       const quota = (n: string) => ({ "cpu.cfs_quota_us": n });
       const tree = decide(1, [cgroup("/kubepods", quota("20000")), cgroup("/kubepods/pod1", quota("30000"))]);

@@ -43,7 +43,7 @@ describe("cgroup v2 in a virtual machine", () => {
     expectAllChecksPassed(await runJob(context, "cgroup-v2-job.ts"));
   });
 
-  test("a job's output and exit code come out of the guest unchanged", {
+  test("a job's output and exit code are passed out of the guest unchanged", {
     timeout: TEST_TIMEOUT_MS,
   }, async (context) => {
     const guest = await prepareGuest();
@@ -58,7 +58,7 @@ describe("cgroup v2 in a virtual machine", () => {
     expect(exitCode).toBe(7);
   });
 
-  test("a job that does not end is ended, and the error shows its last lines", {
+  test("a job that exceeds its timeout is ended, and the error shows its last lines", {
     timeout: TEST_TIMEOUT_MS,
   }, async (context) => {
     const guest = await prepareGuest();

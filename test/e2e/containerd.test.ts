@@ -46,7 +46,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     disk?.release();
   }, START_MS);
 
-  test("tells images with names, sizes and layers that add up", async () => {
+  test("lists images with names, sizes and layers that add up", async () => {
     const shared = { seed: "shared", sizeBytes: 2 * MIB };
     const one = await containerd.importImage({ name: "nodewise.test/one:1", sizeBytes: MIB, layers: [shared] });
     const two = await containerd.importImage({ name: "nodewise.test/two:1", sizeBytes: 3 * MIB, layers: [shared] });
@@ -68,7 +68,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect(images.find(({ repoTags }) => repoTags?.includes(PAUSE_IMAGE))?.layers).toHaveLength(1);
   });
 
-  test("tells running and exited containers with their sandboxes, and what holds which image", async () => {
+  test("lists running and exited containers with their sandboxes and the images they use", async () => {
     const app = await containerd.importImage({ name: "nodewise.test/app:1", sizeBytes: 4096, base: "busybox" });
     const image = "nodewise.test/app:1";
     const web = await containerd.runPod({ name: "web", uid: "uid-1", namespace: "shop", image });
@@ -120,7 +120,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect(await must(containerd.runtime.sandboxNow(job.sandboxId))).toMatchObject({ state: "SANDBOX_NOTREADY" });
   });
 
-  test("removes an image, and its bytes are free", async () => {
+  test("removes an image and frees its bytes", async () => {
     const big = await containerd.importImage({ name: "nodewise.test/big:1", sizeBytes: 8 * MIB });
     const available = async (): Promise<number> => {
       const places = mountPointsOf(await must(containerd.runtime.list()));
@@ -134,7 +134,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     await expect.poll(async () => (await available()) - before).toBeGreaterThan(15 * MIB);
   });
 
-  test("protects no image that is in use: that is the caller's to do", async () => {
+  test("does not protect an image in use: that is the caller's task", async () => {
     const held = await containerd.importImage({ name: "nodewise.test/held:1", sizeBytes: 100, base: "busybox" });
     const { containerId } = await containerd.exitPod({ name: "holder", uid: "uid-3", image: held.id });
     await must(containerd.runtime.removeImage(held.id, ""));
@@ -142,7 +142,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect((await must(containerd.runtime.imagesInUse())).get(containerId)).toEqual([held.id]);
   });
 
-  test("removes containers and sandboxes, and takes no offence at what is gone", async () => {
+  test("removes containers and sandboxes, and accepts that they are already gone", async () => {
     const { runtime } = containerd;
     await containerd.importImage({ name: "nodewise.test/app:1", sizeBytes: 4096, base: "busybox" });
     const { containerId, sandboxId } = await containerd.runPod({
@@ -170,7 +170,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     if (!stopped.ok) expect(stopped.error).toMatchObject({ call: "StopContainer", code: "NOT_FOUND" });
   });
 
-  test("links whose log went with the pod are found", async () => {
+  test("leaves log links dangling when a pod's log is gone, which are found", async () => {
     const { containerId } = await containerd.exitPod({ name: "gone", uid: "uid-5", image: "nodewise.test/app:1" });
     const link = `gone_default_app-${containerId}.log`;
     const observe = () => observeLogs({ podLogs: containerd.podLogs, containerLogs: containerd.containerLogs });
@@ -180,7 +180,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect(observe().danglingLogLinks).toContain(link);
   });
 
-  test("its file system is told apart from the node's", async () => {
+  test("has a file system of its own that is distinguished from the node's", async () => {
     const { imageFs, containerFs, fileSystems, missing } = observeImageFileSystems(
       mountPointsOf(await must(containerd.runtime.list())),
       tmpdir(),
@@ -192,7 +192,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect(inside.fileSystems).toBe("one");
   });
 
-  test("the client outlives a restart, and so do containers", async () => {
+  test("can be restarted, and client and containers survive", async () => {
     const { containerId } = await containerd.runPod({ name: "long", uid: "uid-6", image: "nodewise.test/app:1" });
     await containerd.halt("SIGKILL");
     const down = await containerd.runtime.list();
@@ -201,7 +201,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect(await must(containerd.runtime.containerNow(containerId))).toMatchObject({ state: "CONTAINER_RUNNING" });
   });
 
-  test("nodewise snapshot holds what the runtime tells", () => {
+  test("is described by nodewise snapshot", () => {
     const cli = join(import.meta.dirname, "../../api/cli/nodewise.js");
     const printed = execFileSync(process.execPath, [cli, "snapshot", "--runtime-endpoint", containerd.endpoint], {
       encoding: "utf8",
@@ -213,7 +213,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect(stats.node.runtime.imageFs.capacityBytes).toBe(DISK_BYTES);
   });
 
-  test("behind a meddler an image is pinned and a removal fails", async () => {
+  test("behind a proxy has a pinned image and a failing removal", async () => {
     const kept = await containerd.importImage({ name: "nodewise.test/kept:1", sizeBytes: 100 });
     const words = { code: status.INTERNAL, details: "disk is on fire" };
     const meddler = await startMeddler(disk.path, containerd.connection, () => ({
@@ -237,7 +237,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
   });
 });
 
-describe.skipIf(why !== undefined)("the harness of containerd", { timeout: TEST_MS }, () => {
+describe.skipIf(why !== undefined)("the containerd test harness", { timeout: TEST_MS }, () => {
   test("leaves nothing behind, even after a crash with running containers", async () => {
     const containerd = await startContainerd();
     const place = dirname(containerd.endpoint.replace("unix://", ""));

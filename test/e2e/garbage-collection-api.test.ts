@@ -67,7 +67,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     }
   };
 
-  test("are decided and kept there: what went when and why, and what came again", async () => {
+  test("are decided and stored by the API: what was removed when and why, and what was pulled again", async () => {
     const ids = new Map<string, string>();
     for (const [i, size] of [2, 2, 2, 2].entries()) ids.set(tag(`a-${i}`), await story.arrive(`a-${i}`, size));
     const { expected, images, sinceMs } = await story.cross(16 * MIB);
@@ -97,7 +97,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     });
   });
 
-  test("lose nothing and tell nothing twice while the API is away for a pass", async () => {
+  test("lose and repeat nothing when the API is unreachable for a pass", async () => {
     const { daemon } = node;
     node.makeRoom();
     const before = await removals();

@@ -16,7 +16,7 @@ const THRESHOLDS = { high: 80, low: 78 };
 
 const why = noContainerd("images by hand");
 
-describe.skipIf(why !== undefined)("images that a person collects", { timeout: TEST_MS }, () => {
+describe.skipIf(why !== undefined)("collecting images on the command line", { timeout: TEST_MS }, () => {
   let node: GcNode;
   let story: ImageStory;
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
     return run(["gc", "images", "--node-name", "gc", "--state-dir", stateDir, ...places, ...logs, ...args]);
   };
 
-  test("daemon and person see beforehand what goes, nothing is removed; then it goes as seen", async () => {
+  test("previews the same images as the daemon without removing any, and then removes them", async () => {
     for (const [i, size] of [2, 1, 3, 1].entries()) await story.arrive(`plain-${i}`, size);
     await story.arrive("used", 1, { base: "busybox" });
     await story.arrive("running", 1, { base: "busybox" });

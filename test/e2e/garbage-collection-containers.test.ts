@@ -21,7 +21,7 @@ const BUSYBOX = { base: "busybox" } as const;
 
 const why = noContainerd("containers");
 
-describe.skipIf(why !== undefined)("dead containers, and the images that only they held", { timeout: TEST_MS }, () => {
+describe.skipIf(why !== undefined)("collecting dead containers, and their images,", { timeout: TEST_MS }, () => {
   let node: GcNode;
   let story: ImageStory;
   /** Ended, and neither deleted nor over a limit. */
@@ -50,7 +50,7 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
   };
   const reportOf = ({ target, id, why, end }: RemovalReport) => [target, id, why, end];
 
-  test("limits, deleted pods, sandboxes and logs; the images after that, in one turn", async () => {
+  test("applies limits, removes deleted pods' containers, sandboxes and logs, then images, in one turn", async () => {
     const { containerd, daemon } = node;
     job = await containerd.exitPod({ name: "job", uid: "uid-job", image: tag("job") });
     const gone = await containerd.exitPod({ name: "gone", uid: "uid-gone", image: tag("gone") });
@@ -141,7 +141,7 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
       ),
     );
 
-  test("under pressure on the images' disk, what terminated pods left goes, and all images that nothing uses", async () => {
+  test("under pressure on the image disk removes terminated pods' containers and all unused images", async () => {
     node.makeRoom();
     const { daemon } = node;
     node.configure({
@@ -175,7 +175,7 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
     expect(daemon.removals.slice(from).filter(({ target }) => target !== "log-link")).toHaveLength(5);
   });
 
-  test("where the node has one disk, its own signal reclaims as well", async () => {
+  test("on a node with one disk reclaims for the nodefs signal as well", async () => {
     node.makeRoom();
     await node.daemon.stop();
     const kubeletDir = join(node.disk.path, "kubelet");

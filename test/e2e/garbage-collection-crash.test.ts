@@ -16,7 +16,7 @@ const THRESHOLDS = { high: 80, low: 78 };
 
 const why = noContainerd("images over a crash");
 
-describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a pass", { timeout: TEST_MS }, () => {
+describe.skipIf(why !== undefined)("a daemon killed during a garbage collection", { timeout: TEST_MS }, () => {
   let node: GcNode;
   let story: ImageStory;
   beforeAll(async () => {
@@ -52,7 +52,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
   const nameOf = (request: unknown): string =>
     names.get((request as { readonly image: { readonly image: string } }).image.image) ?? "";
 
-  test("loses no end, removes nothing twice, tells the pass when it is back, and goes on", async () => {
+  test("loses no result, removes nothing twice, reports the pass after its restart, and goes on", async () => {
     for (const [i, name] of c(0, 10).entries()) names.set(await story.arrive(`c-${i}`, 1.5), name);
     const seenFirst = new Map<string, number>(remembered().records.map(([id, at]) => [names.get(id) ?? "", at]));
     /** Images that the runtime was asked to remove, and did. */

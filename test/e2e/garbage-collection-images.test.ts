@@ -18,7 +18,7 @@ const METADATA_BYTES = 64 * 1024;
 
 const why = noContainerd("images");
 
-describe.skipIf(why !== undefined)("images of a full disk", { timeout: TEST_MS }, () => {
+describe.skipIf(why !== undefined)("image garbage collection on a full disk", { timeout: TEST_MS }, () => {
   let node: GcNode;
   let daemon: GcDaemon;
   let story: ImageStory;
@@ -40,7 +40,7 @@ describe.skipIf(why !== undefined)("images of a full disk", { timeout: TEST_MS }
   const wantedOf = ({ before }: Crossing): number =>
     Math.floor((DISK_BYTES * (100 - THRESHOLDS.low)) / 100) - before.availableBytes;
 
-  test("go in the kubelet's order down to the low threshold; used, pinned and young ones stay", async () => {
+  test("removes images in the kubelet's order down to the low threshold, but none used, pinned or young", async () => {
     const layers = [{ seed: "shared by three", sizeBytes: 2 * MIB }];
     for (const [i, size] of [1, 0.5, 2, 0.25].entries()) await story.arrive(`used-${i}`, size, { base: "busybox" });
     await story.arrive("running", 1, { base: "busybox" });
@@ -103,7 +103,7 @@ describe.skipIf(why !== undefined)("images of a full disk", { timeout: TEST_MS }
     expect(next && imageDecision(next)).toMatchObject({ remove: [], fileSystem: { ...after, wantedBytes: null } });
   });
 
-  test("a removal that fails does not end the pass, is told in the kubelet's words, and is tried again", async () => {
+  test("goes on after a failed removal, reports it in the kubelet's words and tries again", async () => {
     node.makeRoom();
     let failing: (id: string) => boolean = () => false;
     const words = { code: status.INTERNAL, details: "disk is on fire" };
@@ -161,7 +161,7 @@ describe.skipIf(why !== undefined)("images of a full disk", { timeout: TEST_MS }
     expect(healed.expected[0]).toBe(tag("young"));
   });
 
-  test("an image that is used between plan and removal stays, the pass ends there, and the next one is right", async () => {
+  test("keeps an image used between plan and removal, ends the pass, and the next one is right", async () => {
     node.makeRoom();
     for (const [i, size] of [0.25, 0.5, 2, 2, 2, 2].entries())
       await story.arrive(`guarded-${i}`, size, i === 1 ? { base: "busybox" } : {});

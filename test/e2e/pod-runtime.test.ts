@@ -34,7 +34,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
   }, START_MS);
   afterAll(() => ground?.stop(), START_MS);
 
-  test("the runtime is ready, and without CNI its network is not", async () => {
+  test("the runtime is ready, and its network is not without CNI", async () => {
     const { connection } = ground.containerd;
     const { name, version } = await must(runtimeVersion(connection));
     expect(name).toBe("containerd");
@@ -44,7 +44,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(readiness.faults).toEqual([expect.stringMatching(/NetworkReady=false reason:NetworkPluginNotReady/)]);
   });
 
-  test("a pod on a network of its own: refused before there is one, and what is left of that goes after", async () => {
+  test("a pod with its own network is refused without CNI, and its leftovers are removed later", async () => {
     const { runtime } = ground;
     const named = (name: string) => ({
       ...web.config,
@@ -72,7 +72,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     await must(runtime.removeSandbox(id));
   });
 
-  test("resources are the container's cgroup, below the pod's, which stays as it was filled", async () => {
+  test("resources are set in the container's cgroup below the pod's, which stays as it was written", async () => {
     const cpus = ground.file("/", "cpuset.cpus");
     const id = await ground.run(web, {
       name: "sized",
@@ -120,7 +120,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await ground.reportOf(id)).toMatchObject({ state: "running" });
   });
 
-  test("environment, directories and mounts are seen from inside, and the log is CRI's", async () => {
+  test("a container sees its environment, directories and mounts, and its log has CRI's format", async () => {
     const files = join(dirname(ground.containerd.podLogs), "files");
     mkdirSync(files);
     writeFileSync(join(files, "greeting"), "hello");
@@ -159,7 +159,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(log.map((line) => line.split(" ").slice(1).join(" ")).toSorted()).toEqual(["stderr F err", "stdout F out"]);
   });
 
-  test("the security context is in force", async () => {
+  test("the security context is in force inside the container", async () => {
     const id = await ground.run(web, {
       name: "secure",
       command: SLEEP,
@@ -208,7 +208,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect((BigInt(`0x${effective}`) >> 12n) & 1n).toBe(1n);
   });
 
-  test("ends: by itself, by a fault, out of memory", async () => {
+  test("a container's end is reported with exit code and reason: success, failure and OOM kill", async () => {
     const [well, badly, hungry] = await Promise.all([
       ground.run(web, { name: "well", command: ["true"] }),
       ground.run(web, { name: "badly", attempt: 4, command: ["sh", "-c", "exit 3"] }),
@@ -231,7 +231,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await ground.ended(hungry)).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
   });
 
-  test("a stop is heard within its grace, and a kill follows it", async () => {
+  test("a stop is signalled within the grace period, and a kill follows it", async () => {
     const waits = "echo ready; while true; do /bin/busybox sleep 0.05; done";
     const trap = (then: string) => ["sh", "-c", `trap '${then}' TERM; ${waits}`];
     /** A line of its log once it is there. */
@@ -259,7 +259,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await ground.reportOf(next)).toMatchObject({ state: "exited", exitCode: 137 });
   });
 
-  test("processes inside: what they print, how they end, and those that take too long", async () => {
+  test("exec returns output and exit code, and an error on timeout or for a missing program", async () => {
     const id = await ground.run(web, { name: "host", command: SLEEP });
     const exec = (timeoutSeconds: number, ...command: string[]) => ground.runtime.exec(id, command, timeoutSeconds);
     const script = "echo out; echo ümlaut >&2; exit 5";
@@ -277,7 +277,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(missing.ok ? "" : missing.error.message).toMatch(/\/bin\/nothing.*no such file/);
   });
 
-  test("images: there, not there, and not to be had", async () => {
+  test("images are found, reported as missing, or fail to be pulled with the reason", async () => {
     const { runtime, containerd } = ground;
     const numbered = await containerd.importImage({ name: "nodewise.test/numbered:1", sizeBytes: 9, user: "1234:5" });
     await containerd.importImage({ name: "nodewise.test/named:1", sizeBytes: 9, user: "nobody" });
@@ -297,7 +297,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(pulled.ok ? "" : pulled.error.message).toMatch(/localhost:1\/never:1.*connection refused/);
   });
 
-  test("a container of an image that is not there, and one of a program that is not", async () => {
+  test("creating a container fails for a missing image, and starting one for a missing program", async () => {
     const { runtime } = ground;
     const named = (name: string) => ({ metadata: { name, attempt: 0 }, logPath: `${name}.log` });
     const noImage = await runtime.createContainer(
@@ -321,7 +321,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await runtime.createContainer(GONE, program, web.config)).toMatchObject({ ok: false });
   });
 
-  test("what is gone is ended: of containers, of sandboxes", async () => {
+  test("stopping and removing a container or sandbox that is gone succeeds", async () => {
     const { runtime } = ground;
     const pod = await ground.pod("gone");
     const id = await ground.run(pod, { name: "app", command: SLEEP });
@@ -341,7 +341,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(ground.hierarchy.processes(pod.cgroup)).toBe(0);
   });
 
-  test("layers that containers wrote", async () => {
+  test("the bytes that a container wrote are measured as its writable layer", async () => {
     const id = await ground.run(web, {
       name: "writer",
       command: ["sh", "-c", "dd if=/dev/zero of=/big bs=1M count=3; exec /bin/busybox sleep 1000000"],
@@ -353,7 +353,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await measured()).toBeGreaterThanOrEqual(3 * MIB);
   });
 
-  test("a runtime that is killed and started again tells the same pods to the same client", async () => {
+  test("a runtime that was killed and restarted reports the same pods to the same client", async () => {
     const { containerd, runtime } = ground;
     const before = await must(runtime.pods());
     expect([...before.keys()]).toEqual(["uid-web"]);

@@ -47,7 +47,7 @@ describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG
   }, LONG_MS);
   afterAll(() => ground?.stop(), LONG_MS);
 
-  test("comes up with its volumes, ends with its hook, and leaves nothing", async () => {
+  test("starts with its volumes, ends with its preStop hook, and leaves nothing behind", async () => {
     const dir = scratch();
     onTestFinished(async () => {
       for (const point of mountsBelow(dir)) await systemMounter.unmount(point);

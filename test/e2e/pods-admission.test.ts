@@ -33,7 +33,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
   const critical = asked("crit", CRITICAL);
   const beside = podOf("beside", { uid: "00000000-0000-4000-8000-00000000be51" });
 
-  test("who does not fit is told why, and tried again until there is room", async () => {
+  test("refuses a pod that does not fit with the reason, and retries it until there is room", async () => {
     node.server.set([low, beside]);
     const daemon = node.startDaemon();
     await daemon.running("low", "beside");
@@ -54,7 +54,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     await node.daemon.running("low", "beside");
   });
 
-  test("a critical pod starts when its victim has come to its end, with its grace", async () => {
+  test("starts a critical pod after its victim has ended within its grace period", async () => {
     const { daemon } = node;
     const [victim] = await node.containersOf("low");
     // the victim lives until the one that waits for it was seen
@@ -84,7 +84,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     expect(refusal?.reason).toBe("OutOfcpu");
   });
 
-  test("what leaves makes room for who was refused", async () => {
+  test("admits a refused pod when another one leaves", async () => {
     const { daemon } = node;
     node.server.set([beside, big]);
     await daemon.running("big");
@@ -93,7 +93,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     expect([one?.state, one?.attempt, other]).toEqual(["running", 0, undefined]);
   });
 
-  test("a server that is away, or talks nonsense, takes no pod away", async () => {
+  test("ends no pod while the server of the pods is unreachable or sends nonsense", async () => {
     const { daemon } = node;
     node.server.set([beside]);
     await daemon.gone("big");

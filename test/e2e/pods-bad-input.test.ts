@@ -10,7 +10,7 @@ import { holds, until, WAITS } from "./pods/until.ts";
 const LONG_MS = 300_000;
 const why = noPods("manifests that are wrong");
 
-describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start();
@@ -30,7 +30,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
   };
   const turns = (count: number): Promise<void> => node.daemon.turns(count);
 
-  test("what is not supported is refused by name, with every field", async () => {
+  test("are refused with every unsupported field by name", async () => {
     const secret = { env: [{ name: "KEY", valueFrom: { secretKeyRef: { name: "key", key: "key" } } }] };
     const maps = { envFrom: [{ configMapRef: { name: "m" } }] };
     node.put(
@@ -63,7 +63,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     await unharmed("steady", "edited", "grown");
   });
 
-  test("a file that is broken keeps its last good version in force, and says where", async () => {
+  test("keep the last valid version in force while broken, and the place is reported", async () => {
     node.put("edited", "apiVersion: v1\nkind: Pod\nmetadata: {name: edited\n");
     expect(await problem(/edited\.yaml/)).toMatch(/edited\.yaml.*(?:line|:)\s*\d/);
     // as a file looks for a moment whose writer does not replace it whole
@@ -81,7 +81,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     await unharmed("steady", "edited", "grown");
   });
 
-  test("of two pods of one name the one in force counts, and both are named", async () => {
+  test("with the name of another pod leave the one in force running, and both files are reported", async () => {
     node.remove("other");
     node.put("twin-1", podOf("twin", { containers: [{ env: [{ name: "N", value: "1" }] }] }));
     await node.daemon.running("twin");
@@ -105,7 +105,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     await node.daemon.gone("twin");
   });
 
-  test("a file that was never read holds back nothing that was read elsewhere", async () => {
+  test("that were never read do not hold back pods of other files", async () => {
     node.put("leaves", podOf("leaves"));
     node.put("renewed", podOf("renewed"));
     await node.daemon.running("leaves", "renewed");
@@ -123,7 +123,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     await node.daemon.gone("renewed");
   });
 
-  test("a directory that vanishes takes no pod away", async () => {
+  test("in a directory that disappears end no pod", async () => {
     renameSync(node.manifests, `${node.manifests}-away`);
     await problem(/manifests.*no such|manifests.*not there|manifests.*exist/i);
     await turns(2);

@@ -23,7 +23,7 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     expect(all.map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
   };
 
-  test("calls that fail are told in its words, and hold up their own pod alone", async () => {
+  test("is reported in its words, and a failing call holds up its own pod only", async () => {
     const { daemon } = node;
     const details = "the disk of this runtime is full";
     node.meddling = {
@@ -47,7 +47,7 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     await unharmed();
   });
 
-  test("a runtime that hangs is named, and works on when it is back", async () => {
+  test("is reported as hanging, and used again when it is back", async () => {
     // until here every call had the time that a loaded machine needs
     await node.daemon.kill();
     const daemon = node.startDaemon({ runtimeTimeoutSeconds: 6 });
@@ -76,7 +76,7 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     await unharmed();
   });
 
-  test("a start that nobody answers is not made twice", async () => {
+  test("and does not answer a start does not start the sandbox twice", async () => {
     const { daemon } = node;
     // it is done, and the answer comes when nobody waits for it any more
     let held = 0;

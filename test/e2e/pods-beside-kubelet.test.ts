@@ -41,7 +41,7 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     return pods.some(({ containers }) => containers.some(({ state }) => state === "running")) || undefined;
   };
 
-  test("one with a containerd of its own is no hindrance", async () => {
+  test("is no hindrance with a containerd of its own", async () => {
     other = await startContainerd({ images: [{ name: IMAGE, sizeBytes: 4096, base: "tools" }] });
     const kubelet = await beside(other.endpoint);
     kubelet.put("web", podOf("web", { uid: "0a0b0c0d-1111-4222-8333-000000000002" }));
@@ -70,7 +70,7 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     await kubelet.end();
   });
 
-  test("one that comes to the same containerd is named, what it stops is counted, and nobody is let in until it is gone", async () => {
+  test("in the same containerd is reported, its stops are counted, and no pod is admitted until it ends", async () => {
     const { daemon, containerd } = node;
     const kubelet = await beside(containerd.endpoint);
     kubelet.put("theirs", podOf("theirs", { uid: "0a0b0c0d-1111-4222-8333-000000000001" }));

@@ -13,7 +13,7 @@ const [PREPARE, UNPREPARE] = ["NodePrepareResources", "NodeUnprepareResources"] 
 /** In a call: the driver has not begun, or has done all and not answered. */
 const MOMENTS = ["hangs", "hangs when it has done it"] as const;
 
-describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let gpu: DriverProcess;
   let tests = 0;
@@ -73,8 +73,8 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
       /NodePrepareResources: rpc error: code = (Canceled|Unavailable)/,
     );
 
-  describe("the driver is killed", () => {
-    test("before it is asked to prepare, and the pod starts once it is back; others start meanwhile", async () => {
+  describe("when the driver is killed", () => {
+    test("before NodePrepareResources, the pod starts once it is back, and others start meanwhile", async () => {
       await gpu.kill();
       begins();
       await failsToPrepare();
@@ -87,7 +87,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
       await ends();
       expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
     });
-    test.each(MOMENTS)("in NodePrepareResources, where it %s", async (lie) => {
+    test.each(MOMENTS)("in NodePrepareResources, where it %s, the pod starts once it is back", async (lie) => {
       await inCall(PREPARE, lie, begins, () => gpu.kill());
       await failsToPrepare();
       expect(await node.containersOf(name)).toEqual([]);
@@ -98,7 +98,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
       expect(gpu.callsOf(name)).toEqual([PREPARE, PREPARE, UNPREPARE]);
     });
     test.each(["RunPodSandbox", "StartContainer"] as const)(
-      "when it has answered, before %s: the pod starts, and it is not asked again",
+      "after its answer and before %s, the pod starts without another call",
       async (method) => {
         node.meddling = {
           before: async (called) => {
@@ -115,7 +115,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
         expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
       },
     );
-    test("while the pod runs, whose container starts anew with what was prepared", async () => {
+    test("while the pod runs, a restarted container uses what was prepared", async () => {
       begins();
       await node.daemon.running(name);
       await gpu.kill();
@@ -126,7 +126,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
       await ends();
       expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
     });
-    test.each(MOMENTS)("in NodeUnprepareResources, where it %s", async (lie) => {
+    test.each(MOMENTS)("in NodeUnprepareResources, where it %s, it unprepares once it is back", async (lie) => {
       begins();
       await node.daemon.running(name);
       await inCall(
@@ -145,8 +145,8 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
     });
   });
 
-  describe("the daemon is killed", () => {
-    test.each(MOMENTS)("in NodePrepareResources, where the driver %s", async (lie) => {
+  describe("when the daemon is killed", () => {
+    test.each(MOMENTS)("in NodePrepareResources, where the driver %s, the next one prepares again", async (lie) => {
       await inCall(PREPARE, lie, begins, () => node.daemon.kill());
       expect(knownClaims(node)).toEqual(["kept: uid-stays", `${name}: uid-${name}`]);
       node.startDaemon();
@@ -154,20 +154,20 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
       expect(gpu.callsOf(name)).toEqual([PREPARE, PREPARE]);
       await ends();
     });
-    test("in NodePrepareResources, with the driver", async () => {
+    test("in NodePrepareResources together with the driver, the pod starts afterwards", async () => {
       await inCall(PREPARE, MOMENTS[1], begins, () => Promise.all([node.daemon.kill(), restarted()]));
       node.startDaemon();
       await node.daemon.running(name);
       await ends();
     });
-    test("in NodePrepareResources, and its pod is gone when it comes back", async () => {
+    test("in NodePrepareResources and the pod is deleted meanwhile, the claim is unprepared", async () => {
       await inCall(PREPARE, MOMENTS[1], begins, () => node.daemon.kill());
       node.remove(name);
       node.startDaemon();
       await isGone();
       expect(await node.containersOf(name)).toEqual([]);
     });
-    test.each(MOMENTS)("in NodeUnprepareResources, where the driver %s", async (lie) => {
+    test.each(MOMENTS)("in NodeUnprepareResources, where the driver %s, the next one unprepares again", async (lie) => {
       begins();
       await node.daemon.running(name);
       await inCall(
@@ -180,7 +180,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
       await isGone();
       expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE, UNPREPARE]);
     });
-    test("while a pod runs, whose container then starts anew with what was prepared", async () => {
+    test("while a pod runs, a restarted container uses what was prepared", async () => {
       begins();
       await node.daemon.running(name);
       await node.daemon.kill();
@@ -193,7 +193,7 @@ describe.skipIf(why !== undefined)("ResourceClaims over crashes", { timeout: LON
     });
   });
 
-  test("drivers that hang or lie harm their own claims alone, and once they are honest nothing is left", async () => {
+  test("faulty drivers affect their own claims only, and nothing is left once they behave", async () => {
     const cdi = (await servesCdi(node)) ? /unresolvable CDI devices/ : /CDI devices \(.*\): containerd /;
     const wrong: readonly (readonly [Lie, RegExp])[] = [
       ["tells of another claim", /NodePrepareResources returned result for unknown claim UID nobodys-0$/],

@@ -47,7 +47,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     await node.daemon.gone(...names);
   };
 
-  test("are prepared before they run, and give all back once they have stopped", async () => {
+  test("have them prepared before they run, and unprepared once they have stopped", async () => {
     const states: unknown[] = [];
     const look = (operation: NodeOperation) => (asked: Asked) => {
       void node.containersOf("first").then((all) => states.push([operation, all.map(({ state }) => state)]));
@@ -71,7 +71,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     ]);
   });
 
-  test("see the CDI devices of their claims, where the runtime adds them", async ({ skip }) => {
+  test("see the CDI devices of their claims where the runtime supports CDI", async ({ skip }) => {
     if (!(await servesCdi(node))) skip("this runtime does not serve CDI");
     node.put("first", claimingPod("first", ["cdi", "a"]));
     await node.daemon.running("first");
@@ -81,7 +81,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     await ends("first");
     expect([[...cdi.prepared], knownClaims(node)]).toEqual([[], []]);
   });
-  test("do not start without them where the runtime would leave them out, and say so", async ({ skip }) => {
+  test("do not start, and say why, where the runtime would ignore their CDI devices", async ({ skip }) => {
     if (await servesCdi(node)) skip("this runtime serves CDI");
     node.put("first", claimingPod("first", ["cdi"]));
     await node.daemon.event("first", "Failed", /^Error: CDI devices \(cdi\.example\.com\/dev=cdi\): containerd /);
@@ -94,7 +94,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     ["1.36", "v1alpha1.DRAResourceHealth", "b"],
     ["1.37", "v1.DRAResourceHealth", "a"],
   ] as const)(
-    "tell the health of their devices at once, also after the daemon was killed: kubelet %s",
+    "report the health of their devices at once, also after the daemon was killed: kubelet %s",
     async (kubeletVersion, service, name) => {
       const device = { poolName: "n", deviceName: name };
       const reportOf = (health: string, message?: string) =>
@@ -127,7 +127,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     },
   );
 
-  test("share one, which is prepared once and kept for the last of them", async () => {
+  test("can share a claim, which is prepared once and kept for the last of them", async () => {
     node.put("first", claimingPod("first", ["a"]));
     await node.daemon.running("first");
     node.put("second", claimingPod("second", ["a"]));
@@ -139,7 +139,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     expect(gpu.calls.map(({ operation }) => operation)).toEqual(["NodePrepareResources", "NodeUnprepareResources"]);
   });
 
-  test("of which nobody has a driver say so, and start once it has come", async () => {
+  test("without a driver say so, and start once the driver has registered", async () => {
     gpu.vanish();
     node.put("first", claimingPod("first", ["c"]));
     await node.daemon.event(
@@ -154,7 +154,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     await released();
   });
 
-  test("of a driver that hangs wait, and hold up nobody else's", async () => {
+  test("wait for a hanging driver without holding up others", async () => {
     const hung = Promise.withResolvers<void>();
     gpu.script.answers = {
       NodePrepareResources: () => {
@@ -181,7 +181,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     expect(knownClaims(node)).toEqual([]);
   });
 
-  test("of a driver that fails are tried again after ten seconds: a pod starts, and another is there until then", async () => {
+  test("are retried ten seconds after a driver's failure, when starting and when ending", async () => {
     node.put("second", claimingPod("second", ["e"]));
     await node.daemon.running("second");
     const fails = () => new Error("no device left");
@@ -205,7 +205,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     expect([[...gpu.prepared], knownClaims(node)]).toEqual([[], []]);
   });
 
-  test("without any that is reserved for it, or without the claim itself, a pod says so", async () => {
+  test("without a reservation, or without the claim itself, say so", async () => {
     node.put("third", claimingPod("third", ["a"]));
     node.put("second", claimingPod("second", ["nobodys"]));
     await node.daemon.event(

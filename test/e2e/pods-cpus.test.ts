@@ -82,7 +82,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
       .join(",");
   let taken = "";
 
-  test("the others make room before the one who has a CPU alone starts", async () => {
+  test("are taken from the other containers before the new container starts", async () => {
     node.put("shared", podOf("shared", { overhead: { memory: "8Mi" } }));
     const daemon = node.startDaemon();
     await daemon.running("shared");
@@ -98,7 +98,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     expect(engine?.containers[0]?.cpuset).toBe(own);
   });
 
-  test("the runtime is told of a sandbox what its pod may use, without a quota where it has CPUs alone, and the overhead apart", async () => {
+  test("are passed to the sandbox without a CPU quota, and the pod's overhead separately", async () => {
     expect(await sandboxOf("engine")).toEqual({
       resources: { cpu_period: 100_000, cpu_quota: -1, cpu_shares: 1024, memory_limit_in_bytes: 16 * 2 ** 20 },
       overhead: {},
@@ -109,7 +109,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     });
   });
 
-  test("what somebody changes by hand is put right", async () => {
+  test("are restored after a foreign change", async () => {
     const [shared] = await node.containersOf("shared");
     const path = node.hierarchy.paths().find((one) => one.endsWith(`/${shared?.id}`)) ?? "";
     const written = await node.hierarchy.write(path, "cpuset.cpus", ALL);
@@ -119,7 +119,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     );
   });
 
-  test("who finds too few is refused in the kubelet's words, and comes in when they are given back", async () => {
+  test("are refused in the kubelet's words when too few are free, and granted once they are", async () => {
     const { daemon } = node;
     const rest = CPUS - 1;
     node.put("second", await exclusive("second", rest));
@@ -142,7 +142,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     expect(state().entries).toBeUndefined();
   });
 
-  test("a daemon that is killed between the two gives nobody's CPU away", async () => {
+  test("are given to nobody else when the daemon is killed during a start", async () => {
     const reached = node.hangAt("CreateContainer", "before");
     node.put("engine", await exclusive("engine", 1));
     await reached;
@@ -161,7 +161,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     await cpusBecome("shared", ALL);
   });
 
-  test("a daemon that plays another kubelet keeps pods and their CPUs, and writes the state in that one's form", async () => {
+  test("are kept by a daemon that plays another kubelet version, with that version's state format", async () => {
     node.put("engine", await exclusive("engine", 1));
     const [engine] = await node.daemon.running("engine");
     const [before] = await node.containersOf("engine");

@@ -61,7 +61,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
     node.startDaemon();
   };
 
-  test("at each step of a start starts nothing twice", async () => {
+  test("at each step of a pod's start starts nothing twice", async () => {
     node.put("web", counting("web"));
     await killAtEach(COMING);
     const [web] = await node.daemon.running("web");
@@ -75,7 +75,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
     await node.daemon.kill();
   });
 
-  test("at each step of an end goes on with it, and leaves nothing", async () => {
+  test("at each step of a pod's end completes it, and leaves nothing behind", async () => {
     node.remove("web");
     await killAtEach(LEAVING);
     await node.daemon.gone("web");
@@ -84,7 +84,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
     await node.daemon.kill();
   });
 
-  test("at any moment keeps count of many pods", async () => {
+  test("at any moment keeps track of many pods", async () => {
     for (const name of MANY) node.put(name, counting(name));
     for (const ms of DELAYS_MS) {
       const daemon = node.startDaemon();

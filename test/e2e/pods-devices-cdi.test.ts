@@ -63,7 +63,7 @@ describe.skipIf(why !== undefined).each(runtimes)(
       if (isServed !== wanted) skip(`this runtime ${isServed ? "serves" : "does not serve"} CDI`);
     };
 
-    test("get the variables, mounts and device nodes of the specification", async (context) => {
+    test("get the variables, mounts and device nodes of the CDI specification", async (context) => {
       onlyWhere(true, context);
       const driver = join(node.dir, "toy-driver");
       mkdirSync(driver, { recursive: true });
@@ -80,7 +80,7 @@ describe.skipIf(why !== undefined).each(runtimes)(
       await node.daemon.gone("toys");
     });
 
-    test("say which device has no specification, and start as soon as there is one", async (context) => {
+    test("name the device without a CDI specification, and start once there is one", async (context) => {
       onlyWhere(true, context);
       specify({ ...specOf(node.dir), devices: [] });
       node.put("early", deviceOf("early", 1, TOY));
@@ -94,7 +94,7 @@ describe.skipIf(why !== undefined).each(runtimes)(
       await node.daemon.gone("early");
     });
 
-    test("do not start without them where the runtime would leave them out, and say so", async (context) => {
+    test("do not start, and say why, where the runtime would ignore their CDI devices", async (context) => {
       onlyWhere(false, context);
       node.put("toys", deviceOf("toys", 1, TOY));
       const waits = await node.daemon.pod("toys", "failing", ({ containers }) =>

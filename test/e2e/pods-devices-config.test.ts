@@ -39,7 +39,7 @@ const SLEEPS = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 const shell = (name: string, script: string, more: Partial<PodContainer> = {}) =>
   runnableContainer(name, { image: APP, command: ["/bin/busybox", "sh", "-c", `${script}; ${SLEEPS}`], ...more });
 
-describe.skipIf(why !== undefined)("what a container gets for its devices", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("a container's device options on a real containerd", { timeout: LONG_MS }, () => {
   let ground: PodRuntimeFixture;
   beforeAll(async () => {
     if (!opened.ok) throw new Error(opened.error.message);
@@ -85,7 +85,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
     return `${stdout}${stderr}`.trim();
   };
 
-  test("variables, a read-only mount, device nodes with their permissions, and annotations", async () => {
+  test("set variables, a read-only mount, device nodes with permissions, and annotations", async () => {
     const dir = scratch();
     const given = join(dir, "given");
     mkdirSync(given);
@@ -143,7 +143,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
     expect(status?.mounts).toContainEqual(expect.objectContaining({ containerPath: "/given", hostPath: given }));
   });
 
-  test("a pod's own mount lies on top of one of a plugin", async () => {
+  test("lie below the pod's own mount at the same path", async () => {
     const dir = scratch();
     for (const one of ["plugins", "pods-own"]) {
       mkdirSync(join(dir, one));
@@ -163,7 +163,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
     expect(await inside(ids.get("app") ?? "", "cat /both/whose")).toBe("pods-own");
   });
 
-  test("CDI devices that this runtime would leave out are refused by name", async () => {
+  test("are refused by name for CDI devices that the runtime would ignore", async () => {
     const { connection } = ground.containerd;
     const { version } = await must(runtimeVersion(connection));
     const served = await cdiServed(connection, { CDIDevices: [{ name: "example.com/toy=a" }] });

@@ -16,7 +16,7 @@ const answering = (variables: number) => () => {
   return { containerResponses: [{ envs: Object.fromEntries(names.map((name) => [name, "x".repeat(100_000)])) }] };
 };
 
-describe.skipIf(why !== undefined)("beside plugins that take more than their share", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("beside plugins that exceed their share", { timeout: LONG_MS }, () => {
   let node: PodNode;
   const plugins: NodePlugin[] = [];
   const joins = async (plugin: NodePlugin): Promise<void> => {
@@ -35,7 +35,7 @@ describe.skipIf(why !== undefined)("beside plugins that take more than their sha
     await node?.stop();
   }, LONG_MS);
 
-  test("of ids, pods with devices of others and without any start", async () => {
+  test("of device ids, pods with other devices and without any start", async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `${i}`.padStart(4000, "L"));
     const hogs = ["hog.io/h1", "hog.io/h2"];
     for (const resource of hogs) await joins(pluginOn(node, [], { resource, devices: healthy(...ids) }));
@@ -50,7 +50,7 @@ describe.skipIf(why !== undefined)("beside plugins that take more than their sha
     await node.daemon.running("plain");
   });
 
-  test("of answers, pods of others start, and only their own are refused, in words", async () => {
+  test("of Allocate answers, other pods start, and only their own are refused with the reason", async () => {
     await joins(pluginOn(node, ["x"], { resource: "big.io/one", answers: { Allocate: answering(3) } }));
     await joins(
       pluginOn(node, ["b0", "b1", "b2", "b3", "b4"], { resource: "big.io/many", answers: { Allocate: answering(2) } }),

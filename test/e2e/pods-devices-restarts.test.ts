@@ -15,7 +15,7 @@ const LONG_MS = 300_000;
 const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 1 };
 const why = noPods("devices over restarts");
 
-describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let plugin: NodePlugin;
   let stopWatching = (): void => {};
@@ -96,7 +96,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
         rmSync(file());
       },
     ],
-  ])("%s", async (_, happens) => {
+  ])("a running pod keeps its devices and a new pod gets some when %s", async (_, happens) => {
     const id = await runningId("stays");
     const before = allocations();
     await happens();
@@ -107,7 +107,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     expect(allocations()).toBe(before + 1);
   });
 
-  test("the daemon plays another kubelet, and then others again", async () => {
+  test("a running pod keeps its devices while the daemon acts as one kubelet version after another", async () => {
     const id = await runningId("stays");
     const before = allocations();
     const versions = ["1.34", "1.37", "1.35", "1.36", "1.37"];
@@ -125,14 +125,14 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     expect(allocations()).toBe(before + versions.length);
   });
 
-  test("the plugin restarts while the daemon runs", async () => {
+  test("a new pod gets devices after the plugin restarts while the daemon runs", async () => {
     await plugin.vanish();
     await node.daemon.until("the plugin's end", ({ devices }) => devices?.find(({ allocatable }) => allocatable === 0));
     await plugin.start();
     await comesIn("after");
   });
 
-  test("the daemon is killed between letting a pod in and the plugin's answer", async () => {
+  test("a pod still starts when the daemon is killed between its admission and the plugin's answer", async () => {
     plugin.script.answers = { Allocate: () => "hang" };
     const before = allocations();
     node.put("between", deviceOf("between", 1, GPU, { uid: "uid-between" }));
@@ -146,7 +146,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     await node.daemon.gone("between");
   });
 
-  test("a container that ended, and whose devices were lost, is given others", async () => {
+  test("an ended container whose devices are lost from the checkpoint gets other devices", async () => {
     node.put("again", deviceOf("again", 1, GPU, { uid: "uid-again" }));
     await node.daemon.running("again");
     const id = await runningId("again");
@@ -163,7 +163,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     await node.daemon.gone("again");
   });
 
-  test("devices of a pod that nobody knows are told, and given back", async () => {
+  test("devices held by an unknown pod are reported and released", async () => {
     await node.daemon.kill();
     const now = checkpoint();
     const lost = {
@@ -186,7 +186,7 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     await comesIn("freed");
   });
 
-  test.each(GO_BUILDS)("a vendor's plugin: $name", async (build) => {
+  test.each(GO_BUILDS)("pods keep and get devices when a Go plugin and the daemon restart: $name", async (build) => {
     const built = goPlugin(build);
     if (!("program" in built)) {
       console.warn(`skipped a plugin in Go: ${built.missing}`);

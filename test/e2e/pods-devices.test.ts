@@ -47,7 +47,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await node?.stop();
   }, LONG_MS);
 
-  test("wait for their plugin, and get what it brings", async () => {
+  test("wait for their device plugin, and get the devices it lists", async () => {
     node.put("one", deviceOf("one", 2, GPU, { uid: "uid-one" }));
     const daemon = node.startDaemon();
     const waits = await daemon.pod("one", "waiting", ({ reason }) => reason === "WaitingForDevicePlugin");
@@ -66,7 +66,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     expect(row.holders).toMatchObject([{ pod: expect.stringMatching(/^default\/one/), container: "app", ids }]);
   });
 
-  test("are refused in the kubelet's words when there are too few, and come in when there are", async () => {
+  test("are refused in the kubelet's words while too few devices are free, and admitted later", async () => {
     node.put("three", deviceOf("three", 3, GPU, { uid: "uid-three" }));
     const { daemon } = node;
     const refused = await daemon.pod("three", "refused", ({ reason }) => reason === "UnexpectedAdmissionError");
@@ -104,7 +104,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await until("all devices' return", () => (Object.keys(heldIn(node)).length === 0 ? true : undefined));
   });
 
-  test("run on when their plugin dies, and new ones wait for it", async () => {
+  test("keep running when their plugin dies, and new ones wait for it", async () => {
     const nics = pluginOn(node, ["n1", "n2"], { resource: NIC });
     undo.push(() => nics.vanish());
     await nics.start();
@@ -125,7 +125,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await daemon.gone("runs", "new");
   });
 
-  test("an Allocate that fails or hangs holds nobody else up, and gives the devices back", async () => {
+  test("are not held up by another pod's failing or hanging Allocate, whose devices are released", async () => {
     const bad = pluginOn(node, ["x", "y"], { resource: "example.com/bad" });
     const hung = pluginOn(node, ["h"], { resource: "example.com/hung" });
     bad.script.answers = { Allocate: () => new Error("out of order") };
@@ -151,7 +151,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await daemon.gone("hung", "bad", "well");
   });
 
-  test("its init container's devices are used again; the plugin chooses, and is called before each start", async () => {
+  test("reuse an init container's devices, chosen by the plugin and prepared before each start", async () => {
     const own = "example.com/own";
     const plugin = pluginOn(node, ["p0", "p1", "p2", "p3"], {
       resource: own,
@@ -179,7 +179,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await node.daemon.gone("own");
   });
 
-  test("after a reboot plugins are asked anew before anything starts", async () => {
+  test("wait after a reboot until the plugins were called again", async () => {
     const gpus = pluginOn(node, ["r0", "r1"], { resource: "example.com/reboot" });
     undo.push(() => gpus.vanish());
     await gpus.start();
@@ -206,7 +206,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await daemon.gone("boots");
   });
 
-  test("flips of health are seen, and told in the status of the container that has the device", async () => {
+  test("report changes of their devices' health in the container's status", async () => {
     const flips = pluginOn(node, ["f0", "f1"], { resource: "example.com/flips" });
     undo.push(() => flips.vanish());
     await flips.start();

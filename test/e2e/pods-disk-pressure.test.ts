@@ -32,7 +32,7 @@ const writes = (
     volumes: [{ name: "data", emptyDir: emptyDir ?? {} }],
   });
 
-describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("under disk pressure caused by a pod", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let disk: SmallFileSystem;
   beforeAll(async () => {
@@ -51,7 +51,7 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
   const within = writes("within", 16, "/data/file", {});
   const endOf = (name: string) => node.daemon.pod(name, "ended", ({ state }) => state === "terminated");
 
-  test("the pod that fills it is evicted, its directory goes, and the others live on", async () => {
+  test("that pod is evicted and its directory removed, and the others keep running", async () => {
     const filler = writes("filler", 90, "/data/file", {});
     node.server.set([within]);
     const daemon = node.startDaemon();
@@ -67,7 +67,7 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
     expect(existsSync(join(disk.path, "pods/within"))).toBe(true);
   });
 
-  test("nobody comes in while the disk is short of room, and then does", async () => {
+  test("no pod is admitted until the pressure is over", async () => {
     const { daemon } = node;
     node.server.set([within, podOf("late", { uid: "late", containers: [{ requests: { cpu: "10m" } }] })]);
     await daemon.event("late", "Evicted", "The node had condition: [DiskPressure]. ");

@@ -13,7 +13,7 @@ const why = noPods("a daemon and a runtime that end");
 /** A hierarchy without a controller, which runtimes join. */
 const NAMED = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"].find(existsSync);
 
-describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("ending a daemon or its runtime", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start();
@@ -31,7 +31,7 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
     return pods.flatMap(({ sandboxes, containers }) => [...sandboxes, ...containers].map(({ id }) => id)).sort();
   };
 
-  test("a runtime that is killed and comes back loses no pod", async () => {
+  test("loses no pod when the runtime is killed and restarted", async () => {
     const { daemon } = node;
     const before = await ids();
     await node.containerd.halt("SIGKILL");
@@ -59,7 +59,7 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
     expect(await ids()).toEqual(before);
   });
 
-  test("a clean end leaves the pods, and the next start takes them as they are", async () => {
+  test("leaves the pods running on a clean end, and the next start adopts them", async () => {
     const before = await ids();
     expect(await node.daemon.stop()).toMatchObject({ code: 0 });
     expect(await ids()).toEqual(before);
@@ -71,7 +71,7 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
     expect(daemon.events).toEqual([]);
   });
 
-  test("one that is drained stops the pods, those of the lowest priority first", async () => {
+  test("stops the pods with drain, those of the lowest priority first", async () => {
     await node.daemon.stop();
     const daemon = node.startDaemon({ drain: true });
     await daemon.running("low", "high");

@@ -10,7 +10,7 @@ const LONG_MS = 300_000;
 const UID = "11111111-2222-4333-8444-555555555555";
 const why = noPods("what others started");
 
-describe.skipIf(why !== undefined)("what others started in the same runtime", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("a foreign pod in the same runtime", { timeout: LONG_MS }, () => {
   let node: PodNode;
   /** Ids of everything that is not the daemon's. */
   const foreign: string[] = [];

@@ -22,7 +22,7 @@ const writes = (name: string, mebibytes: number): object =>
     volumes: [{ name: "data", emptyDir: {} }],
   });
 
-describe.skipIf(why !== undefined)("a disk that holds the daemon's records too", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("on a disk that also holds the daemon's records", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let disk: SmallFileSystem;
   const settings = (evictionPeriodSeconds: number) => ({
@@ -69,7 +69,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await until("a full disk", () => holds(least < Mi)).finally(() => clearInterval(looking));
   };
 
-  test("a pod that fills it is evicted, the disk is free again, and the records are whole", async () => {
+  test("a pod that fills it is evicted, the disk is free again, and the records are intact", async () => {
     node.put("small", writes("small", 1));
     const daemon = node.startDaemon(settings(1));
     await daemon.running("small");
@@ -93,7 +93,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await again.kill();
   });
 
-  test("who fills it is evicted also by a daemon that finds it full, although no record can be written then", async () => {
+  test("a pod that fills it is evicted by a daemon started later, although it cannot write a record", async () => {
     // nobody looks for pressure
     const before = node.startDaemon(settings(3600));
     await before.running("small");
@@ -115,7 +115,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.kill();
   });
 
-  test("a daemon whose disk is full is not ready, and is once there is room", async () => {
+  test("a full disk makes the daemon not ready until there is room", async () => {
     const daemon = node.startDaemon(settings(3600));
     await daemon.running("small");
     await full("held");
@@ -130,7 +130,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.kill();
   });
 
-  test("a pod that fills it can be deleted, also by a daemon that finds it full", async () => {
+  test("a pod that fills it can be deleted, also by a daemon started later", async () => {
     const before = node.startDaemon(settings(3600));
     await before.running("small");
     await full("deleted");

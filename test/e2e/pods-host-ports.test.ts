@@ -9,7 +9,7 @@ import { holds } from "./pods/until.ts";
 const LONG_MS = 300_000;
 const why = noPods("who has the host's ports");
 
-describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("pods with host ports and priority classes", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start({ settings: { manifestPods: "ordinary" } });
@@ -20,7 +20,7 @@ describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, ()
   const reportOf = (problems: readonly string[]): readonly string[] =>
     problems.filter((one) => one.includes("hostPort"));
 
-  test("one that a process beside the runtime has is named, until it is free and the pod's own", async () => {
+  test("report a port held by a process outside until it is free", async () => {
     const port = await freePort();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
@@ -45,7 +45,7 @@ describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, ()
     expect(again.eventsOf("web", "HostPortTaken")).toEqual([]);
   });
 
-  test("a class that only an API server knows keeps a manifest's pod from running, by name", async () => {
+  test("are refused by name for a priority class that only an API server knows", async () => {
     node.put("classy", podOf("classy", { priorityClassName: "shop-high" }));
     node.put("vital", podOf("vital", { priorityClassName: "system-node-critical" }));
     const { daemon } = node;

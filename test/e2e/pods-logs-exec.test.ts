@@ -56,7 +56,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
   const exec = (args: readonly string[], options: RunOptions = {}) => run(["exec", ...at(), ...args], options);
 
   describe("logs", () => {
-    test("each stream is the one that was written to, and init containers are in nobody's way", async () => {
+    test("writes each stream to its own, and leaves out init containers by default", async () => {
       expect(await logs(TALKS_POD)).toMatchObject({ code: 0, stdout: "one\n", stderr: "to the other\n" });
       expect(await logs(TALKS_POD, "-c", "first")).toMatchObject({ code: 0, stdout: "prepared\n" });
       const all = await logs(TALKS_POD, "--all-containers", "--prefix", "--timestamps", "--tail", "1");
@@ -68,7 +68,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       const later = new Date(Date.now() + 60_000).toISOString();
       expect(await logs(TALKS_POD, "--since-time", later)).toMatchObject({ code: 0, stdout: "", stderr: "" });
     });
-    test("the daemon's status tells the runtime, whichever it is", async () => {
+    test("and exec find the runtime by the daemon's status", async () => {
       const messages = ["--status-url", node.statusUrl, TALKS_POD];
       expect(await runProcess(["logs", ...messages])).toMatchObject({
         code: 0,
@@ -81,7 +81,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
         stderr: "",
       });
     });
-    test("what is not clear is told, with the names to choose from", async () => {
+    test("lists the names to choose from when the container is ambiguous", async () => {
       const reportOf = async (...args: string[]) => {
         const { code, stdout, stderr } = await logs(...args);
         expect(stdout).toBe("");
@@ -109,7 +109,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       ]);
       expect((await logs(TWO, "-c", "a", "-n", "other")).code).toBe(2);
     });
-    test("it follows over rotations and restarts, to the end of the pod", async () => {
+    test("-f follows over rotations and restarts to the end of the pod", async () => {
       const child = start(["logs", ...at(), TWO, "-c", "b", "-f"]);
       const whole = ended(child);
       onTestFinished(() => void child.kill("SIGKILL"));
@@ -137,12 +137,12 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
   describe("exec", () => {
     const sh = (script: string) => ["--", "sh", "-c", script];
 
-    test("its output to both streams, and its exit code", async () => {
+    test("writes output to both streams, and exits with the command's exit code", async () => {
       const ran = await exec([TALKS_POD, ...sh("echo out; echo err >&2; exit 7")]);
       expect(ran).toMatchObject({ code: 7, stdout: "out\n", stderr: "err\n" });
       expect(await exec([TALKS_POD, "--", "echo", "-n", "--tail"])).toMatchObject({ code: 0, stdout: "--tail" });
     });
-    test("what cannot be run, or takes too long, is told as shells do", async () => {
+    test("reports a command that cannot run or takes too long as a shell does", async () => {
       const missing = await exec([TALKS_POD, "--", "no-such-program"]);
       expect(missing).toMatchObject({
         code: 127,
@@ -154,7 +154,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       const init = await exec([TALKS_POD, "-c", "first", "--", "true"]);
       expect(init).toMatchObject({ code: 4, stderr: expect.stringContaining("does not run (it is exited)") });
     });
-    test("more output than the runtime passes on at once: the command ran, and with -i all of it comes", async () => {
+    test("says how to get output larger than the runtime's limit, and -i writes all of it", async () => {
       const much = sh("echo ran > /ran; head -c 17000000 /dev/zero");
       expect(await exec([TALKS_POD, ...much])).toMatchObject({
         code: 4,
@@ -165,14 +165,14 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       const whole = await exec(["-i", TALKS_POD, ...much]);
       expect([whole.code, whole.stdout.length, whole.stderr]).toEqual([0, 17_000_000, ""]);
     });
-    test("standard input to its end, with more than a frame of it, and both streams apart", async () => {
+    test("-i passes standard input to its end, and keeps both streams apart", async () => {
       const input = Buffer.alloc(3_000_000, "0123456789abcde\n");
       const echoed = await exec(["-i", TALKS_POD, ...sh("cat; echo done >&2; exit 5")], { input });
       expect([echoed.code, echoed.stderr, echoed.stdout.length]).toEqual([5, "done\n", input.length]);
       expect(echoed.stdout === input.toString()).toBe(true);
       expect(await exec(["-i", TALKS_POD, "--", "no-such-program"])).toMatchObject({ code: 127 });
     });
-    test("a terminal of its own, unless standard input is none", async () => {
+    test("-t allocates a terminal, unless standard input is none", async () => {
       const script = "test -t 1 && echo terminal; exit 9";
       const noTerminal = "nodewise: Unable to use a TTY - input is not a terminal or the right kind of file\n";
       expect(await exec(["-t", TALKS_POD, ...sh(script)])).toEqual(

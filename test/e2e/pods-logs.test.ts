@@ -56,7 +56,7 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     }
     return { lines, jumps: found };
   };
-  test("a container that floods its log fills no more than it may, and no line between is lost", async () => {
+  test("are bounded for a container that floods its log, without a missing line in between", async () => {
     await node.daemon.running("flood");
     // the next one may be under way already, and the compressed log of the last one gone
     const names = await until("a second rotation", async () => {
@@ -76,7 +76,7 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     expect(links.map((name) => readlinkSync(join(node.dir, "links", name)))).toEqual([join(directory(), "0.log")]);
   });
 
-  test("a log that somebody removed is begun anew", async () => {
+  test("are created again when a log was removed", async () => {
     const log = join(directory(), "0.log");
     // a rotation may have taken it away for a moment
     await expect.poll(() => rmSync(log), WAITS).toBeUndefined();
@@ -85,7 +85,7 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     for (const name of await rotated()) rmSync(join(directory(), name), { force: true });
   });
 
-  test("the daemon is killed again and again: no line is lost, none is there twice, and it goes on", async () => {
+  test("lose and repeat no line when the daemon is killed again and again", async () => {
     for (let i = 0; i < 2; i++) {
       const before = (await rotated()).at(-1);
       await until("a rotation", async () => holds((await rotated()).at(-1) !== before));
@@ -105,7 +105,7 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     node.startDaemon();
   });
 
-  test("all of it goes with the pod", async () => {
+  test("are removed with the pod", async () => {
     node.remove("flood");
     await node.daemon.gone("flood");
     await until("the end of what it left", async () => holds((await node.leftovers()).length === 0));

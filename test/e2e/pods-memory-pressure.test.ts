@@ -27,7 +27,7 @@ const eats = (mebibytes: number, perStep = 16): object => ({
 });
 const VOLUMES = [{ name: "memory", emptyDir: { medium: "Memory" } }];
 
-describe.skipIf(why !== undefined)("pods of a URL run short of memory", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("under memory pressure caused by a pod", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start({
@@ -54,7 +54,7 @@ describe.skipIf(why !== undefined)("pods of a URL run short of memory", { timeou
     volumes: VOLUMES,
   });
 
-  test("the one that takes the most above its request goes, and nobody else", async () => {
+  test("the pod most above its request is evicted, and no other", async () => {
     node.server.set([within, small]);
     const daemon = node.startDaemon();
     await daemon.running("within", "small");
@@ -68,7 +68,7 @@ describe.skipIf(why !== undefined)("pods of a URL run short of memory", { timeou
     expect(ended).toMatchObject({ phase: endPhase(ended), reason: "Evicted", message: msg });
   });
 
-  test("no BestEffort pod comes in as long as the pressure lasts; others do", async () => {
+  test("no BestEffort pod is admitted while the pressure lasts, but others are", async () => {
     const { daemon } = node;
     const newcomers = [
       podOf("late", { uid: "late" }),
@@ -86,7 +86,7 @@ describe.skipIf(why !== undefined)("pods of a URL run short of memory", { timeou
     expect(waited).toBeGreaterThanOrEqual(TRANSITION_SECONDS * 1000 - 1000);
   });
 
-  test("there was one victim, what it held is gone, and the others were never touched", async () => {
+  test("one pod was evicted, its resources are gone, and the others were never restarted", async () => {
     const { daemon } = node;
     const victims = daemon.events.filter(({ reason, msg }) => reason === "Evicted" && msg.includes("low on resource"));
     expect(victims.map(({ pod }) => pod)).toEqual(["eater"]);

@@ -13,7 +13,7 @@ const LATER = "localhost/later:1";
 const isReported = ({ message }: PodRow): boolean => message !== "";
 const why = noPods("pods that lack something");
 
-describe.skipIf(why !== undefined)("pods that lack something", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("pods with a missing image, volume or file", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let port: number;
   const page = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}`)).text();
@@ -36,7 +36,7 @@ describe.skipIf(why !== undefined)("pods that lack something", { timeout: LONG_M
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  test("say what it is", async () => {
+  test("say what is missing", async () => {
     const { daemon } = node;
     const never = await daemon.pod("never", "without its image", isReported);
     expect([never.phase, never.reason, never.message]).toEqual([
@@ -64,7 +64,7 @@ describe.skipIf(why !== undefined)("pods that lack something", { timeout: LONG_M
     expect(await page()).toBe("first\n");
   });
 
-  test("come up as soon as it is there, and nobody else is harmed", async () => {
+  test("start as soon as it is there, without effect on others", async () => {
     const { daemon } = node;
     mkdirSync(join(node.dir, "data"));
     await node.containerd.importImage({ name: LATER, sizeBytes: 4096, base: "tools" });

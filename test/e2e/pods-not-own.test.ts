@@ -14,7 +14,7 @@ const LONG_MS = 300_000;
 const UID = "0f1e2d3c-1111-4222-8333-444444444444";
 const why = noPods("what is not a daemon's own");
 
-describe.skipIf(why !== undefined)("what is not a daemon's own", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("foreign pods and directories", { timeout: LONG_MS }, () => {
   let node: PodNode;
   const left: ChildProcess[] = [];
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe.skipIf(why !== undefined)("what is not a daemon's own", { timeout: LONG
     if (node !== undefined) removeCgroups(`${node.cgroupRoot.slice(1)}-b`);
   }, LONG_MS);
 
-  test("is left alone by a second daemon, and by the first in its own directory", async () => {
+  test("are left alone by a second daemon, and by the first in its own directory", async () => {
     mkdirSync(join(node.dir, "pods/photos/2020"), { recursive: true });
     mkdirSync(join(node.dir, "pods/db/volumes/table"), { recursive: true });
     node.put(
@@ -79,7 +79,7 @@ describe.skipIf(why !== undefined)("what is not a daemon's own", { timeout: LONG
     await first.stop();
   });
 
-  test("but what a dead runtime left in the daemon's cgroups is told, killed and removed", async () => {
+  test("do not include processes a dead runtime left in the daemon's cgroups, which are killed", async () => {
     node.startDaemon();
     await until("its cgroups", () => (node.hierarchy.processes("/") === 0 && tiers().length > 0 ? true : undefined));
     const cgroup = `/kubepods/besteffort/pod${UID}`;

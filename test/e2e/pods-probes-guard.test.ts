@@ -21,7 +21,7 @@ interface Recorded {
   readonly reasons: readonly { readonly at: string; readonly because: readonly { readonly code: string }[] }[];
 }
 
-describe.skipIf(why !== undefined)("kills of a storm that are held", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("kills held by the probe guard", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let api: ReturnType<typeof start>;
   let url: string;
@@ -47,7 +47,7 @@ describe.skipIf(why !== undefined)("kills of a storm that are held", { timeout: 
     return Promise.all(decisions.map(({ id }) => get<Recorded>(`/v1/decisions/${id}`)));
   }
 
-  test("are in the API's history with their reasons, in the node's own, and can be asked again", async () => {
+  test("are recorded with their reasons by the API and the node, and can be decided again", async () => {
     const shared = join(node.dir, "shared");
     mkdirSync(shared);
     writeFileSync(join(shared, "ok"), "");

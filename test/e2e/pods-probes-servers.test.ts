@@ -18,7 +18,7 @@ const why = noPods(what) ?? noPrograms(what, "openssl");
 /** A timeout that a loaded machine keeps. */
 const QUICK = { periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 1 };
 
-describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("probes of servers in containers", { timeout: LONG_MS }, () => {
   let node: PodNode;
   const forwards: Server[] = [];
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
       containers.every((one) => state === "active" && one.state === "running" && one.ready === ready),
     );
 
-  test("HTTPS with a certificate that nobody signed, and what a kubelet says of its faults", async () => {
+  test("accept HTTPS with a self-signed certificate, and report its faults in the kubelet's words", async () => {
     const [port, plain] = [await freePort(), await freePort()];
     const { key, cert } = selfSigned(2048);
     const served = servedOf("tls", { "key.pem": key, "cert.pem": cert });
@@ -103,7 +103,7 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
     await node.daemon.gone("tls", "bare");
   });
 
-  test("gRPC health by service, and a restart when it is no longer served", async () => {
+  test("follow gRPC health by service, and restart the container when it is no longer served", async () => {
     const served = servedOf("rpc", { "grpc-all": "SERVING", "grpc-front": "SERVING" });
     const port = await forward(join(served, "socket"));
     const { volumes, container } = servedContainer(served, "grpc", "/served/socket");
@@ -140,7 +140,7 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
     await node.daemon.gone("rpc");
   });
 
-  test("a service that it does not know, and a port that speaks HTTP/1.1", async () => {
+  test("fail for an unknown gRPC service, and for a port that speaks HTTP/1.1", async () => {
     const served = servedOf("strange", { "grpc-all": "SERVING" });
     const [port, plain] = [await forward(join(served, "socket")), await freePort()];
     const { volumes, container } = servedContainer(served, "grpc", "/served/socket");

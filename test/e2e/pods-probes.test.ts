@@ -16,7 +16,7 @@ const QUICK = { periodSeconds: 1, timeoutSeconds: 30 };
 const probed = (name: string, container: TestContainer, spec: object = {}): object =>
   podOf(name, { ...spec, containers: [container] });
 
-describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("containers with probes", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start();
@@ -31,7 +31,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
       containers.every((one) => state === "active" && one.state === "running" && one.ready === ready),
     );
 
-  test("are ready when their readiness probe says so, and no longer when it does not", async () => {
+  test("are ready exactly while their readiness probe succeeds", async () => {
     const readinessProbe = exec("cat /ok", { ...QUICK, failureThreshold: 1 });
     node.put("flips", probed("flips", { script: SERVES, readinessProbe }));
     const row = await readyOf("flips", false);
@@ -52,7 +52,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
     await node.daemon.gone("flips");
   });
 
-  test("are restarted when their liveness probe fails, with the grace of the probe", async () => {
+  test("are restarted when their liveness probe fails, with the probe's grace period", async () => {
     const livenessProbe = exec("false", {
       ...QUICK,
       failureThreshold: 2,
@@ -88,7 +88,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
     await node.daemon.gone("dies");
   });
 
-  test("that are never started again are killed all the same", async () => {
+  test("with restartPolicy Never are killed all the same when liveness fails", async () => {
     const livenessProbe = exec("false", { ...QUICK, failureThreshold: 1 });
     node.put("once", probed("once", { script: SERVES, livenessProbe }, { restartPolicy: "Never" }));
     // nothing of it is to run any more, and so all of it is stopped
@@ -98,7 +98,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
     await node.daemon.gone("once");
   });
 
-  test("wait for their startup probe before anything else is asked", async () => {
+  test("run their startup probe before all others", async () => {
     const container = {
       script: SERVES,
       startupProbe: exec("cat /up", { ...QUICK, failureThreshold: 100 }),
@@ -118,7 +118,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
     await node.daemon.gone("slow");
   });
 
-  test("a sidecar holds the pod's own containers back until it has started", async () => {
+  test("of a sidecar hold the pod's own containers back until it has started", async () => {
     const startupProbe = exec("cat /up", { ...QUICK, failureThreshold: 100 });
     const sidecar = { name: "side", script: SERVES, restartPolicy: "Always", startupProbe };
     node.put("beside", podOf("beside", { initContainers: [sidecar], containers: [{ script: SERVES }] }));
@@ -149,7 +149,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
     await daemon.gone("steady");
   });
 
-  test("over http and tcp on the node's network", async () => {
+  test("can be probed over HTTP and TCP on the node's network", async () => {
     const port = await freePort();
     const script = `mkdir -p /www; echo up > /www/up; httpd -f -p 127.0.0.1:${port} -h /www & trap 'exit 0' TERM; while :; do sleep 1; done`;
     const httpGet = { host: "127.0.0.1", port, path: "/up" };

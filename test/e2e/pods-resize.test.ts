@@ -17,7 +17,7 @@ const sized = (name: string, cpu: string, memory: string, more: TestContainer = 
     containers: [{ ...more, requests: { cpu, memory }, limits: { cpu, memory } }],
   });
 
-describe.skipIf(why !== undefined)("running pods of a URL are given other resources", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("resizing running pods", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start({ hasServer: true, isMeddled: true, settings: { retrySeconds: 1 } });
@@ -32,7 +32,7 @@ describe.skipIf(why !== undefined)("running pods of a URL are given other resour
   };
   const settled = (name: string): Promise<PodRow> => node.daemon.pod(name, "resized", ({ resize }) => resize === null);
 
-  test("more and less, in place", async () => {
+  test("changes CPU and memory up and down in place", async () => {
     const { daemon } = node;
     node.server.set([sized("grows", "100m", "32Mi")]);
     const [row] = await daemon.running("grows");
@@ -47,7 +47,7 @@ describe.skipIf(why !== undefined)("running pods of a URL are given other resour
     expect((await settled("grows")).containers[0]).toMatchObject({ id: before, restarts: 0 });
   });
 
-  test("memory that is in use is not taken away until it is free", async () => {
+  test("waits to lower memory that is in use until it is free", async () => {
     const { daemon } = node;
     const uses = {
       script: `dd if=/dev/zero of=/memory/file bs=1M count=40 2>/dev/null; ${SERVES}`,
@@ -69,7 +69,7 @@ describe.skipIf(why !== undefined)("running pods of a URL are given other resour
     expect([fileOf("uses", LIMIT), await ownFile("uses", LIMIT)]).toEqual([String(32 * Mi), String(32 * Mi)]);
   });
 
-  test("a container whose policy says so is started anew, also by the next daemon", async () => {
+  test("restarts a container whose resizePolicy says so, also after a daemon restart", async () => {
     const policy = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
     node.server.set([sized("restarts", "100m", "64Mi", policy, { restartPolicy: "OnFailure" })]);
     const [row] = await node.daemon.running("restarts");
@@ -93,7 +93,7 @@ describe.skipIf(why !== undefined)("running pods of a URL are given other resour
     expect([await ownFile("restarts", LIMIT), fileOf("restarts", LIMIT)]).toEqual([String(32 * Mi), String(32 * Mi)]);
   });
 
-  test("what the node does not have is said, and what is asked for instead is done", async () => {
+  test("reports an infeasible resize, and carries out the one requested instead", async () => {
     const { daemon } = node;
     node.server.set([sized("asks", "100m", "32Mi")]);
     await daemon.running("asks");

@@ -35,7 +35,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  test("are started again, or not, as their pod says", async () => {
+  test("are restarted according to their pod's restartPolicy", async () => {
     const { daemon } = node;
     const never = await daemon.pod("never", "failed", ({ state }) => state === "terminated");
     expect(never).toMatchObject({
@@ -51,7 +51,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     expect(done).toMatchObject({ phase: "Succeeded", containers: [{ reason: "Completed", exitCode: 0, restarts: 1 }] });
   });
 
-  test("their logs are where log collectors look for them", async () => {
+  test("have log links where log collectors look for them", async () => {
     await node.daemon.running("steady");
     const [steady] = await node.containersOf("steady");
     const link = join(node.dir, "links", `steady-e2e_default_app-${steady?.id}.log`);
@@ -59,7 +59,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     expect(readlinkSync(link)).toBe(steady?.logPath);
   });
 
-  test("wait longer each time", async () => {
+  test("are restarted after longer and longer delays", async () => {
     const { daemon } = node;
     node.put("crash", podOf("crash", { containers: [{ script: "echo out of order; exit 7" }] }));
     const held = await daemon.pod("crash", "held back", ({ reason }) => reason === "CrashLoopBackOff");
@@ -84,7 +84,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     expect(third - second).toBeGreaterThanOrEqual(10_000);
   });
 
-  test("a changed manifest's pod starts when the former has come to its end", async () => {
+  test("leave a changed manifest's pod waiting until the former one has ended", async () => {
     const { daemon } = node;
     const [former] = await daemon.running("version");
     // the former lives until the one that waits for its end was seen
@@ -114,7 +114,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     expect(await node.exec(left.id, "echo $VERSION")).toBe("2");
   });
 
-  test("nothing of it harmed the pod beside them", async () => {
+  test("did not affect the pod beside them", async () => {
     const all = await node.containersOf("steady");
     expect(all.map(({ state, attempt, image }) => [state, attempt, image])).toEqual([["running", 0, IMAGE]]);
     expect(node.daemon.eventsOf("steady").map(({ reason }) => reason)).toEqual(["Pulled", "Created", "Started"]);

@@ -18,7 +18,7 @@ describe.skipIf(why !== undefined)("a daemon over a real containerd", { timeout:
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  test("looks at once, and as often as the settings say, when those are read again", async () => {
+  test("takes its first turn at once, and then at a reloaded interval", async () => {
     const { pid, pass } = await node.daemon.until("the first turn", (status) =>
       status.pass === null ? undefined : status,
     );
@@ -31,7 +31,7 @@ describe.skipIf(why !== undefined)("a daemon over a real containerd", { timeout:
     await node.daemon.until("its fourth turn", (status) => holds((status.pass?.sequence ?? 0) > 3));
   });
 
-  test("counts what happens, and shows the runtime's own version", async () => {
+  test("counts events in its metrics, and shows the runtime's own version", async () => {
     const { name, version } = await must(runtimeVersion(node.containerd.connection));
     const metrics = async () => (await (await fetch(`${node.statusUrl}/metrics`)).text()).split("\n");
     const counted = await until("a restart and a refusal", async () => {

@@ -21,7 +21,7 @@ while :; do sleep 1000 & wait $!; done`;
 
 const uidOf = (name: string): string => createHash("md5").update(name).digest("hex");
 
-describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("pods taken over from a kubelet", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let data: string;
   /** As a kubelet left them: one of our manifests, and one of nobody's. */
@@ -75,7 +75,7 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
   const running = async (name: string) =>
     (await node.containersOf(name)).filter(({ state }) => state === "running").map(({ sandboxId }) => sandboxId);
 
-  test("are held, listed, stopped only when asked, after a crash as well, and at no moment run twice", async () => {
+  test("are held, listed, stopped only on request, also after a crash, and never run twice", async () => {
     const volumes = [{ name: "data", hostPath: { path: data } }];
     const volumeMounts = [{ name: "data", mountPath: "/data" }];
     const spec = { terminationGracePeriodSeconds: 20, volumes, containers: [{ script: DATABASE, volumeMounts }] };

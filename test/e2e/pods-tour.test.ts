@@ -56,7 +56,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
       return lines.some((one) => line.test(one)) ? lines : undefined;
     });
 
-  test("come up, and see what they asked for", async () => {
+  test("start, and serve what their manifests say", async () => {
     const daemon = node.startDaemon();
     await daemon.running(...NAMES.filter((name) => name !== "batch-job"));
     expect(await page(ports["18080"])).toBe(`hello from web-${NODE_NAME} on ${NODE_NAME}\n`);
@@ -90,7 +90,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     });
   });
 
-  test("have the values in the kernel's files that a decision from outside gives them", async () => {
+  test("have the values in the kernel's files that nodewise decides from outside", async () => {
     const source = ["--manifests", node.manifests, "--config", join(node.dir, "kubelet.json")];
     const snapshot = await run(["snapshot", "--node-name", NODE_NAME, ...source]);
     const decided = await run(["decide", "cgroups", "--snapshot", "-", "--cgroup-version", "1", "-o", "json"], {
@@ -124,7 +124,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
       }
   });
 
-  test("are shown to a person, and leave with their grace and without a trace", async () => {
+  test("are shown by nodewise pods, and end within their grace period without a trace", async () => {
     const { daemon } = node;
     const table = await run(["pods", "--status-url", node.statusUrl]);
     expect(table.code).toBe(0);

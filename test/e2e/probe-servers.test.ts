@@ -17,7 +17,7 @@ const SERVING = { result: "success", output: "service healthy" };
 const ask = (handler: ProbeHandler, timeoutMs = 20_000): Promise<ProbeOutcome> =>
   attempt({ handler, timeoutMs, target: TARGET }, { exec: () => Promise.reject(new Error("no runtime here")) });
 
-describe.skipIf(why !== undefined)("servers that others wrote", () => {
+describe.skipIf(why !== undefined)("probes of well-known servers", () => {
   const directory = scratchFolder();
   const children: ChildProcess[] = [];
   const start = (command: string, ...args: readonly string[]): ChildProcess => {
@@ -33,7 +33,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
   };
   afterAll(() => Promise.all(children.map(stop)));
 
-  test("nginx: pages, redirects, TLS with HTTP/2, and its end", async () => {
+  test("nginx: pages, redirects, TLS with HTTP/2, and a stopped server", async () => {
     const [plain, secure] = [await freePort(), await freePort()];
     const { key, cert } = selfSigned(2048);
     writeFileSync(join(directory, "key.pem"), key, { mode: 0o600 });
@@ -76,7 +76,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
     });
   });
 
-  test("redis: a connection, and none when it has ended", async () => {
+  test("redis: a TCP connection, and a stopped server", async () => {
     const port = await freePort();
     const redis = start(
       "redis-server",
@@ -100,7 +100,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
     });
   });
 
-  test("etcd: its health by gRPC and HTTP, and none when it has ended", async () => {
+  test("etcd: health over gRPC and HTTP, and a stopped server", async () => {
     const [client, peer] = [await freePort(), await freePort()];
     const urls = (port: number) => `http://127.0.0.1:${port}`;
     const etcd = start(

@@ -13,7 +13,7 @@ beforeAll(async () => {
   await prepareGuest("systemd");
 }, BUILD_TIMEOUT_MS);
 
-test("systemd keeps the daemon as its unit says, and pods run, in a virtual machine", {
+test("in a virtual machine systemd runs the daemon by its unit file, and pods run", {
   timeout: GUEST_TIMEOUT_MS + 10_000,
 }, async (context) => {
   const guest = await prepareGuest("systemd");

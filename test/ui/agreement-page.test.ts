@@ -11,7 +11,7 @@ const JSON_HEADERS = { "content-type": "application/json" };
 const HOUR = 3_600_000;
 const T = Date.parse("2026-11-21T06:00:00Z");
 
-describe("the picture of a kind", () => {
+describe("the chart of a kind of outcome", () => {
   const kind = { kind: "eviction", agrees: 6, differs: 1, notComparable: 3, share: 6 / 7 };
   const row = (hours: number, verdict: string, count: number, of = "eviction") => ({
     fromMs: T + hours * HOUR,
@@ -19,7 +19,7 @@ describe("the picture of a kind", () => {
     verdict,
     count,
   });
-  test("has a column for each piece of time, its parts as large as their shares", async () => {
+  test("has a column per time span, with parts by their shares", async () => {
     const tally = [
       row(0, "agrees", 2),
       row(2, "agrees", 4),
@@ -46,7 +46,7 @@ describe("the picture of a kind", () => {
       ["rest", "500.0", "0.0", "37.5"],
     ]);
   });
-  test("of which none could be compared has no share", async () => {
+  test("states that none could be compared, without a share", async () => {
     const none = { ...kind, agrees: 0, differs: 0, share: null };
     const text = String(await kindPicture(none, [], { sinceMs: T, untilMs: T, pieceMs: HOUR }, "/"));
     expect(text).toContain("none could be compared");
@@ -54,7 +54,7 @@ describe("the picture of a kind", () => {
   });
 });
 
-describe("the page", () => {
+describe("the agreement page", () => {
   async function filled(now = T + 2 * HOUR) {
     const made = appOver({ now: () => epochMs(now) });
     const snapshot = captured("snapshot.json");
@@ -81,7 +81,7 @@ describe("the page", () => {
     return { ...made, page };
   }
 
-  test("shows what differs with both sides, the field that does, and what it was compared on", async () => {
+  test("shows differences with both sides, the differing field and the snapshot compared", async () => {
     const { page } = await filled();
     const { text, status } = await page();
     expect(status).toBe(200);
@@ -93,7 +93,7 @@ describe("the page", () => {
     expect(text).toMatch(/href="\/what-if\?snapshot=[0-9a-f]{32}"/);
     expect(text).toContain('href="/agreement?kind=admission"');
   });
-  test("its filters are the link; what they leave out is not there", async () => {
+  test("filters by the URL's query", async () => {
     const { page, store } = await filled();
     const agreeing = (await page("?verdict=agrees&kind=admission&node=n1")).text;
     expect(agreeing.match(/<article /g)).toHaveLength(13);
@@ -109,13 +109,13 @@ describe("the page", () => {
     expect(second.match(/<article /g)).toHaveLength(5);
     expect(second).not.toContain('rel="next"');
   });
-  test("a link that asks for nothing that there is says so", async () => {
+  test("refuses an invalid query with 400", async () => {
     const { page } = await filled();
     for (const query of ["?days=2", "?kind=cpus", "?verdict=maybe", "?pageToken=nonsense", "?color=red"]) {
       expect((await page(query)).status, query).toBe(400);
     }
   });
-  test("without outcomes it says what brings them", async () => {
+  test("says how to record outcomes when there are none", async () => {
     const { app } = appOver();
     const text = await (await app.request("/agreement")).text();
     expect(text).toContain("No outcome of a kubelet was reported in this time.");

@@ -26,7 +26,7 @@ async function fill(url: string): Promise<void> {
 }
 
 inBrowser("agreement in a browser", fill, (ground) => {
-  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: what differs is seen, and the filters lead on", async (_name, options) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: differences are visible, and the filters work", async (_name, options) => {
     await ground.visit("/agreement", options, async (page) => {
       expect(await page.title()).toBe("Agreement · Nodewise");
       expect(await page.locator("article.finding").count()).toBeGreaterThan(2);

@@ -49,7 +49,7 @@ async function decideAll({ decide }: Subject): Promise<ReadonlyMap<Kind, { id: s
   return made;
 }
 
-test("every page shows control characters of names and messages by their pictures and codes, and none of them raw", async () => {
+test("every page shows control characters in names and messages as pictures or codes", async () => {
   const api = subject();
   const { show, store, app } = api;
   const decided = await decideAll(api);
@@ -104,7 +104,7 @@ const around = (text: string): string => {
   return at < 0 ? "" : JSON.stringify(text.slice(Math.max(0, at - 80), at + 20));
 };
 
-test("no table of the terminal lets a control character through, wherever in an answer it stands", async () => {
+test("no table of the command line contains raw control characters from an answer", async () => {
   for (const [kind, { decision }] of await decideAll(subject())) {
     let drawn = 0;
     for (const changed of withBad(decision)) {

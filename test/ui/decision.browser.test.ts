@@ -22,18 +22,15 @@ const fill = async (url: string): Promise<void> => {
   }
 };
 inBrowser("a decision in a browser", fill, (ground) => {
-  test.each(LOOKS)(
-    "%s: verdict, reasons and answer are there, fit, and can be read by everybody",
-    async (_name, options) => {
-      for (const path of paths)
-        await ground.visit(path, options, async (page) => {
-          expect(await page.locator("h1").count()).toBe(1);
-          await expectReadable(page);
-        });
-    },
-  );
+  test.each(LOOKS)("%s: verdict, reasons and answer are shown, fit and are accessible", async (_name, options) => {
+    for (const path of paths)
+      await ground.visit(path, options, async (page) => {
+        expect(await page.locator("h1").count()).toBe(1);
+        await expectReadable(page);
+      });
+  });
 
-  test("on a phone the verdict is read without scrolling sideways", async () => {
+  test("on a phone the verdict needs no sideways scrolling", async () => {
     await ground.visit(paths[0] ?? "", { viewport: { width: 360, height: 740 } }, async (page) => {
       const box = page.locator(".verdict pre");
       expect(await box.textContent()).toContain("OutOfcpu");
@@ -41,7 +38,7 @@ inBrowser("a decision in a browser", fill, (ground) => {
     });
   });
 
-  test("the command is copied by its button, and opens the same decision", async () => {
+  test("the button copies a command that opens the same decision", async () => {
     const { page, close } = await ground.open(paths[0] ?? "", {
       permissions: ["clipboard-read", "clipboard-write"],
     });
@@ -52,7 +49,7 @@ inBrowser("a decision in a browser", fill, (ground) => {
     await close();
   });
 
-  test("when it is pruned under the open page, the page says so and keeps what it showed", async () => {
+  test("a decision pruned while its page is open stays visible, with a notice", async () => {
     const dataDir = testFolder();
     const own = await served({ dataDir });
     const snapshot = capturedNode("pruned");

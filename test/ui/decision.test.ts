@@ -28,7 +28,7 @@ const textOf = async (app: App, path: string, status = 200): Promise<string> => 
 
 const POD = requesting("big", { cpu: "500" });
 
-test("a refusal: the kubelet's words, the reasons with their numbers, what would help, the ask, and the way back to it", async () => {
+test("the page of a refusal has the kubelet's message, reasons, remedies, the ask and a link to it", async () => {
   const { app } = appOver({});
   const id = await decided(app, "admission", { ask: { pod: POD }, explain: "full" });
   const text = await textOf(app, `/decisions/${id}`);
@@ -44,7 +44,7 @@ test("a refusal: the kubelet's words, the reasons with their numbers, what would
 });
 
 test.each(["allocatable", "cgroups", "cpus", "memory", "topology", "devices", "eviction"])(
-  "%s of the captured node: every reason that the API answers is on the page",
+  "the page of a %s decision shows every reason that the API returns",
   async (kind) => {
     const { app } = appOver({});
     const id = await decided(app, kind);
@@ -58,7 +58,7 @@ test.each(["allocatable", "cgroups", "cpus", "memory", "topology", "devices", "e
   },
 );
 
-test("where the nearest kubelet answered, or nobody named one, the page says so; a node's own is not spoken of", async () => {
+test("the page says when the nearest or newest kubelet version answered, and nothing otherwise", async () => {
   const { app } = appOver({});
   const of = async (kubeletVersion: string | undefined) => {
     const snapshot = captured("snapshot.json");
@@ -74,7 +74,7 @@ test("where the nearest kubelet answered, or nobody named one, the page says so;
   expect(await of("v1.36.3")).not.toContain("Answered as");
 });
 
-test("an eviction shows the ranking of what is short, and folds those of what is not", async () => {
+test("an eviction shows the ranking of the short resource, and folds the others", async () => {
   const { app } = appOver({});
   const of = async (evictionHard: object): Promise<readonly [shown: string, folded: string]> => {
     const snapshot = captured("snapshot.json");
@@ -97,7 +97,7 @@ test("an eviction shows the ranking of what is short, and folds those of what is
   expect(alone).not.toContain("--explain");
 });
 
-test("what the node reported is told step by step, and long reports are cut with a word", async () => {
+test("the node's report is shown step by step, and a long one is cut", async () => {
   const { app, store } = appOver({});
   const id = await decided(app, "cgroups");
   const step = {
@@ -117,7 +117,7 @@ test("what the node reported is told step by step, and long reports are cut with
   expect(text).toContain("3 more are in the JSON");
 });
 
-test("what was and what was wanted is told of a report as the contract shows it, and as the actuator posts it", async () => {
+test("previous and wanted values of a report are shown, in the contract's form and the actuator's", async () => {
   const { app } = appOver({});
   const id = await decided(app, "cgroups");
   const report = results(id);
@@ -149,13 +149,13 @@ test("what was and what was wanted is told of a report as the contract shows it,
 test.each([
   ["cgroups", /28 cgroups for 11 pods: cgroup v1, cgroupfs driver\./],
   ["allocatable", /Allocatable: cpu \S+ of \d+, memory [\d.]+ GiB of [\d.]+ GiB, pods 20 of 20\./],
-] as const)("%s: the verdict is a sentence before the reasons", async (kind, sentence) => {
+] as const)("the verdict of %s is a sentence before the reasons", async (kind, sentence) => {
   const { app } = appOver({});
   const text = await textOf(app, `/decisions/${await decided(app, kind)}`);
   expect(text.slice(0, text.indexOf('id="why"'))).toMatch(sentence);
 });
 
-test("a decision whose snapshot is gone still stands, and one that is gone says so", async () => {
+test("a decision without a snapshot is shown, and a removed decision gives 404", async () => {
   const { app, store } = appOver({});
   const id = await decided(app, "cpus");
   const row = value(await store.getDecision(id));
@@ -167,7 +167,7 @@ test("a decision whose snapshot is gone still stands, and one that is gone says 
   expect(gone).toContain("old ones are removed");
 });
 
-test("a decision that was made again tells how often, since when, and on which snapshot the last time", async () => {
+test("a repeated decision shows how often, since when and on which snapshot", async () => {
   const { app, store } = appOver({});
   const id = await decided(app, "cpus");
   const row = value(await store.getDecision(id));
@@ -189,7 +189,7 @@ test("a decision that was made again tells how often, since when, and on which s
   expect(await textOf(app, "/decisions")).toMatch(/12 times since/);
 });
 
-test("decisions of older versions, and names full of markup, stay readable text", async () => {
+test("decisions of older versions and names with markup are shown as text", async () => {
   const { app, store } = appOver({});
   const node = '<img src=x onerror="alert(1)">';
   const flat = [{ code: "of_old", at: "/kubepods", field: "cpuShares", numbers: { n: 1 } }];
@@ -211,7 +211,7 @@ test("decisions of older versions, and names full of markup, stay readable text"
   expect(text).toContain("&lt;needs&gt;");
 });
 
-test("a node's token sees its own decisions only", async () => {
+test("a node's token gives access to its own decisions only", async () => {
   const { app, store } = appOver({});
   const mine = decisionRow({ node: "mine", kind: "cpus" });
   value(await store.record({ decision: mine }));
@@ -237,7 +237,7 @@ test.each([
   ["admission", '{"decision":{"pod":null},"reasons":[],"needs":[],"next":null}', "pod"],
   ["probes", '{"decision":{"containers":[{}]},"reasons":[],"needs":[],"next":null}', "containers"],
 ] as const)(
-  "%s whose record has not its form: said in the place of the answer, with what is stored, and logged",
+  "a %s record with an invalid body is reported on the page with what is stored, and logged",
   async (kind, body, name) => {
     const { app, store, log } = appOver({});
     const row = decisionRow({ kind, node: "n1", body, policyVersion: NEWEST.policyVersion });
@@ -254,7 +254,7 @@ test.each([
   },
 );
 
-test("reasons and reports that have not their form are said in their place, and the rest is shown", async () => {
+test("invalid reasons and reports are reported in their place, and the rest is shown", async () => {
   const { app, store, log } = appOver({});
   const id = await decided(app, "allocatable");
   const row = value(await store.getDecision(id));
@@ -272,7 +272,7 @@ test("reasons and reports that have not their form are said in their place, and 
   expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(2);
 });
 
-test("a record without its form is replayed, and its own side says that it cannot be shown", async () => {
+test("an invalid record can be replayed, and its recorded side says that it cannot be shown", async () => {
   const { app, store } = appOver({});
   const id = await decided(app, "eviction");
   const row = value(await store.getDecision(id));

@@ -7,7 +7,7 @@ const numbers = (html: unknown, attribute: string): readonly number[] =>
   [...String(html).matchAll(new RegExp(`\\s${attribute}="(-?[\\d.]+)"`, "g"))].map((m) => Number(m[1]));
 const part = (size: number, tone = "c0") => ({ size, tone, words: `${size}` });
 
-test("a bar's parts fill it in their shares, and what is there at all is seen", () => {
+test("a stacked bar's parts have the width of their shares, with a minimum", () => {
   expect(numbers(stackBar([part(1), part(3)], "w"), "width")).toEqual([250, 750]);
   const [tiny = 0, rest = 0] = numbers(stackBar([part(1), part(1e12), part(0)], "w"), "width");
   expect(tiny).toBeGreaterThan(3);
@@ -15,7 +15,7 @@ test("a bar's parts fill it in their shares, and what is there at all is seen", 
   expect(numbers(stackBar([part(1), part(1), part(2)], "w"), "x")).toEqual([0, 250, 500]);
 });
 
-test("of nothing, and of what is no amount, no bar is drawn", () => {
+test("a stacked bar of nothing or invalid sizes is not drawn", () => {
   for (const sizes of [[], [0], [-1, 0], [Number.NaN], [Number.POSITIVE_INFINITY]])
     expect(
       stackBar(
@@ -25,7 +25,7 @@ test("of nothing, and of what is no amount, no bar is drawn", () => {
     ).toBe("");
 });
 
-test("marks stand at their share and stay inside", () => {
+test("marks on a bar are at their share, and stay inside", () => {
   const bar = String(
     stackBar(
       [part(1)],
@@ -36,7 +36,7 @@ test("marks stand at their share and stay inside", () => {
   expect([...bar.matchAll(/d="M([\d.]+) /g)].map((m) => m[1])).toEqual(["850.0", "1000.0", "0.0"]);
 });
 
-test("cells stand in stacks, rows of at most so many", () => {
+test("cells are drawn in stacks, with at most so many in a row", () => {
   const cell = (name: string) => ({ name, mark: "A", tone: "c1", words: `<${name}>` });
   const stacks = Array.from({ length: 10 }, (_, i) => [cell(`${i}`), cell(`${i + 100}`)]);
   const drawn = String(cellGrid(stacks, "w", 8));
@@ -51,7 +51,7 @@ test("cells stand in stacks, rows of at most so many", () => {
   expect(cellGrid([], "w")).toBe("");
 });
 
-test("owners have letters, none of them that of the system, each its own, and eight tones in turn", () => {
+test("owners get unique letters, never the system's, and eight colours in turn", () => {
   expect([0, 7, 8, 17, 24, 25, 649, 650].map(ownerMark)).toEqual([
     { mark: "A", tone: "c0" },
     { mark: "H", tone: "c7" },
@@ -80,7 +80,7 @@ const drawnPlot = (points: readonly (readonly [number, number])[], limit = 5) =>
 const curveOf = (html: string): readonly number[] =>
   [...(/class="curve" d="([^"]*)"/.exec(html)?.[1] ?? "").matchAll(/[\d.]+/g)].map(Number);
 
-test("a curve goes from left to right, higher values above, and the limit between them", () => {
+test("a curve is drawn from left to right with higher values above, and the limit in between", () => {
   const html = drawnPlot([
     [0, 10],
     [60_000, 0],
@@ -94,7 +94,7 @@ test("a curve goes from left to right, higher values above, and the limit betwee
   expect(html).toContain(">00:01 UTC</text>");
 });
 
-test("a limit above all that was seen is still on the picture; one point is drawn, none is not", () => {
+test("a limit above all values is inside the plot; one point is drawn, none is not", () => {
   const html = drawnPlot([[0, 1]], 99);
   expect(Number(/class="limit" d="M\d+ ([\d.]+)/.exec(html)?.[1])).toBeGreaterThan(0);
   expect(html).toContain(">100</text>");
@@ -102,13 +102,13 @@ test("a limit above all that was seen is still on the picture; one point is draw
   expect(drawnPlot([])).toBe("");
 });
 
-test("data for scripts cannot end its block", () => {
+test("JSON in a script block cannot end the block", () => {
   const text = String(jsonBlock({ a: "</script><b>" }));
   expect(text.match(/</g)).toHaveLength(2);
   expect(JSON.parse(text.slice(text.indexOf(">") + 1, text.lastIndexOf("<")))).toEqual({ a: "</script><b>" });
 });
 
-test("a lane's stretches lie where their times are, moments with a width of their own", () => {
+test("the parts of a lane are at their times, and moments have a minimum width", () => {
   const at = (fromMs: number, toMs: number | null) => ({ fromMs, toMs, tone: "good", height: 0.5 });
   const drawn = lane([at(0, 500), at(500, null), at(1000, null)], 1000, "w");
   expect(numbers(drawn, "x")).toEqual([0, 500, 997]);

@@ -47,18 +47,18 @@ inBrowser("every page in a browser", fill, (ground) => {
       await close();
     }
   };
-  const FITS = "it fits, with all that is folded as well, and axe finds nothing";
-  test(`in the dark, then in the light: ${FITS}`, { timeout: ALL_PAGES_MS }, () =>
+  const FITS = "it fits, also with all parts unfolded, and passes axe";
+  test(`every page in dark and in light: ${FITS}`, { timeout: ALL_PAGES_MS }, () =>
     eachPage({ colorScheme: "dark" }, async (page) => {
       await page.emulateMedia({ colorScheme: "light" });
       await expectReadable(page);
     }),
   );
-  test(`on a phone: ${FITS}`, { timeout: ALL_PAGES_MS }, () =>
+  test(`every page on a phone: ${FITS}`, { timeout: ALL_PAGES_MS }, () =>
     eachPage(PHONE, async (page, path) => expect(await page.evaluate(CUT_TEXT), path).toEqual([])),
   );
 
-  test("on a phone both columns of a comparison, the first node with its headroom, and what counts of pods are in view, links are large enough, and the API's contents lead to its parts", async () => {
+  test("on a phone the essentials are in view, links are large, and the API's contents lead to its parts", async () => {
     const viewport = { width: 390, height: 844 };
     const compare = await ground.open(`/compare?node=${FULL}&node=n1`, { viewport });
     const right =
@@ -107,7 +107,7 @@ inBrowser("every page in a browser", fill, (ground) => {
     ["/agreement?verdict=all", "table.sides"],
     ["/docs", "#contents, h3"],
     ["/what-if", ".wi-commands"],
-  ])("at no width a word of %s is broken", async (path, within) => {
+  ])("no word of %s is broken at any width", async (path, within) => {
     const { page, close } = await ground.open(path);
     await unfold(page);
     expect(await page.locator(within).count()).toBeGreaterThan(0);
@@ -118,7 +118,7 @@ inBrowser("every page in a browser", fill, (ground) => {
     await close();
   });
 
-  test("all choices of the nodes, a zone among them, stand on one line with their buttons on a desktop", async () => {
+  test("on a desktop all choices of the nodes form are on one line with its buttons", async () => {
     const { page, close } = await ground.open("/", { viewport: { width: 1440, height: 900 } });
     const bottom = (of: Locator): Promise<number> =>
       of.evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
@@ -145,7 +145,7 @@ inBrowser("every page in a browser", fill, (ground) => {
     ["a tablet", { width: 768, height: 1024 }],
     ["a phone", { width: 390, height: 844 }],
     ["a small phone", { width: 320, height: 700 }],
-  ])("on %s a node of 110 pods with long names that are evicted is shorter than 3,000 px", async (_name, viewport) => {
+  ])("on %s the page of a node with 110 evicted pods is shorter than 3,000 px", async (_name, viewport) => {
     // also where the links of the time ranges and the tiles lead to
     for (const link of ["", "?range=6h#eviction"]) {
       const { page, close } = await ground.open(`/nodes/${FULL}${link}`, { viewport });

@@ -8,21 +8,24 @@ const fill = async (url: string): Promise<void> => {
   for (const name of ["node-1", "node-2"]) await decided(url, "cgroups", { snapshot: capturedNode(name) });
 };
 inBrowser("the fleet in a browser", fill, (ground) => {
-  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: two nodes beside each other fit", async (_name, options) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: the comparison of two nodes fits", async (_name, options) => {
     await ground.visit("/compare?node=node-1&node=node-2", options, async (page) => {
       expect(await page.getByRole("region", { name: "State", exact: true }).isVisible()).toBe(true);
       if (hasScripts(options)) await expectReadable(page);
     });
   });
-  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: it is there, fits, and asks nobody else", async (_name, options) => {
-    await ground.visit("/", options, async (page) => {
-      expect(await page.title()).toBe("Nodes · Nodewise");
-      expect(await page.locator("#nodes tbody tr").count()).toBe(2);
-      if (hasScripts(options)) await expectReadable(page);
-    });
-  });
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)(
+    "%s: the nodes page loads, fits, and loads nothing foreign",
+    async (_name, options) => {
+      await ground.visit("/", options, async (page) => {
+        expect(await page.title()).toBe("Nodes · Nodewise");
+        expect(await page.locator("#nodes tbody tr").count()).toBe(2);
+        if (hasScripts(options)) await expectReadable(page);
+      });
+    },
+  );
 
-  test("it is filtered by its form, by keyboard alone, and the answer is a link", async () => {
+  test("the nodes page is filtered by its form with the keyboard alone, and the result is a link", async () => {
     const { page, close } = await ground.open("/");
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to content");
@@ -35,7 +38,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await close();
   });
 
-  test("what is decided meanwhile appears by itself, and what somebody writes stays", async () => {
+  test("the nodes page is updated by itself, and typed text stays", async () => {
     const { page, faults, close } = await ground.open("/");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     await page.getByLabel("Name has").fill("being writ");
@@ -46,7 +49,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await close();
   });
 
-  test("a table in which a link has the focus is brought up to date too, and the link keeps the focus", async () => {
+  test("a table with a focused link is updated, and the link keeps the focus", async () => {
     const { page, close } = await ground.open("/");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     const link = page.locator("#nodes").getByRole("link", { name: "node-1", exact: true });
@@ -64,7 +67,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await close();
   });
 
-  test("one refresh that fails is told, and taken back with the next", async () => {
+  test("one failed refresh is shown, and withdrawn after the next", async () => {
     const { page, close } = await ground.open("/");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     let asked = 0;
@@ -83,7 +86,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await close();
   });
 
-  test("ten pages of one browser hear of it, though it has few connections to a server", async () => {
+  test("ten pages of one browser are all updated, despite its connection limit", async () => {
     const { page, close } = await ground.open("/");
     const pages = [page];
     for (const path of [
@@ -107,7 +110,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await close();
   });
 
-  test("a server that went away and came back is found again", async () => {
+  test("the page reconnects to a restarted server", async () => {
     // one that nobody else is given meanwhile
     const first = await served({ port: await freePort() });
     const { page, close } = await ground.open(first.url);

@@ -54,7 +54,7 @@ const QUESTION = {
   page: 1,
 } as const;
 
-test("nodes are shown by how they stand, in the order asked for, equal ones by name", () => {
+test("nodes are ordered by state or as requested, equal ones by name", () => {
   const evicts = { ...made("kubelet-1.35+1"), verdict: "evicts" };
   const nodes = [
     row("a", { refused: 2 }),
@@ -74,7 +74,7 @@ test("nodes are shown by how they stand, in the order asked for, equal ones by n
   expect(names({ name: "C" })).toEqual(["c"]);
 });
 
-test("nodes are found by their own version, and where they tell none by the one that their newest decision was made as", () => {
+test("nodes are found by their own version, or else by that of their newest decision", () => {
   const nodes = [
     row("moved", { latest: { cgroups: made("kubelet-1.37+3"), admission: made("kubelet-1.34+1", NOW - 1) } }),
     row("old", { latest: { allocatable: made("kubelet-1.36.3+6") } }),
@@ -96,7 +96,7 @@ test("nodes are found by their own version, and where they tell none by the one 
   expect(["1.33", "v1.33.5", "1.34", "1.3"].map(found)).toEqual([1, 1, 0, 0]);
 });
 
-test("a link holds all that was asked, and nothing that is so anyway", () => {
+test("a link contains everything requested, without defaults", () => {
   expect(fleetLink(QUESTION, {})).toBe("/");
   expect(fleetLink({ ...QUESTION, page: 3 }, { sort: "seen", order: "desc" })).toBe("/?sort=seen");
   expect(fleetLink(QUESTION, { q: "a&b=ü", show: "drift", hours: 1, page: 2 })).toBe(
@@ -104,7 +104,7 @@ test("a link holds all that was asked, and nothing that is so anyway", () => {
   );
 });
 
-test("the page tells what the history holds, escaped, and keeps the question in its form", async () => {
+test("the nodes page shows the history's nodes, escaped, and keeps the query in its form", async () => {
   const { app, store } = appOver({});
   const name = 'n-"><script>alert(1)</script>';
   const cgroups = decisionRow({ node: name, decidedAtMs: Date.now() });
@@ -128,7 +128,7 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   expect(text).toContain('<td data-name="Kubelet">1.36</td>');
 });
 
-test("a threshold that is met in hours is told with its time, by the page, the list and the file alike", async () => {
+test("the time at which a threshold will be met is the same on the page, in the list and in the file", async () => {
   const { app, store } = appOver({});
   const now = Date.now();
   const disk = { signal: "nodefs.available", value: "1Gi", graceMs: 0, distance: 70, capacity: 1000, belowInMs: null };
@@ -152,7 +152,7 @@ test("a threshold that is met in hours is told with its time, by the page, the l
   expect(columns.map(cell)).toEqual([metAt, metAt, "", ""]);
 });
 
-test("a node of a version that is not known here is shown with it, and found by it", async () => {
+test("a node of an unknown version is shown with it, and found by it", async () => {
   const { app, store } = appOver({});
   const snapshot = { ...snapshotRow({ node: "old", body: "{}" }), kubeletVersion: "v1.33.5" };
   const decidedAtMs = Date.now();
@@ -180,7 +180,7 @@ test("a node of a version that is not known here is shown with it, and found by 
   expect([...nodes.matchAll(/<a class="node-name"[^>]*>([^<]*)</g)].map((m) => m[1])).toEqual(["untold"]);
 });
 
-test("the counts of refusals and evictions lead to those decisions", async () => {
+test("the counts of refusals and evictions link to those decisions", async () => {
   const { app, store } = appOver({});
   const now = Date.now();
   const rows = [
@@ -205,7 +205,7 @@ test("the counts of refusals and evictions lead to those decisions", async () =>
   expect(found).toEqual([["r1"], ["e1"], ["k1"]]);
 });
 
-test("no refusals are 0 where the kubelet is watched or asked, and not known elsewhere, with what to do", async () => {
+test("refusals are 0 where the kubelet is watched or asked, and unknown elsewhere with advice", async () => {
   const { app, store } = appOver({});
   const decidedAtMs = Date.now();
   const shown = async (path: string, pattern: RegExp): Promise<string> =>
@@ -229,7 +229,7 @@ test("no refusals are 0 where the kubelet is watched or asked, and not known els
   }
 });
 
-test("of many nodes a page has a hundred, and leads to the others", async () => {
+test("many nodes are shown a hundred per page", async () => {
   const { app, store } = appOver({});
   for (let i = 0; i < 130; i++)
     value(await store.record({ decision: decisionRow({ node: `n${i}`, decidedAtMs: Date.now() }) }));
@@ -240,7 +240,7 @@ test("of many nodes a page has a hundred, and leads to the others", async () => 
   expect([first, second].map((text) => rows(text.slice(0, text.indexOf('id="latest"'))))).toEqual([100, 30]);
 });
 
-test("a question that means nothing names the parameter", async () => {
+test("an invalid query names the parameter", async () => {
   const { app } = appOver({});
   for (const query of [
     "show=x",
@@ -265,7 +265,7 @@ test.each([
   [24, /^(?:00|04|08|12|16|20):00$/, 6, 3],
   [168, /^\d\d-\d\d$/, 7, 3],
 ])(
-  "%i hours: names at round times, of which a phone has half, and none sticks out",
+  "over %i hours the time axis has round times, half as many on a phone, and none overflows",
   async (hours, pattern, all, few) => {
     const text = String(await hoursPicture([], NOW, hours));
     const names = [
@@ -282,7 +282,7 @@ test.each([
   },
 );
 
-test("what a kubelet did stands beside the decisions, escaped, and leads to its outcomes", async () => {
+test("what a kubelet did is shown beside the decisions, escaped, and links to its outcomes", async () => {
   const { app, store } = appOver({});
   const now = Date.now();
   const reason = "<b>OutOfgpu";
@@ -325,7 +325,7 @@ test("a node without an eviction pass is shown with its own conditions", async (
   expect(shown).not.toContain('href="/nodes/b"');
 });
 
-test("the worst node comes first, and nodes are found by zone and by the kubelet's word for a refusal", async () => {
+test("the worst node comes first, and nodes are found by zone and by the kubelet's reason for a refusal", async () => {
   const { app, store } = appOver({});
   const zoned = (node: string, zone: string, over: object = {}) => ({
     ...snapshotRow({ node, body: "{}", storedAtMs: Date.now() }),
@@ -370,7 +370,7 @@ test("the worst node comes first, and nodes are found by zone and by the kubelet
   ).toEqual(["name", "b"]);
 });
 
-test("two nodes stand beside each other, with what differs of their configuration and labels", async () => {
+test("two nodes are compared with the differences of their configuration and labels", async () => {
   const { app, store } = appOver({});
   const node = (name: string, labels: object, kubeletConfiguration: object) => ({
     ...snapshotRow({ node: name, storedAtMs: Date.now() }),
@@ -432,7 +432,7 @@ test("two nodes stand beside each other, with what differs of their configuratio
     expect((await app.request(`/compare${path}`)).status, path).toBe(status);
 });
 
-test("when a threshold is met is told of a pass that is not old", async () => {
+test("the time at which a threshold will be met is shown for a recent pass only", async () => {
   const { app, store } = appOver({});
   const memory = {
     signal: "memory.available",

@@ -45,8 +45,8 @@ async function asked(app: App, body: object): Promise<readonly TouchedFinding[]>
 /** The articles of the page, one a finding, in their order. */
 const cardsOf = (html: string): readonly string[] => html.match(/<article [\s\S]*?<\/article>/g) ?? [];
 
-describe("the kubelet's command line", () => {
-  test("counts before the configuration, and may stand alone", async () => {
+describe("the kubelet's command line on the lint page", () => {
+  test("overrides the configuration, and may be given alone", async () => {
     const { app } = await withNode();
     const page = await postForm(app, "/lint", {
       change: "maxPods: -1\n",
@@ -63,8 +63,8 @@ describe("the kubelet's command line", () => {
   });
 });
 
-describe("what is wrong with a configuration", () => {
-  test("is all that POST /v1/lint finds, the worst first, the kubelet's words marked, with advice, patch and counts", async () => {
+describe("findings on the lint page", () => {
+  test("are those of POST /v1/lint, the worst first, with advice, patch and counts", async () => {
     const { app } = await withNode();
     const page = await postForm(app, "/lint", { change: BAD, node: "n1" });
     const findings = await asked(app, { kubeletConfiguration: BAD_VALUE, node: "n1" });
@@ -86,7 +86,7 @@ describe("what is wrong with a configuration", () => {
     expect(findings.find(({ code }) => code === "eviction-defaults-dropped")?.touched).toEqual({ decisions: 1, of: 3 });
   });
 
-  test("is marked at its line, a map at the line of its name", async () => {
+  test("are marked at their line, and a map's at the line of its name", async () => {
     const { app } = appOver();
     const { html } = await postForm(app, "/lint", { change: BAD });
     const row = (line: number): string => new RegExp(`<tr id="line-${line}"[\\s\\S]*?</tr>`).exec(html)?.[0] ?? "";
@@ -98,7 +98,7 @@ describe("what is wrong with a configuration", () => {
     for (const [, target] of html.matchAll(/href="#([\w-]+)"/g)) expect(html).toContain(`id="${target}"`);
   });
 
-  test("a patch is filled in where it can be tried, and all patches are one", async () => {
+  test("have patches that can be tried, and one patch for all", async () => {
     const { app } = await withNode();
     const { html } = await postForm(app, "/lint", { change: BAD, node: "n1" });
     const links = [...html.matchAll(/href="(\/replay\?[^"]*)"/g)].map(([, link = ""]) => unescaped(link));
@@ -125,7 +125,7 @@ describe("what is wrong with a configuration", () => {
     expect(whatIf.words).toContain("What would change");
   });
 
-  test("a signal that nobody can guess stays as it is in all patches together", async () => {
+  test("leave an unknown signal unchanged in the patch for all", async () => {
     const { app } = appOver();
     const change = "evictionHard:\n  disk.available: 10%\n  foo.available: 1Gi\nnope: 1\n";
     const { html } = await postForm(app, "/lint", { change });
@@ -137,7 +137,7 @@ describe("what is wrong with a configuration", () => {
     });
   });
 
-  test("nothing wrong says so, also of /configz", async () => {
+  test("are none for a good configuration, also from /configz", async () => {
     const { app } = appOver();
     const page = await postForm(app, "/lint", { change: '{"kubeletconfig": {"failCgroupV1": true}}' });
     expect(page.status).toBe(200);
@@ -147,8 +147,8 @@ describe("what is wrong with a configuration", () => {
   });
 });
 
-describe("of a node of the history", () => {
-  test("its recorded configuration is looked over at once, and can be changed", async () => {
+describe("a node of the history on the lint page", () => {
+  test("is checked with its recorded configuration, which can be edited", async () => {
     const { app } = await withNode();
     const page = await openPage(app, "/lint?node=n1");
     expect(page.status).toBe(200);
@@ -159,7 +159,7 @@ describe("of a node of the history", () => {
     expect((await openPage(app, "/lint")).html).toContain('href="/lint?node=n1"');
   });
 
-  test("that there is not is said at its field, with near names, and nothing is lost", async () => {
+  test("that is unknown is reported at its field with similar names, and the text stays", async () => {
     const { app } = await withNode();
     for (const page of [
       await openPage(app, "/lint?node=n2"),
@@ -174,7 +174,7 @@ describe("of a node of the history", () => {
     expect(writtenIn(await postForm(app, "/lint", { change: BAD, node: "n2" }))).toBe(BAD);
   });
 
-  test("whose snapshot holds no configuration, is pruned, or was written by another version", async () => {
+  test("without a configuration, without a snapshot or of another version is reported", async () => {
     const { app, store } = appOver();
     const put = (name: string, body: object) =>
       app.request(`/v1/nodes/${name}/snapshot`, { method: "PUT", headers: JSON_HEADERS, body: JSON.stringify(body) });
@@ -193,13 +193,13 @@ describe("of a node of the history", () => {
   });
 });
 
-describe("what cannot be looked over", () => {
+describe("invalid input on the lint page", () => {
   test.each([
     ["broken YAML", "maxPods: [3\nx: 1\n", /the configuration:2:1: .*is not YAML or JSON/],
     ["a list", "[1, 2]", /the configuration: is a list, and no KubeletConfiguration/],
     ["another object", "kind: Node\n", /is an object of kind Node, and no KubeletConfiguration/],
     ["nothing", "\n", /there is nothing to check/],
-  ])("%s is said at the text, which stays", async (_name, change, fault) => {
+  ])("%s is reported at the text, which stays", async (_name, change, fault) => {
     const { app } = appOver();
     const page = await postForm(app, "/lint", { change });
     expect(page.status).toBe(400);
@@ -207,7 +207,7 @@ describe("what cannot be looked over", () => {
     expect(writtenIn(page)).toBe(change);
   });
 
-  test("a file: too large, no text, or good", async () => {
+  test("an uploaded file is refused when too large or no text, and checked otherwise", async () => {
     const { app } = appOver();
     const file = (content: string | Uint8Array<ArrayBuffer>): File => new File([content], "kubelet.yaml");
     expect((await postForm(app, "/lint", {}, { file: file("x".repeat(9 * 1024 * 1024)) })).status).toBe(413);
@@ -220,7 +220,7 @@ describe("what cannot be looked over", () => {
   });
 });
 
-test("markup stays text, and a page of thousands of findings stays small", async () => {
+test("markup is shown as text, and a page with thousands of findings stays small", async () => {
   const { app } = appOver();
   const evil = `</textarea><script>alert(1)</script><img src=x>`;
   const page = await postForm(app, "/lint", {

@@ -9,7 +9,7 @@ const fill = async (url: string): Promise<void> => {
   await decided(url, "allocatable", { snapshot: capturedNode("n1") });
 };
 inBrowser("the lint in a browser", fill, (ground) => {
-  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: a pasted configuration is looked over", async (_name, options) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: a pasted configuration is checked", async (_name, options) => {
     await ground.visit("/lint", options, async (page) => {
       expect(await page.title()).toBe("Lint · Nodewise");
       await page.getByLabel("A KubeletConfiguration").fill(BAD);
@@ -22,7 +22,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
     });
   });
 
-  test("a node's own is looked over by its link, and a finding leads to its line and back", async () => {
+  test("a node's own configuration is checked by its link, and a finding links to its line and back", async () => {
     await ground.visit("/lint", {}, async (page) => {
       await page.getByRole("link", { name: "n1" }).click();
       await page.locator("#findings-title").waitFor();
@@ -35,7 +35,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
     });
   });
 
-  test("a finding's patch is tried by a plain link, which opens the comparison", async () => {
+  test("a finding's patch is tried by a plain link to the comparison", async () => {
     await ground.visit("/lint", {}, async (page) => {
       await page.getByLabel("A KubeletConfiguration").fill(BAD);
       await page.getByLabel("For the node").fill("n1");
@@ -48,7 +48,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
     });
   });
 
-  test("a patch is copied, and filled into the replay", async () => {
+  test("a patch can be copied, and filled into the replay form", async () => {
     const { page, close } = await ground.open("/lint", {
       permissions: ["clipboard-read", "clipboard-write"],
     });
@@ -64,7 +64,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
     await close();
   });
 
-  test("what is larger than a form may be is told beside its field and not sent, and can be chosen again", async () => {
+  test("input larger than a form may be is reported at its field without being sent, and can be replaced", async () => {
     const { page, faults, close } = await ground.open("/lint");
     const posted: string[] = [];
     page.on("request", (request) => {
@@ -97,7 +97,7 @@ inBrowser("the lint in a browser", fill, (ground) => {
     await close();
   });
 
-  test("a file is chosen or dropped in the place of the text", async () => {
+  test("a file can be chosen or dropped in place of the text", async () => {
     const { page, close } = await ground.open("/lint");
     const dropped = `(() => {
       const data = new DataTransfer();

@@ -11,7 +11,7 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<st
 }
 const readerOf = (response: Response) => (response.body as ReadableStream<Uint8Array>).getReader();
 
-test("a stream tells the newest decision, then each newer one, and ends with the server", async () => {
+test("a stream sends the newest decision, then each newer one, and ends with the server", async () => {
   const closer = closing();
   const { app, store } = appOver({ streams: { closing: closer.signal, limit: 2 } });
   const first = decisionRow({ node: "a", decidedAtMs: Date.now() });
@@ -28,7 +28,7 @@ test("a stream tells the newest decision, then each newer one, and ends with the
   expect(await next(reader)).toBe("(end)");
 });
 
-test("beyond the limit of streams, and where there are none, the newest decision is answered once", async () => {
+test("beyond the limit of streams, or without streams, the newest decision is answered once", async () => {
   const { app, store } = appOver({ streams: { closing: closing().signal, limit: 1 } });
   const first = await app.request("/live", asks);
   const reader = readerOf(first);
@@ -42,7 +42,7 @@ test("beyond the limit of streams, and where there are none, the newest decision
   expect(await (await without.request("/live", asks)).json()).toEqual({ id: null, decidedAt: null, streams: false });
 });
 
-test("a stream ends when the history cannot be read, so that its reader comes again", async () => {
+test("a stream ends when the history cannot be read, so that the client reconnects", async () => {
   const { app, store } = appOver({ streams: { closing: closing().signal, limit: 1 } });
   const reader = readerOf(await app.request("/live", asks));
   await next(reader);

@@ -36,8 +36,8 @@ interface Drawn {
   readonly times: readonly number[];
 }
 
-describe("evictions are marked in the plot of their signal", () => {
-  test("an eviction has its pod, time and decision, only in that signal's plot, and without scripts as well", async () => {
+describe("marks of actions in a signal's plot", () => {
+  test("show an eviction with pod, time and decision in that signal's plot only, also without scripts", async () => {
     const { decide, show } = subject();
     const ids: string[] = [];
     for (const [i, left] of [2000, 1500, 1000, 400, 450, 2000].entries())
@@ -61,7 +61,7 @@ describe("evictions are marked in the plot of their signal", () => {
     expect(text("eviction")).toContain("hard threshold soft threshold evicted: a pod is evicted");
   });
 
-  test("many passes in a row that evict are one mark, from the first to the last, and only a few of them are read", async () => {
+  test("combine many evicting passes in a row into one mark, and read only a few of them", async () => {
     const { store, reads } = countedReads();
     const { decide, show } = subject({ store });
     const count = 60;
@@ -76,7 +76,7 @@ describe("evictions are marked in the plot of their signal", () => {
     expect(reads.count).toBeLessThanOrEqual(5);
   });
 
-  test("the mark is at the time of its pass", async () => {
+  test("are at the time of their pass", async () => {
     const { decide, show } = subject();
     for (const [i, left] of [2000, 1500, 400, 1500, 1500].entries())
       await decide("eviction", { snapshot: passAt(i, left) });
@@ -86,7 +86,7 @@ describe("evictions are marked in the plot of their signal", () => {
     expect(/class="act bad" d="M([\d.]+) /.exec(plot)?.[1]).toBe(places[2]);
   });
 
-  test("without evictions there is no mark, no list and no entry in the legend", async () => {
+  test("are absent without evictions, together with list and legend", async () => {
     const { decide, show } = subject();
     for (let i = 0; i < 3; i++) await decide("eviction", { snapshot: passAt(i, 2000) });
     const section = partOf((await show("/nodes/n1")).html, "eviction");
@@ -95,7 +95,7 @@ describe("evictions are marked in the plot of their signal", () => {
     expect(readable(section)).not.toContain("a pod is evicted");
   });
 
-  test("freed space without an eviction, and pods preempted for a critical pod, are marked", async () => {
+  test("show reclaims without an eviction, and pods preempted for a critical pod", async () => {
     const { decide, show } = subject();
     const full = passAt(1, 2000);
     const disk = { availableBytes: 5e9, capacityBytes: 270e9, inodes: 1e7, inodesFree: 9e6, time: full.observedAt };
@@ -139,7 +139,7 @@ const act = (atMs: number, over: Partial<NodeEvent> = {}): NodeEvent => ({
   ...over,
 });
 
-test("consecutive passes that do the same are combined, in whatever order they are reported", () => {
+test("consecutive passes with the same action are combined, in whatever order they are reported", () => {
   const reported = [act(30), act(10), act(20), act(40, { what: "shop/db" }), act(50)];
   expect(spansOf(reported).map(({ atMs, untilMs, times, what }) => [atMs, untilMs, times, what])).toEqual([
     [10, 30, 3, "shop/web"],
@@ -150,7 +150,7 @@ test("consecutive passes that do the same are combined, in whatever order they a
   expect(spansOf(others)).toHaveLength(2);
 });
 
-test("an eviction for a limit of the pod names no threshold; admissions that preempt no pod are not marked", () => {
+test("an eviction for a pod's own limit names no threshold, and an admission without preemption is no mark", () => {
   const pod = { namespace: "shop", name: "web", uid: "u" };
   const pass = { reclaim: null, evicted: [{ pod, cause: "emptyDir" }], thresholds: [] } as never;
   expect(eventsOfPass(pass, { id: "d", decidedAtMs: 7 })).toEqual([

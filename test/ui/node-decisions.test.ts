@@ -19,7 +19,7 @@ async function history() {
 const idsIn = (html: string): readonly string[] =>
   [...html.matchAll(/href="\/decisions\/(\w+)"/g)].map((m) => m[1] ?? "");
 
-test("all decisions are reached by the links to older ones, with the filters kept", async () => {
+test("all decisions of a node are reached through links to older ones, with the filters kept", async () => {
   const show = await history();
   const seen: string[] = [];
   let path: string | undefined = "/nodes/n1/decisions?kind=eviction&limit=20";
@@ -35,7 +35,7 @@ test("all decisions are reached by the links to older ones, with the filters kep
   expect(seen).toEqual(Array.from({ length: 65 }, (_, i) => `d${128 - 2 * i}`));
 });
 
-test("pod, verdict and times filter; what a form leaves empty does not, and times without a zone are UTC", async () => {
+test("decisions are filtered by pod, verdict and times; empty fields are ignored and times are UTC", async () => {
   const show = await history();
   const since = new Date(T0 + 100 * HOUR).toISOString().slice(0, 16);
   const path = `/nodes/n1/decisions?kind=&verdict=refused&pod=shop%2Fweb&since=${since}&until=`;
@@ -48,7 +48,7 @@ test("pod, verdict and times filter; what a form leaves empty does not, and time
   expect((await show("/nodes/n1/decisions?pod=nobody")).text("list")).toContain("No decision of this node is so.");
 });
 
-test("the first page is kept up to date, older ones stay as they are", async () => {
+test("the first page of decisions is live, older pages are not", async () => {
   const show = await history();
   const first = await show("/nodes/n1/decisions");
   expect(first.html).toContain('data-live-node="n1"');
@@ -59,7 +59,7 @@ test("the first page is kept up to date, older ones stay as they are", async () 
   expect(second.html).toContain('<a href="/nodes/n1/decisions">Newest</a>');
 });
 
-test("what cannot be asked is said as a page", async () => {
+test("an invalid query of decisions gives an error page", async () => {
   const show = await history();
   for (const query of ["kind=nothing", "verdict=odd", "since=yesterday", "limit=0", "pageToken=x", "color=red"]) {
     const { status, html } = await show(`/nodes/n1/decisions?${query}`);

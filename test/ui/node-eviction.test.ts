@@ -27,7 +27,7 @@ function counted() {
   return { store: { ...store, getDecision }, reads };
 }
 
-test("the points of many passes are drawn from the bodies of a few", async () => {
+test("the plots of many passes are drawn from the bodies of a few", async () => {
   const { store, reads } = counted();
   const { app, decide, show } = subject({ store });
   for (let i = 0; i < 100; i++) await decide("eviction", { snapshot: passAt(i, 2000 - 10 * i) });
@@ -65,7 +65,7 @@ test("the points of many passes are drawn from the bodies of a few", async () =>
   expect(reads.count).toBe(1);
 });
 
-test("passes that remember nothing are read one by one, and no more than a bound", async () => {
+test("passes without facts are read one by one, up to a limit", async () => {
   const { store, reads } = counted();
   const { decide, show } = subject({ store });
   for (let i = 0; i < 60; i++) {
@@ -87,7 +87,7 @@ const FIRST = {
   samples: [],
 };
 
-test("plots go as far back as is asked: over a week by a few passes of each stretch, with what was done in it", async () => {
+test("plots go back as far as requested, over a week by a few passes of each part", async () => {
   const { store, reads } = counted();
   let clock = START;
   const { decide, show } = subject({ store, now: () => epochMs(clock) });
@@ -119,7 +119,7 @@ test("plots go as far back as is asked: over a week by a few passes of each stre
   expect((await show("/nodes/n1?range=9d")).status).toBe(400);
 });
 
-test("the plots that are seen at once are those that press, memory's and the nearest; the others are folded", async () => {
+test("plots under pressure, memory's and the nearest are unfolded, the others folded", async () => {
   const { decide, show } = subject();
   const snapshot = passAt(0, 2000);
   await decide("eviction", { snapshot });
@@ -138,7 +138,7 @@ test("the plots that are seen at once are those that press, memory's and the nea
   expect(await folded()).not.toContain("pid.available");
 });
 
-test("pressure: the conditions, who goes and why, and the ranking that is acted on", async () => {
+test("under pressure the page shows the conditions, who is evicted and why, and the ranking", async () => {
   const { decide, show } = subject();
   await decide("eviction", { snapshot: passAt(0, 400) });
   await decide("eviction", { snapshot: passAt(1, 400) });
@@ -150,7 +150,7 @@ test("pressure: the conditions, who goes and why, and the ranking that is acted 
   expect(text("plot-memory.available")).toContain("< 500 MiB hard below");
 });
 
-test("without a recorded pass the snapshot's own is shown as a first one, and the plot is a point", async () => {
+test("without a recorded pass the newest snapshot is decided as a first one, with a single point", async () => {
   const { decide, show } = subject();
   await decide("allocatable", { snapshot: capturedSnapshot() });
   const { html, text } = await show("/nodes/n1");

@@ -7,7 +7,7 @@ const EVIL = `</script><script>alert("1")</script><img src=x onerror='y' style="
 /** Every tag of a page as it stands. */
 const tagsOf = (html: string): readonly string[] => [...html.matchAll(/<[a-zA-Z/!][^>]*>/g)].map(([tag]) => tag);
 
-test("names full of markup stay text in every part", async () => {
+test("names with markup are shown as text in every part", async () => {
   const { decide, show, store } = subject();
   const snapshot = capturedSnapshot();
   const [first] = snapshot.pods;
@@ -43,7 +43,7 @@ test("names full of markup stay text in every part", async () => {
   expect(scripts.filter((tag) => tag.includes("json")).length).toBeGreaterThan(0);
 });
 
-test("what a form sends comes back as text", async () => {
+test("form input with markup is shown as text", async () => {
   const { decide, show } = subject();
   await decide("allocatable", { snapshot: capturedSnapshot() });
   const page = await show(`/nodes/n1/decisions?pod=${encodeURIComponent(`"><script>alert(1)</script>`)}`);

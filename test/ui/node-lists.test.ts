@@ -23,7 +23,7 @@ async function pagesOf({ show }: Subject, path: string): Promise<readonly string
 const found = (pages: readonly string[], pattern: RegExp): readonly string[] =>
   pages.flatMap((html) => [...html.matchAll(pattern)].map(([, name = ""]) => name));
 
-describe("as large a node as there is", () => {
+describe("the page of the largest possible node", () => {
   const large = subject();
   let html = "";
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe("as large a node as there is", () => {
   const shownOf = (id: string): readonly string[] =>
     [...partOf(html, id).matchAll(/([\d,]+ of [\d,]+) shown · /g)].map(([, text = ""]) => text);
 
-  test("is a page of less than 150 KB, which says of each list how much of it is there", () => {
+  test("has less than 150 KB, and says how much of each list is shown", () => {
     expect(gzipSync(html).length).toBeLessThan(WIRE);
     expect(shownOf("images")).toEqual([`30 of ${IMAGES.toLocaleString("en")}`]);
     expect(shownOf("devices")).toEqual([`512 of ${DEVICES.toLocaleString("en")}`, `100 of ${HOLDERS}`]);
@@ -62,25 +62,25 @@ describe("as large a node as there is", () => {
     ["ranking", "memory.available", /<td>(shop\/pod-\d+)/g, PODS],
     ["ranking", "nodefs.available", /<td>(shop\/pod-\d+)/g, PODS],
     ["cgroups", BURSTABLE, /<span class="name">(shop\/pod-\d+)/g, PODS - HOLDERS],
-  ] as const)("%s %s: its pages have each row once", async (list, of, row, count) => {
+  ] as const)("has pages of %s %s with each row once", async (list, of, row, count) => {
     const rows = found(await pagesOf(large, linkTo(list, of)), row);
     expect(new Set(rows).size).toBe(count);
     expect(rows).toHaveLength(count);
   });
 
-  test("rankings go on where the recorded ones end, and are in the order of places", async () => {
+  test("has rankings beyond the recorded ones, in the order of places", async () => {
     const pages = await pagesOf(large, linkTo("ranking", "memory.available"));
     const places = found(pages, /<tr><td class="num soft">(\d+)<\/td>/g).map(Number);
     expect(places).toEqual(Array.from({ length: PODS }, (_, i) => i + 1));
   });
 
-  test("every pod but the critical ones has its place in the table of pods, also beyond those that a pass records", async () => {
+  test("gives every non-critical pod a place in the table of pods, also beyond the recorded ones", async () => {
     const pages = await pagesOf(large, linkTo("pods", ""));
     const places = found(pages, /data-name="Eviction order">(\d+|–)</g).map(Number);
     expect(places).toEqual(Array.from({ length: PODS }, (_, i) => i + 1));
   });
 
-  test("a page says where it is, and leads to those beside it, to the node, and to nothing that is not there", async () => {
+  test("has list pages with their position, and links to the neighbouring pages and the node", async () => {
     const { html: second, text } = await large.show("/nodes/big?list=images&page=2");
     expect(text("images")).toContain("← before 201 to 400 of 1,000 next →");
     expect(second).toContain('<a href="/nodes/big#images">big</a>');
@@ -97,13 +97,13 @@ describe("as large a node as there is", () => {
     ["page=2", "page: is allowed only with list"],
     [`list=ranking&of=${"x".repeat(5000)}`, "of: has more than 4096 characters"],
     ["list=images&list=cpus", "list: given more than once"],
-  ])("%s is answered with what may be", async (query, words) => {
+  ])("refuses %s with what is allowed", async (query, words) => {
     const { html: page, status } = await large.show(`/nodes/big?${query}`);
     expect(status).toBe(400);
     expect(readable(page)).toContain(words);
   });
 
-  test("a list that the node does not have is not found, and what was asked for stays text", async () => {
+  test("gives 404 for a list that the node does not have, and shows the query as text", async () => {
     const evil = "<img src=x>";
     const { html: page, status } = await large.show(`/nodes/big?list=ranking&of=${encodeURIComponent(evil)}`);
     expect(status).toBe(404);
@@ -112,7 +112,7 @@ describe("as large a node as there is", () => {
   });
 });
 
-test("cgroups beyond the newest snapshot that were reported have pages too", async () => {
+test("reported cgroups beyond the newest snapshot have pages too", async () => {
   const own = subject();
   const { id } = await own.decide("cgroups", { snapshot: capturedSnapshot() });
   const steps = Array.from({ length: 250 }, (_, i) => ({
@@ -127,7 +127,7 @@ test("cgroups beyond the newest snapshot that were reported have pages too", asy
   expect(new Set(rows).size).toBe(250);
 });
 
-test("CPUs of more than a map has are on its next page, and resources of many plugins on theirs", async () => {
+test("CPUs beyond one map, and resources of many plugins, have further pages", async () => {
   const own = subject();
   const cpus = Array.from({ length: 1500 }, (_, cpu) => ({ cpu, core: cpu, numa: 0, socket: 0 }));
   const resources = Array.from({ length: 60 }, (_, i) => `example.com/r${i}`);
@@ -156,7 +156,7 @@ test("CPUs of more than a map has are on its next page, and resources of many pl
   expect(text("devices")).toContain("64 of 100 shown · all");
 });
 
-test("of a ranking whose snapshot is gone the recorded places are shown, and that they are all", async () => {
+test("a ranking without its snapshot shows the recorded places, and says that these are all", async () => {
   const first = subject();
   const gone = subject({ store: { ...first.store, getSnapshot: async () => ({ ok: true, value: null }) } });
   await gone.decide("eviction", { snapshot: largeNode("big") });
@@ -171,7 +171,7 @@ test("of a ranking whose snapshot is gone the recorded places are shown, and tha
   );
 });
 
-test("pages of images go on from those that go to those that stay, with the line where it is", async () => {
+test("pages of images go from the removed to the kept ones, with the line between them", async () => {
   const own = subject();
   const images = manyImages(500);
   // seen first; an hour later the disk is full

@@ -25,12 +25,12 @@ async function withDevices(devices: readonly ReturnType<typeof device>[]) {
   return { first, container, ...(await show("/nodes/n1")) };
 }
 
-test("one that is held and not healthy takes none from those that are free", async () => {
+test("a device that is held and unhealthy does not reduce the free ones", async () => {
   const { text } = await withDevices([device("gpu-0", 0), device("gpu-1", 0, "Unhealthy")]);
   expect(text("devices")).toContain(`${GPU} registered 1 held, 1 free of 2 devices, 1 not healthy`);
 });
 
-test("devices by NUMA node: who holds each, and what is not healthy", async () => {
+test("devices are shown by NUMA node with holders and health", async () => {
   const { first, container, html, text } = await withDevices([
     device("gpu-0", 0),
     device("gpu-1", 0),
@@ -45,7 +45,7 @@ test("devices by NUMA node: who holds each, and what is not healthy", async () =
   expect(text("capacity")).toContain(`${GPU} 0 of 2 requested (0 %), 2 free ; capacity 3`);
 });
 
-test("claims of pods with why one does not start, and drivers with the health of their devices", async () => {
+test("claims are shown with why a pod does not start, and drivers with their devices' health", async () => {
   const { decide, show } = subject();
   const snapshot = capturedSnapshot();
   await decide("allocatable", { snapshot });
@@ -74,7 +74,7 @@ test("claims of pods with why one does not start, and drivers with the health of
   expect(words).toContain(`${DRIVER} v1.DRAPlugin 1 Unhealthy (n1/1), 1 Healthy`);
 });
 
-test("images stand in the order in which they would be removed, with a line between the removed and the kept", async () => {
+test("images are shown in order of removal, with a line between the removed and the kept", async () => {
   const { decide, show } = subject();
   const images = [localImage("old", { size: `${300 * MI}` }), localImage("small", { size: `${10 * MI}` })];
   // seen first; an hour later the disk is full
@@ -97,7 +97,7 @@ test("images stand in the order in which they would be removed, with a line betw
   expect(message).toContain("20 MiB available thresholds: low 80 %, high 85 %");
 });
 
-test("recorded dry runs of probes are lanes: the status, each attempt, and how often it failed", async () => {
+test("recorded dry runs of probes are shown as lanes with status, attempts and failures", async () => {
   const { decide, show } = subject();
   const handler = { httpGet: { path: "/", port: 80 } };
   const containers = [container("app", undefined, undefined, { livenessProbe: { ...handler, periodSeconds: 5 } })];

@@ -22,17 +22,20 @@ const fill = async (url: string): Promise<void> => {
   await decided(url, "cgroups", { snapshot: capturedSnapshot() });
 };
 inBrowser("a node in a browser", fill, (ground) => {
-  test.each(LOOKS)("%s: it fits, is accessible, and is drawn by the policy", async (_name, options) => {
-    await ground.visit("/nodes/n1", options, async (page) => {
-      await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
-      expect(await page.locator("#plot-memory\\.available svg.picture").isVisible()).toBe(false);
-      await page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
-      expect(await page.locator("#cpus svg.cells").boundingBox()).toMatchObject({ width: 80 });
-      await expectReadable(page);
-    });
-  });
+  test.each(LOOKS)(
+    "%s: the node page fits, is accessible, and draws its plots under the CSP",
+    async (_name, options) => {
+      await ground.visit("/nodes/n1", options, async (page) => {
+        await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
+        expect(await page.locator("#plot-memory\\.available svg.picture").isVisible()).toBe(false);
+        await page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
+        expect(await page.locator("#cpus svg.cells").boundingBox()).toMatchObject({ width: 80 });
+        await expectReadable(page);
+      });
+    },
+  );
 
-  test("without scripts the pictures are there", async () => {
+  test("without scripts the pictures are visible", async () => {
     await ground.visit("/nodes/n1", { javaScriptEnabled: false }, async (page) => {
       expect(await page.locator("#plot-memory\\.available svg.picture path.curve").isVisible()).toBe(true);
       await page.locator("#capacity-numbers summary").click();
@@ -40,7 +43,7 @@ inBrowser("a node in a browser", fill, (ground) => {
     });
   });
 
-  test("a new pass moves the plot by itself, and what is opened stays open", async () => {
+  test("a new pass moves the plot by itself, and opened parts stay open", async () => {
     const { page, faults, close } = await ground.open("/nodes/n1");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     await page.locator("#cgroups > details > summary").click();
@@ -56,7 +59,7 @@ inBrowser("a node in a browser", fill, (ground) => {
     await close();
   });
 
-  test("a link to a part that is folded opens it", async () => {
+  test("a link to a folded part opens it", async () => {
     const { page, close } = await ground.open("/nodes/n1");
     expect(await page.locator("#cgroups .tree").isVisible()).toBe(false);
     await page.getByLabel("On this page").getByRole("link", { name: "Cgroups" }).click();
@@ -67,7 +70,7 @@ inBrowser("a node in a browser", fill, (ground) => {
     await close();
   });
 
-  test("a link to a plot that is folded unfolds what it is in, and one to the part above leaves it folded", async () => {
+  test("a link to a folded plot unfolds it, and one to the section above does not", async () => {
     const { page, close } = await ground.open("/nodes/n1#eviction");
     await page.locator("#other-plots").waitFor();
     // the script has run
@@ -79,7 +82,7 @@ inBrowser("a node in a browser", fill, (ground) => {
     await close();
   });
 
-  test("what counts is above the fold, and 110 pods make no long page", async () => {
+  test("the essentials are above the fold, and 110 pods do not make a long page", async () => {
     const { pods, ...rest } = capturedSnapshot() as { pods: { metadata: object; spec: object }[] };
     const many = Array.from({ length: 10 }, (_, copy) =>
       pods.map((pod, i) => ({

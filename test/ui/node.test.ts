@@ -18,8 +18,8 @@ const report = (decisionId: string, seq: number, dryRun: boolean, steps: readonl
   body: JSON.stringify({ at: "2026-11-21T06:25:00Z", dryRun, complete: true, steps }),
 });
 
-describe("the captured node", () => {
-  test("capacity to allocatable to requested, in the node's own numbers", async () => {
+describe("the page of the captured node", () => {
+  test("shows capacity, allocatable and requested amounts in the node's own numbers", async () => {
     const { decide, show } = subject();
     await decide("allocatable", { snapshot: capturedSnapshot() });
     const { html, text, status } = await show("/nodes/n1");
@@ -34,7 +34,7 @@ describe("the captured node", () => {
     expect(text("head")).toContain("allocatable decided");
   });
 
-  test("pods that have ended take nothing any more", async () => {
+  test("counts no requests of ended pods", async () => {
     const { decide, show } = subject();
     const snapshot = capturedSnapshot();
     const pods = snapshot.pods.map((pod) => ({ ...pod, status: { phase: "Succeeded" } }));
@@ -42,7 +42,7 @@ describe("the captured node", () => {
     expect((await show("/nodes/n1")).text("capacity")).toContain("pods 0 of 20 requested (0 %), 20 free");
   });
 
-  test("pods that the kubelet refused or evicted are told in its words, and by the tile of refusals", async () => {
+  test("shows pods that the kubelet refused or evicted in its words, and in the tile of refusals", async () => {
     const { app, show } = subject();
     const snapshot = capturedSnapshot();
     const ended = (name: string, status: object) => ({ ...pod(name, { status: { phase: "Failed", ...status } }) });
@@ -66,7 +66,7 @@ describe("the captured node", () => {
     expect(readable(why.html)).toContain("Node didn't have enough resource: cpu, requested: 2000");
   });
 
-  test("every file that the cgroups decision wants is there with its text", async () => {
+  test("shows every file of the cgroups decision with its value", async () => {
     const { decide, show } = subject();
     const { decision } = await decide("cgroups", { snapshot: capturedSnapshot() });
     const { html, text } = await show("/nodes/n1");
@@ -80,7 +80,7 @@ describe("the captured node", () => {
     }
   });
 
-  test("what was reported is beside what is wanted, and counted where it is closed", async () => {
+  test("shows reported beside wanted values, with a count while folded", async () => {
     const { decide, show, store } = subject();
     const { id, decision } = await decide("cgroups", { snapshot: capturedSnapshot() });
     const pod = (decision as CgroupsDecision).cgroups.find(({ level }) => level === "pod");
@@ -108,7 +108,7 @@ describe("the captured node", () => {
     expect(later.text("cgroups")).toMatch(/Last reported at .* The passes since had nothing to report/);
   });
 
-  test("the newest report counts, as in the fleet, and of a cgroup that is not there nothing is as wanted", async () => {
+  test("uses the newest report, as the nodes page does, and a missing cgroup has no wanted value", async () => {
     const { decide, show, store } = subject();
     const { id, decision } = await decide("cgroups", { snapshot: capturedSnapshot() });
     const pod = (decision as CgroupsDecision).cgroups.find(({ level }) => level === "pod");
@@ -124,7 +124,7 @@ describe("the captured node", () => {
     expect(value(await store.listFleet(0, "n1"))[0]?.report).toMatchObject({ okCount: 1, failedCount: 0 });
   });
 
-  test("CPUs, memory and images by owner, as the decisions tell them", async () => {
+  test("shows CPUs, memory and images by owner, as decided", async () => {
     const { decide, show } = subject();
     await decide("cpus", { snapshot: { ...capturedSnapshot(), runtime: realRuntime() } });
     const { html, text } = await show("/nodes/n1");
@@ -152,8 +152,8 @@ const SECTIONS: Readonly<Record<string, string>> = {
   probes: "No dry run of a pod’s probes is recorded",
   decisions: "None yet.",
 };
-describe("what is not known is said where the picture would be", () => {
-  test.each(Object.entries(SECTIONS))("of %s", async (id, words) => {
+describe("unknown parts of the node page", () => {
+  test.each(Object.entries(SECTIONS))("say so in place of %s", async (id, words) => {
     const { app, show } = subject();
     const body = JSON.stringify({ node: { metadata: { name: "bare" } } });
     const headers = { "content-type": "application/json" };
@@ -161,7 +161,7 @@ describe("what is not known is said where the picture would be", () => {
     expect((await show("/nodes/bare")).text(id)).toContain(words);
   });
 
-  test("a node that never posted a snapshot, and one whose snapshot is pruned", async () => {
+  test("are those of a node without a snapshot, or with a pruned one", async () => {
     const { show, store } = subject();
     value(await store.record({ decision: decisionRow({ node: "quiet", kind: "allocatable" }) }));
     const never = await show("/nodes/quiet");
@@ -176,7 +176,7 @@ describe("what is not known is said where the picture would be", () => {
     expect((await gone.show("/nodes/n1")).text("snapshot")).toContain("is no longer stored");
   });
 
-  test("a snapshot, reports and passes that another version wrote", async () => {
+  test("are those of a snapshot, reports and passes of another version", async () => {
     const { decide, show, store } = subject();
     const { id } = await decide("cgroups", { snapshot: capturedSnapshot() });
     value(await store.addResults(id, [{ ...report(id, 1, true, []), body: '{"steps":[null,1,{"path":7}]}' }]));
@@ -222,7 +222,7 @@ describe("what is not known is said where the picture would be", () => {
   });
 });
 
-test("a name that there is not is answered with near ones", async () => {
+test("an unknown node gives 404 with similar names", async () => {
   const { decide, show } = subject();
   await decide("allocatable", { snapshot: capturedSnapshot() });
   const page = await show("/nodes/n2");
@@ -231,7 +231,7 @@ test("a name that there is not is answered with near ones", async () => {
   expect((await show("/nodes/n1?since=yesterday")).status).toBe(400);
 });
 
-test("a node's token sees its own pages alone", async () => {
+test("a node's token gives access to its own pages only", async () => {
   const { app, decide, store } = subject();
   for (const name of ["n1", "n2"]) {
     await decide("allocatable", { snapshot: renamed(capturedSnapshot(), name) });
@@ -245,7 +245,7 @@ test("a node's token sees its own pages alone", async () => {
   expect(await statusOf("/nodes/n2/decisions")).toBe(403);
 });
 
-test("256 CPUs and 512 pods stay a page of less than 150 KB", async () => {
+test("the page of a node with 256 CPUs and 512 pods has less than 150 KB", async () => {
   const { app, show } = subject();
   const pods = many(512, (i) =>
     pod(`pod-${i}`, {
@@ -265,7 +265,7 @@ test("256 CPUs and 512 pods stay a page of less than 150 KB", async () => {
   expect(gzipSync(html).length).toBeLessThan(150_000);
 });
 
-test("the table of pods has what each asks for, uses, and how it fares, those first that go first", async () => {
+test("the table of pods has requests, use and state of each, in the order of eviction", async () => {
   const { decide, show } = subject();
   const snapshot = capturedSnapshot();
   const [first, second] = (snapshot.pods as unknown as { metadata: { name: string; uid: string } }[]).slice(0, 2);

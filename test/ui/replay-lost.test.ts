@@ -40,8 +40,8 @@ async function historyOf(lost: { readonly gone?: number; readonly bodies?: reado
 /** No two that follow each other are the same, which would be one record. */
 const explainOf = (i: number): Explain => (i % 2 === 0 ? "off" : "full");
 
-describe("nothing is claimed of what could not be decided again", () => {
-  test("when none could", async () => {
+describe("the replay page claims nothing about decisions that could not be replayed", () => {
+  test("when none could be", async () => {
     const page = await (await historyOf({ gone: 33 }, false)).replay();
     expect(page.words).toContain("None of 33 decisions could be decided again.");
     expect(page.words).toContain("0 decisions replayed 0 the same");
@@ -49,7 +49,7 @@ describe("nothing is claimed of what could not be decided again", () => {
     expect(page.words).not.toContain("would have been the same");
   });
 
-  test("when some could, whatever became of them", async () => {
+  test("when some could be, whatever the result", async () => {
     const { replay } = await historyOf({ gone: 3 });
     expect((await replay()).words).toContain(
       "All 1 that could be decided again would have been the same. 3 could not be decided again.",
@@ -59,7 +59,7 @@ describe("nothing is claimed of what could not be decided again", () => {
     );
   });
 
-  test("what cannot be read is counted, named with a link, and passed", async () => {
+  test("when records are unreadable: they are counted, named with a link and skipped", async () => {
     const { replay } = await historyOf({ bodies: ['{"broken', "[]"] });
     const page = await replay();
     expect(page.status).toBe(200);
@@ -71,7 +71,7 @@ describe("nothing is claimed of what could not be decided again", () => {
     }
   });
 
-  test("the names are carried to the next page, the first of them", async () => {
+  test("on later pages: the first names are carried along", async () => {
     const { store, replay } = await historyOf({ bodies: Array.from({ length: 25 }, () => "null") });
     for (let i = 0; i < 1000; i++) {
       value(await store.record({ decision: decisionRow({ node: "n1", decidedAtMs: Date.now() + 60_000 + i }) }));
@@ -85,7 +85,7 @@ describe("nothing is claimed of what could not be decided again", () => {
 });
 
 test.each(['{"broken', "[]", "null", "7", "{}"])(
-  "a record whose body is %s is a 503 with its id on every page",
+  "a record whose body is %s gives 503 with its id on every page",
   async (body) => {
     const { app, store } = appOver();
     const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(capturedNode("n1")) });
@@ -102,7 +102,7 @@ test.each(['{"broken', "[]", "null", "7", "{}"])(
   },
 );
 
-test("so is one whose ask or snapshot is damaged", async () => {
+test("a record with a damaged ask or snapshot gives 503", async () => {
   const { app, store } = appOver();
   const snapshot = snapshotRow({ node: "n1", body: '{"node":' });
   value(await store.record({ decision: decisionRow({ id: ID, node: "n1", snapshotId: snapshot.id }), snapshot }));

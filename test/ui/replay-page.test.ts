@@ -44,8 +44,8 @@ async function asked(app: App, body: object): Promise<Tally> {
 const replay = (app: App, fields: Readonly<Record<string, string>>, more = {}): Promise<Shown> =>
   postForm(app, "/replay", { as: "patch", ...fields }, more);
 
-describe("the history with another configuration", () => {
-  test("is counted by kind and by verdict as POST /v1/replay counts it, and what changed is listed with links", async () => {
+describe("replaying the history on the page", () => {
+  test("counts by kind and verdict as POST /v1/replay does, and lists the changes with links", async () => {
     const { app } = await fleet();
     const page = await replay(app, { since: "24h", change: PATCH });
     const api = await asked(app, { kubeletConfigurationPatch: { kubeReserved: { cpu: "1500m" } } });
@@ -64,7 +64,7 @@ describe("the history with another configuration", () => {
     expect(page.html).toContain('<progress max="100" value="100"');
   });
 
-  test("as another kubelet tells both versions: of each decision, of all, and of one", async () => {
+  test("with another kubelet version shows both versions for each decision and in total", async () => {
     const { app, ids } = await fleet();
     const patch = { kubeletConfigurationPatch: { kubeReserved: { cpu: "1500m" } } };
     const page = await replay(app, { since: "24h", change: PATCH, kubelet: "1.35" });
@@ -80,7 +80,7 @@ describe("the history with another configuration", () => {
     expect(one.words).toContain(`Kubelet ${change}.`);
   });
 
-  test("a whole configuration takes the place of the recorded one, and nothing changed changes nothing", async () => {
+  test("replaces the recorded configuration with a whole one, and changes nothing without a change", async () => {
     const { app } = await fleet();
     const whole = await replay(app, { as: "whole", change: '{"kubeletconfig":{"cgroupDriver":"systemd"}}' });
     const api = await asked(app, { kubeletConfiguration: { cgroupDriver: "systemd" } });
@@ -89,7 +89,7 @@ describe("the history with another configuration", () => {
     expect((await replay(app, {})).words).toContain("Every decision would have been the same.");
   });
 
-  test("only of a node, a kind and a time", async () => {
+  test("can be limited to a node, a kind and a time", async () => {
     const { app } = await fleet();
     const one = await replay(app, { node: "n2", kind: "cgroups", since: "2026-01-01", change: PATCH });
     expect(one.words).toContain(
@@ -101,7 +101,7 @@ describe("the history with another configuration", () => {
     );
   });
 
-  test("the answer's link opens the form with the same question, however it was sent", async () => {
+  test("links to the form with the same question, however it was sent", async () => {
     const { app } = await fleet();
     for (const since of ["", "2026-01-01"]) {
       const page = await replay(app, { change: PATCH, kind: "cgroups", since, long: "yes", decision: "" });
@@ -115,7 +115,7 @@ describe("the history with another configuration", () => {
     }
   });
 
-  test("what is misspelt is said with its place", async () => {
+  test("reports a misspelt field with its place", async () => {
     const { app } = await fleet();
     const page = await replay(app, { change: "maxPods: 5\nkubeResreved:\n  cpu: 1\n" });
     expect(page.words).toMatch(
@@ -124,7 +124,7 @@ describe("the history with another configuration", () => {
   });
 });
 
-describe("a history of more than a page", () => {
+describe("replaying a history of several pages", () => {
   const MANY = 2300;
   async function long() {
     const { app, store } = appOver();
@@ -136,7 +136,7 @@ describe("a history of more than a page", () => {
     return { app, store };
   }
 
-  test("goes on by its button, page by page, counts everything once, and lists the first hundred", async () => {
+  test("continues by a button page by page, counts everything once, and lists the first hundred", async () => {
     const { app } = await long();
     let page = await replay(app, { change: PATCH });
     let pages = 1;
@@ -157,7 +157,7 @@ describe("a history of more than a page", () => {
     expect(gzipSync(page.html).length).toBeLessThan(150_000);
   });
 
-  test("a browser without scripts gets all that fits into some seconds at one press", async () => {
+  test("without scripts replays in one request what fits into a few seconds", async () => {
     const { app } = await long();
     const page = await replay(app, { change: PATCH, long: "yes" });
     expect(goOnOf(page)).toBeNull();
@@ -165,7 +165,7 @@ describe("a history of more than a page", () => {
     expect(page.html.match(/class="what"/g)).toHaveLength(100);
   });
 
-  test("no page more is begun when the time is up, or when nobody waits any more", async () => {
+  test("begins no further page when the time is over or the client is gone", async () => {
     const { app } = await long();
     const change = { kubeletConfigurationPatch: { kubeReserved: { cpu: "1500m" } } };
     const read = async (pageToken: string) => {
@@ -186,7 +186,7 @@ describe("a history of more than a page", () => {
     expect(all.counted.tally.counts.replayed).toBe(MANY);
   });
 
-  test("what was counted cannot be made up, and a token goes on with its own question alone", async () => {
+  test("accepts neither forged counts nor a token of another question", async () => {
     const { app } = await long();
     const next = goOnOf(await replay(app, { change: PATCH })) ?? {};
     const made = await postForm(app, "/replay", { ...next, counted: '{"all":[1,2]}' });
@@ -203,8 +203,8 @@ describe("a history of more than a page", () => {
   });
 });
 
-describe("one decision", () => {
-  test("is linked with its node and kind filled in, and shown before and after with its differences", async () => {
+describe("replaying one decision", () => {
+  test("is linked with node and kind filled in, and shows before and after with differences", async () => {
     const { app, ids } = await fleet();
     const linked = await openPage(app, `/replay?decision=${ids[0]}`);
     expect(linked.html).toContain(`<a href="/decisions/${ids[0]}">allocatable decision</a>`);
@@ -221,7 +221,7 @@ describe("one decision", () => {
     await expect.poll(history).toContain("6 of 6 decisions");
   });
 
-  test("that cannot be decided any more says why", async () => {
+  test("that cannot be replayed says why", async () => {
     const { app, store } = await fleet();
     const gone = decisionRow({ id: "0".repeat(32), node: "n1", snapshotId: null, decidedAtMs: Date.now() });
     value(await store.record({ decision: gone }));
@@ -234,7 +234,7 @@ describe("one decision", () => {
   });
 });
 
-describe("what is wrong is said at its place, and nothing that was written is lost", () => {
+describe("invalid input on the replay page is reported at its place, and the input stays:", () => {
   const BROKEN: readonly (readonly [string, string, RegExp])[] = [
     ["broken YAML", "kubeReserved:\n  cpu: [1\nmaxPods: 3\n", /the configuration:3:1: .*is not YAML or JSON/],
     ["broken JSON", '{\n  "maxPods": 3\n  "x": 4\n}', /the configuration:3:3: .*is not JSON/],
@@ -267,7 +267,7 @@ describe("what is wrong is said at its place, and nothing that was written is lo
     expect(page.html).toContain("<option selected>cpus</option>");
   });
 
-  test("times, a kind, a node", async () => {
+  test("invalid times, an unknown kind or node", async () => {
     const { app } = await fleet();
     const page = await replay(app, { since: "yesterday", kind: "cpu", change: PATCH });
     expect(page.status).toBe(400);
@@ -282,7 +282,7 @@ describe("what is wrong is said at its place, and nothing that was written is lo
     expect((await openPage(app, "/replay?sinc=1h")).status).toBe(400);
   });
 
-  test("a file takes the place of the text; one that is no text, too large, or no form", async () => {
+  test("a file replaces the text, and is refused when it is no text, too large or no form", async () => {
     const { app } = await fleet();
     const file = (content: string | Uint8Array<ArrayBuffer>): File => new File([content], "my kubelet.yaml");
     const page = await replay(app, { change: "maxPods: 3" }, { file: file(PATCH) });
@@ -301,14 +301,14 @@ describe("what is wrong is said at its place, and nothing that was written is lo
     expect((await app.request("/replay", { method: "POST", body: "{}", headers })).status).toBe(415);
   });
 
-  test("an empty history", async () => {
+  test("an empty history is reported", async () => {
     const { app } = appOver();
     expect((await openPage(app, "/replay")).words).toContain("No decision is recorded yet");
     expect((await replay(app, {})).words).toContain("No such decisions");
   });
 });
 
-test("names and messages full of markup stay text, stored, written and carried", async () => {
+test("names and messages with markup are shown as text, whether stored, typed or carried along", async () => {
   const { app, store } = appOver();
   const evil = `"><img src=x onerror=alert(1)></textarea><script>`;
   const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(capturedNode("n1")) });
@@ -335,7 +335,7 @@ test("names and messages full of markup stay text, stored, written and carried",
   expect(second.words).toContain(evil);
 });
 
-test("a node's token replays its own node, with Basic as a browser sends it", async () => {
+test("a node's token can replay its own node only, with Basic authentication", async () => {
   const { app, store } = await fleet();
   const token = newToken();
   value(

@@ -19,13 +19,13 @@ test.each([
   ["1d12h", "2026-02-28T00:00:00.000Z"],
   ["7d", "2026-02-22T12:00:00.000Z"],
   ["0", "2026-03-01T12:00:00.000Z"],
-])("%s is a time, wherever the server stands", (text, wanted) => {
+])("%s is parsed as the same time, whatever the server's time zone", (text, wanted) => {
   process.env["TZ"] = "America/New_York";
   expect(new Date(timeIn(text, NOW) ?? 0).toISOString()).toBe(wanted);
 });
 
 test.each(["", "yesterday", "24", "2026", "2026-13-01", "2026-01-31T25:00:00Z", "12:00", "7 d", "d"])(
-  "%j is none",
+  "%j is not a time",
   (text) => {
     expect(timeIn(text, NOW)).toBeNull();
   },

@@ -30,7 +30,7 @@ const tests = (ground: BrowserFixture): void => {
   const state = (page: Page, words: string): Promise<void> => page.locator("#run-state", { hasText: words }).waitFor();
   const all = `${MANY.toLocaleString("en")} of ${MANY.toLocaleString("en")} decisions would have been different.`;
 
-  test.each(LOOKS)("%s: form and answer fit, are accessible, and ask nobody else", async (_name, options) => {
+  test.each(LOOKS)("%s: form and answer fit, are accessible, and load nothing foreign", async (_name, options) => {
     await ground.visit("/replay", options, async (page) => {
       expect(await page.title()).toBe("Replay · Nodewise");
       await expectReadable(page);
@@ -41,7 +41,7 @@ const tests = (ground: BrowserFixture): void => {
     });
   });
 
-  test("without scripts one press goes through as much as fits into some seconds, and its button through the rest", async () => {
+  test("without scripts one press replays what fits into a few seconds, and a button the rest", async () => {
     const { page, faults, close } = await ground.open("/replay", { javaScriptEnabled: false });
     await ask(page);
     const goOn = page.getByRole("button", { name: "Go on" });
@@ -53,7 +53,7 @@ const tests = (ground: BrowserFixture): void => {
     await close();
   });
 
-  test("the bar moves, it can be stopped, and goes on from there; the page does not grow", async () => {
+  test("the progress bar moves, can be stopped and continued, and the page does not grow", async () => {
     const { page, faults, close } = await ground.open("/replay");
     const seen: number[] = [];
     let posts = 0;
@@ -93,7 +93,7 @@ const tests = (ground: BrowserFixture): void => {
     await close();
   });
 
-  test("a request that fails is tried again, and nothing is counted twice", async () => {
+  test("a failed request is repeated, and nothing is counted twice", async () => {
     const { page, close } = await ground.open("/replay");
     let posts = 0;
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -118,7 +118,7 @@ const tests = (ground: BrowserFixture): void => {
     await close();
   });
 
-  test("what is wrong is shown at its place without leaving the page, and what was written stays", async () => {
+  test("invalid input is reported at its place without leaving the page, and the input stays", async () => {
     const { page, close } = await ground.open("/replay");
     await ask(page, { since: "yesterday" });
     await page.locator("#since-fault").waitFor();
@@ -131,7 +131,7 @@ const tests = (ground: BrowserFixture): void => {
     await close();
   });
 
-  test("what is larger than a form may be is told beside its field at once, and not sent", async () => {
+  test("input larger than a form may be is reported at its field at once, and not sent", async () => {
     const { page, close } = await ground.open("/replay");
     const posted: string[] = [];
     page.on("request", (request) => {
@@ -168,7 +168,7 @@ const tests = (ground: BrowserFixture): void => {
     await close();
   });
 
-  test("the address is the question's once it is answered, and brings it back; a long one is not kept", async () => {
+  test("the URL becomes the question's and brings it back, unless it is too long", async () => {
     const { page, faults, close } = await ground.open("/replay?kind=cgroups");
     await page.getByLabel("Kind").selectOption("allocatable");
     await ask(page);
@@ -195,7 +195,7 @@ const tests = (ground: BrowserFixture): void => {
     await close();
   });
 
-  test("one decision is replayed by its own button", async () => {
+  test("a single decision is replayed by its own button", async () => {
     const { page, faults, close } = await ground.open(`/decisions/${id}`);
     await page.getByRole("link", { name: "Replay it with another configuration" }).click();
     await page.getByLabel("The configuration to decide with").fill(PATCH);

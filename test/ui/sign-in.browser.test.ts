@@ -50,7 +50,7 @@ inBrowser("signing in, in a browser", fill, (ground) => {
     await close();
   });
 
-  test("the form opens the page that was asked for, scripts never see the session, and signing out or a revoked token end it", async () => {
+  test("sign-in opens the requested page, scripts cannot read the session, and sign-out ends it", async () => {
     const { page, close } = await ground.open("/nodes/node-1");
     const signIn = async (): Promise<void> => {
       await page.getByLabel("Token").fill(token);

@@ -25,7 +25,7 @@ function decisionsIn(words: string): number {
 const GONE = "featureGates:\n  SidecarContainers: true\n";
 
 describe("the upgrade page", () => {
-  test("is a form at first, and a link to a node and a version is answered", async () => {
+  test("is a form at first, and a link with a node and a version shows the answer", async () => {
     const { app } = await withNode();
     const form = await openPage(app, "/upgrade");
     expect(form.html).toContain('<form id="upgrade"');
@@ -39,7 +39,7 @@ describe("the upgrade page", () => {
     for (const id of ["gates", "decisions", "notes", "steps", "history-title"]) expect(html).toContain(`id="${id}"`);
   });
 
-  test("tells what keeps the other kubelet from starting in its words, with a patch to copy, and the static pods", async () => {
+  test("shows why the other kubelet would not start in its words, with a patch, and the static pods", async () => {
     const { app } = await withNode("v1.34.4");
     const page = await postForm(app, "/upgrade", { to: "1.35", from: "1.33", node: "n1" });
     expect(page.words).toContain("n1: kubelet 1.34 -> 1.35: it would not start with this configuration.");
@@ -54,7 +54,7 @@ describe("the upgrade page", () => {
     expect(same.words).toContain("nothing changes");
   });
 
-  test("findings have their lines, and flags are looked over", async () => {
+  test("shows findings with their lines, and checks flags", async () => {
     const { app } = await withNode();
     const change = `maxPods: 100\n${GONE}`;
     const args = "kubelet --containerd=/x";
@@ -70,7 +70,7 @@ describe("the upgrade page", () => {
     expect([none.status, none.words]).toEqual([400, expect.stringContaining("there is no flag in it")]);
   });
 
-  test("drop-ins are merged over the configuration, and findings tell which of them, and its line", async () => {
+  test("merges drop-ins over the configuration, and names the drop-in and line of a finding", async () => {
     const { app } = await withNode();
     const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
     const dropIns = `${head}featureGates:\n  MemoryQoS: false\n---\n${head}${GONE}maxPods: 5\n`;
@@ -90,7 +90,7 @@ describe("the upgrade page", () => {
     expect(headless.words).toContain("it would not start with this configuration");
   });
 
-  test("a kubelet of now that is not known here is answered by the nearest, and a field that it leaves out is told", async () => {
+  test("answers an unknown current kubelet by the nearest version, and reports a field it ignores", async () => {
     const { app } = await withNode();
     const change = "maxPods: 9\nmemoryReservationPolicy: None\n";
     const page = await postForm(app, "/upgrade", { to: "1.37", from: "1.33", change });
@@ -104,7 +104,7 @@ describe("the upgrade page", () => {
     expect(page.html).toContain('<option value="1.33" selected>1.33</option>');
   });
 
-  test("the button goes through every page of a node's recorded decisions, a link shows the first", async () => {
+  test("replays all pages of a node's decisions by a button, and the first one by a link", async () => {
     const { app, store } = await withNode();
     const since = Date.now() - 60_000;
     for (let i = 0; i < LONGER; i++) {
@@ -131,7 +131,7 @@ describe("the upgrade page", () => {
     [{ to: "1.37", from: "1.36", change: "maxPods: 5", dropIns: "a: [" }, 400, "the drop-ins:1:"],
     [{ to: "1.37", from: "1.36", change: "a: 1", dropIns: "a: 1\n---\n".repeat(65) }, 400, "64 are the most"],
     [{ to: "1.37", node: "n2" }, 404, "there is no node n2"],
-  ])("%j is answered at its field", async (fields, status, words) => {
+  ])("reports %j at its field", async (fields, status, words) => {
     const { app } = await withNode();
     const page = await postForm(app, "/upgrade", { ...fields });
     expect([page.status, page.words]).toEqual([status, expect.stringContaining(words)]);

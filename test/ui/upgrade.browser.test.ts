@@ -8,7 +8,7 @@ const fill = async (url: string): Promise<void> => {
 };
 inBrowser("the upgrade in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)(
-    "%s: a node's upgrade is told, and a figure leads to its part",
+    "%s: a node's upgrade is reported, and a figure links to its section",
     async (_name, options) => {
       await ground.visit("/upgrade", options, async (page) => {
         expect(await page.title()).toBe("Upgrade · Nodewise");

@@ -9,7 +9,7 @@ const resultIn = (html: string): string => readable(html.slice(html.indexOf('<se
 const query = (texts: Readonly<Record<string, string>>): string => `/what-if?${new URLSearchParams(texts)}`;
 const PATCH = '{"maxPods":9}';
 
-test("a link that names a node and a change opens the form filled in, with the answer, and nothing is stored", async () => {
+test("a link with a node and a change opens the filled form with the answer, and stores nothing", async () => {
   const { decide, show, store } = subject();
   const { id } = await decide("cgroups", { snapshot: capturedSnapshot() });
   const snapshot = value(await store.latestSnapshot("n1"))?.id ?? "";
@@ -23,7 +23,7 @@ test("a link that names a node and a change opens the form filled in, with the a
   expect(value(await store.listDecisions({ limit: 9 })).items).toHaveLength(1);
 });
 
-test("the single fields, a pod and pods that go are of a link as well", async () => {
+test("a link may also contain single fields, a pod and removed pods", async () => {
   const { decide, show } = subject();
   await decide("cgroups", { snapshot: capturedSnapshot() });
   const { html } = await show(
@@ -36,7 +36,7 @@ test("the single fields, a pod and pods that go are of a link as well", async ()
   expect(whole.html).toContain('value="whole" checked');
 });
 
-test("the answer has a link to itself, which opens the same answer of the same snapshot", async () => {
+test("the answer has a link to itself, which gives the same answer for the same snapshot", async () => {
   const { decide, show } = subject();
   await decide("cgroups", { snapshot: capturedSnapshot() });
   const first = await show(query({ node: "n1", maxPods: "9" }));
@@ -50,7 +50,7 @@ test("the answer has a link to itself, which opens the same answer of the same s
   expect(resultIn(again.html)).toBe(resultIn(first.html));
 });
 
-test("what is not all of a question is only filled in", async () => {
+test("an incomplete question is only filled in", async () => {
   const { decide, show } = subject();
   await decide("cgroups", { snapshot: capturedSnapshot() });
   for (const [texts, filled] of [
@@ -79,7 +79,7 @@ test.each([
   [{ node: "n1", change: "maxPods: [" }, "the change:1:11: is not YAML or JSON"],
   [{ node: "n1", change: "maxPods: x" }, "the change:1:10: kubeletConfiguration.maxPods"],
   [{ node: "n1", pod: "kind: Deployment" }, "the pod: expected a v1.Pod"],
-])("%o is a page of status 400 that says the place, and nothing is stored", async (texts, words) => {
+])("the link %o gives status 400 with the place, and stores nothing", async (texts, words) => {
   const { decide, show, store } = subject();
   await decide("cgroups", { snapshot: capturedSnapshot() });
   const { html, status } = await show(query(texts as unknown as Record<string, string>));
@@ -88,7 +88,7 @@ test.each([
   expect(value(await store.listDecisions({ limit: 9 })).items).toHaveLength(1);
 });
 
-test("what is not there is not found: node, snapshot, decision, and a decision without a snapshot", async () => {
+test("an unknown node, snapshot or decision, or a decision without a snapshot, gives 404", async () => {
   const { decide, show, store } = subject();
   await decide("cgroups", { snapshot: capturedSnapshot() });
   const bare = decisionRow({ id: "b".repeat(32), node: "n1", snapshotId: null });
@@ -107,7 +107,7 @@ test("what is not there is not found: node, snapshot, decision, and a decision w
   }
 });
 
-test("what a link says stays text, in the form and in the answer", async () => {
+test("markup in a link is shown as text in form and answer", async () => {
   const { decide, show } = subject();
   await decide("cgroups", { snapshot: capturedSnapshot() });
   const evil = `"><img src=x onerror=alert(1)>`;
@@ -123,7 +123,7 @@ test("what a link says stays text, in the form and in the answer", async () => {
   }
 });
 
-test("a node's token opens links about its own node alone", async () => {
+test("a node's token can open links about its own node only", async () => {
   const { app, decide, store } = subject();
   const theirs = renamed(capturedSnapshot(), "n2");
   const { id } = await decide("cgroups", { snapshot: theirs });
@@ -137,7 +137,7 @@ test("a node's token opens links about its own node alone", async () => {
   expect(await statusOf({ decision: id })).toBe(404);
 });
 
-test("a link holds what is given, in the words of the form, and is none where it would be too long", () => {
+test("whatIfLink contains what is given in the form's terms, and is null when too long", () => {
   expect(whatIfLink({})).toBe("/what-if");
   expect(whatIfLink({ node: "a&b", change: "", maxPods: "9" })).toBe("/what-if?node=a%26b&maxPods=9#result");
   expect(whatIfLink({ change: "x".repeat(3000) })).toBeNull();

@@ -11,7 +11,7 @@ const partsOf = (name: string, text: string): readonly string[] => {
   return parts.map(({ part }) => part);
 };
 
-describe("what a document is", () => {
+describe("recognise", () => {
   test.each([
     ["node.json", "node"],
     ["configz.json", "config"],
@@ -25,10 +25,10 @@ describe("what a document is", () => {
     ["memory_manager_state", "memory-manager-state"],
     ["allocated_pods_state", "allocated-pods"],
     ["snapshot.json", "snapshot"],
-  ])("%s of the captured node is known by its content alone", (file, part) => {
+  ])("knows %s of the captured node by its content alone", (file, part) => {
     expect(partsOf("upload", capturedText(file))).toEqual([part]);
   });
-  test("lists of kubectl hold pods, a node, or both; an empty one is no pods, one of crictl no sandboxes", () => {
+  test("knows kubectl's lists of pods and nodes, and empty lists of pods and of crictl's sandboxes", () => {
     const pods = partsOf("x", capturedText("pods.json"));
     expect(new Set(pods)).toEqual(new Set(["pods"]));
     expect(pods.length).toBeGreaterThan(5);
@@ -43,7 +43,7 @@ describe("what a document is", () => {
     expect(partsOf("x", "a: 1\nmaxPods: 3")).toEqual(["config"]);
   });
   test.each(["EventList", "PodDisruptionBudgetList"])(
-    "an empty %s is nothing of a node, and one with items without a kind has none of its pods",
+    "skips an empty %s, and one with items without a kind",
     (kind) => {
       expect(recognise({ name: "x.json", text: JSON.stringify({ kind, items: [] }) })).toEqual({
         ...{ parts: [], faults: [] },
@@ -52,10 +52,10 @@ describe("what a document is", () => {
       expect(partsOf("x", JSON.stringify({ kind, items: [{ metadata: { name: "a" } }] }))).toEqual([]);
     },
   );
-  test("an empty List does not say of what it is one", () => {
+  test("does not know what an empty List is one of", () => {
     expect(recognise({ name: "x", text: '{"kind":"List","items":[]}' }).parts[0]?.posted).toBe(NOTHING);
   });
-  test("several documents of one text, each with its own place", () => {
+  test("splits a text into several documents, each with its own place", () => {
     const { parts, faults, passed } = recognise({
       name: "all.yaml",
       text: "kind: Node\n---\nkind: Secret\n---\nmaxPods: 3\n",
@@ -64,7 +64,7 @@ describe("what a document is", () => {
     expect(faults).toEqual([]);
     expect(passed).toEqual(["all.yaml:3: skipped, as it is an object of kind `Secret`, which is no part of a node"]);
   });
-  test("a state file that is cut off is taken as it is, by its name: the decision says what the kubelet finds", () => {
+  test("accepts a truncated state file by its name: the decision reports what the kubelet finds", () => {
     const text = '{"policyName":"sta';
     expect(recognise({ name: "cpu_manager_state", text }).parts).toMatchObject([
       { part: "cpu-manager-state", posted: text },
@@ -73,7 +73,7 @@ describe("what a document is", () => {
   });
 });
 
-describe("what cannot be taken is told with what to give", () => {
+describe("recognise skips, with what to give instead,", () => {
   const faultsOf = (name: string, text: string): readonly string[] => {
     const { parts, faults } = recognise({ name, text });
     expect(parts).toEqual([]);
@@ -83,13 +83,13 @@ describe("what cannot be taken is told with what to give", () => {
     ["inspect", { status: { id: "x", metadata: { name: "c" } }, info: {} }, "`crictl ps -a -o json`"],
     ["inspectp", { status: { id: "x", metadata: { name: "p", uid: "u" } }, info: {} }, "`crictl pods -o json`"],
     ["inspecti", { status: { id: "x", repoTags: [] }, info: {} }, "`crictl images -o json`"],
-  ])("crictl %s", (command, value, advice) => {
+  ])("the output of crictl %s", (command, value, advice) => {
     const { parts, faults, passed } = recognise({ name: "a.json", text: JSON.stringify(value) });
     expect({ parts, faults }).toEqual({ parts: [], faults: [] });
     expect(passed[0]).toContain(`a.json: skipped, as it is what \`crictl ${command}\` prints: `);
     expect(passed[0]).toContain(advice);
   });
-  test("crictl info is how the runtime is set", () => {
+  test("the output of crictl info is recognised as the runtime's configuration", () => {
     const value = { status: { conditions: [] }, config: {} };
     const { parts, faults } = recognise({ name: "a.json", text: JSON.stringify(value) });
     expect([parts.map(({ part }) => part), faults]).toEqual([["runtime-info"], []]);
@@ -99,13 +99,13 @@ describe("what cannot be taken is told with what to give", () => {
     ["IMAGE                TAG   IMAGE ID        SIZE\nregistry.k8s.io/pause  3.9  e6f1816883972  322kB\r\n"],
     ["NAME   CPU(cores)   CPU(%)   MEMORY(bytes)\nn1  250m  6%  1Gi\n"],
     ["\nCONTAINER ID  POD ID\r\na: b: c"],
-  ])("a table: %j", (text) => {
+  ])("a printed table: %j", (text) => {
     expect(recognise({ name: "x.txt", text })).toEqual({
       ...{ parts: [], faults: [] },
       passed: ["x.txt: skipped, as it is a table, made for people: give what the same command prints with `-o json`"],
     });
   });
-  test("YAML of a full node is read with its places; above the limits they are told, and the way out", () => {
+  test("no YAML of a full node, but reports larger ones with a way out", () => {
     const many = (count: number, text: (i: number) => string): string =>
       Array.from({ length: count }, (_, i) => text(i)).join("");
     const fields = many(190, (i) => `        f:someFieldOfThePod${i}: {}\n`);
@@ -125,13 +125,13 @@ describe("what cannot be taken is told with what to give", () => {
   });
 });
 
-test("the machines that may be chosen are those of the library", () => {
+test("the machines to choose from are those of the library", () => {
   expect(MACHINES.map(({ name }) => name)).toEqual(machineNames());
   for (const name of machineNames()) expect(machineNamed(name), name).toEqual(libraryMachine(name)?.machine);
   expect(machineNamed("toString")).toBeUndefined();
 });
 
-describe("both answers as one text", () => {
+describe("the before and after texts of a comparison", () => {
   const sidesOf = (a: readonly string[], b: readonly string[]) => {
     const lines = lineDiff(a.map((line) => `${line}\n`).join(""), b.map((line) => `${line}\n`).join(""));
     const side = (of: "before" | "after"): readonly string[] =>
@@ -143,7 +143,7 @@ describe("both answers as one text", () => {
   const ownWords = (a: string, b: string): readonly string[] =>
     lineDiff(a, b).flatMap(({ of, words }) => words.filter(({ isOwn }) => isOwn).map(({ text }) => `${of} ${text}`));
 
-  test("hold both texts, line by line", () => {
+  test("contain both texts, line by line", () => {
     let seed = 7;
     const next = (n: number): number => {
       seed = (seed * 1103515245 + 12345) % 2147483648;
@@ -161,7 +161,7 @@ describe("both answers as one text", () => {
     expect([before.length, after.length]).toEqual([5000, 5000]);
   });
 
-  test("mark the words that changed, and no line whose columns only moved", () => {
+  test("mark changed words, and no line whose columns only moved", () => {
     expect(ownWords("NAME  MEMORY\nweb   22.5 GiB  on\n", "NAME MEMORY\nweb  22 GiB  on\n")).toEqual([
       "before 22.5",
       "after 22",

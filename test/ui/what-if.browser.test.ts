@@ -24,7 +24,7 @@ const fill = async (url: string): Promise<void> => {
 };
 inBrowser("what if, in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)(
-    "%s: files in, both plans out, and the form keeps them",
+    "%s: files are uploaded, both answers shown, and the form keeps the files",
     async (_name, options) => {
       const { page, faults, close } = await ground.open("/what-if", options);
       const isScripted = hasScripts(options);
@@ -64,7 +64,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
   );
 
   test.each([1440, 1024, 360, 320])(
-    "at %i px every column of both answers keeps its place beside long names",
+    "at %i px every column of both answers stays in place beside long names",
     async (width) => {
       await ground.visit("/what-if?node=long", { viewport: { width, height: 900 } }, async (page) => {
         await page.getByLabel("kubeReserved").fill("cpu=300m, memory=1Gi");
@@ -81,7 +81,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
     },
   );
 
-  test("files are dropped, and one that is too large is told before it is sent", async () => {
+  test("files can be dropped, and one that is too large is reported before it is sent", async () => {
     const { page, faults, close } = await ground.open("/what-if");
     const drop = async (files: readonly { name: string; text: string }[]): Promise<void> => {
       const transfer = await page.evaluateHandle(`(() => {
@@ -103,7 +103,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
     await close();
   });
 
-  test("a stored node, by keyboard alone; what is wrong is told beside its field and the field says so", async () => {
+  test("a stored node works with the keyboard alone, and faults are reported at their field", async () => {
     const { page, close } = await ground.open("/what-if");
     await page.getByLabel("Node of the history").focus();
     await page.keyboard.type("node-2");
@@ -121,7 +121,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
     await close();
   });
 
-  test("names full of markup are text here too", async () => {
+  test("names with markup are shown as text in the browser", async () => {
     const { page, faults, close } = await ground.open("/what-if");
     const evil = "<img src=x onerror=document.title='gone'>";
     await page

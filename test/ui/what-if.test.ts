@@ -68,7 +68,7 @@ const cardOf = (page: string, kind: string): string =>
 const SNAPSHOT = captured("snapshot.json") as { readonly pods: readonly unknown[] };
 const keptIn = (page: string): string => unescaped(/name="kept" value="([^"]*)"/.exec(page)?.[1] ?? "");
 
-test("what kubectl, crictl and the kubelet print, as files: every kind on both sides, and what differs", async () => {
+test("files printed by kubectl, crictl and the kubelet give every kind on both sides, with differences", async () => {
   const { app, store } = appOver({});
   const page = await asked(app, {
     files: CAPTURED,
@@ -101,7 +101,7 @@ test("what kubectl, crictl and the kubelet print, as files: every kind on both s
   expect(value(await store.listNodes())).toEqual([]);
 });
 
-test("only what changed is marked: a ranking that is acted on then, and a column that comes, mark nothing else", async () => {
+test("only changes are marked, not a ranking or column that merely appears", async () => {
   const { app } = appOver({});
   const page = await asked(app, { files: CAPTURED, texts: { cgroup: "1", evictionHard: "memory.available<28Gi" } });
   const card = /<section[^>]* id="eviction".*?<\/section>/s.exec(resultIn(page))?.[0] ?? "";
@@ -125,7 +125,7 @@ test("only what changed is marked: a ranking that is acted on then, and a column
   ).not.toMatch(/tag (?:good|warn|bad)/);
 });
 
-test("a long value is whole before and after", async () => {
+test("a long value is shown in full before and after", async () => {
   const { app } = appOver({});
   const reserved = `0-${"1,0-".repeat(60)}1`;
   const page = await asked(app, {
@@ -137,7 +137,7 @@ test("a long value is whole before and after", async () => {
   );
 });
 
-test("a wrong value stands at its field, and all fields stay as they were typed", async () => {
+test("a wrong value is reported at its field, and all fields keep their text", async () => {
   const { app } = appOver({});
   const typed = { kubeReserved: "cpu=abc", maxPods: "9", change: "podPidsLimit: 100\n", topologyManagerPolicy: "none" };
   const ask = (texts: Readonly<Record<string, string>>, status: number) =>
@@ -155,7 +155,7 @@ test("a wrong value stands at its field, and all fields stay as they were typed"
   }
 });
 
-test("a pod that has other requests: what the kubelet makes of them, beside the resizes that wait already", async () => {
+test("other requests of a pod show what the kubelet does with them, beside pending resizes", async () => {
   const { app } = appOver({});
   const ask = async (resize: string, status = 200) =>
     asked(app, { files: CAPTURED, texts: { cgroup: "1", resize }, status });
@@ -180,7 +180,7 @@ test("a pod that has other requests: what the kubelet makes of them, beside the 
   expect(cardOf(await ask("default/gone cpu=1"), "resize")).toContain("no pod `default/gone` that runs");
 });
 
-test("what is known counts as decisions count: pods of other nodes apart; image file systems are told", async () => {
+test("the known parts are counted as decisions count them, and image file systems are shown", async () => {
   const { app } = appOver({});
   const pods = captured("pods.json");
   for (const pod of pods.items.slice(0, 3)) pod.spec.nodeName = "n2";
@@ -191,7 +191,7 @@ test("what is known counts as decisions count: pods of other nodes apart; image 
   expect(plain(await asked(app, { files: CAPTURED }))).toContain(`pods ${pods.items.length} configuration`);
 });
 
-test("what was recognised is kept in the form, so that the next question needs no files", async () => {
+test("recognised parts are kept in the form, so that the next question needs no files", async () => {
   const { app } = appOver({});
   const first = await asked(app, { files: CAPTURED, texts: { cgroup: "1" } });
   expect(plain(resultIn(first))).toContain("Nothing was changed");
@@ -204,7 +204,7 @@ test("what was recognised is kept in the form, so that the next question needs n
   expect(keptIn(second)).toBe(kept);
 });
 
-test("a stored snapshot, by its id or as a node's newest, with what the history remembers; no file, no record", async () => {
+test("a stored snapshot, by id or as a node's newest, is decided with its facts, and nothing is recorded", async () => {
   const { app, store } = appOver({});
   const kept = JSON.parse(keptIn(await asked(app, { files: CAPTURED, texts: { cgroup: "1" } })));
   kept.runtime.images.push({ id: `sha256:${"9".repeat(64)}`, repoTags: ["unused:1"], size: "1000" });
@@ -242,7 +242,7 @@ test("a stored snapshot, by its id or as a node's newest, with what the history 
 const WEB =
   "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: default}\nspec:\n  containers:\n  - {name: web, image: nginx, resources: {requests: {memory: 64Mi}}}\n";
 
-test("a pod comes in: whether it is admitted on both sides, what it is given, and its cgroups", async () => {
+test("an added pod shows whether it is admitted on both sides, its resources and its cgroups", async () => {
   const { app } = appOver({});
   const free = await asked(app, { files: CAPTURED, texts: { cgroup: "1", pod: WEB } });
   expect(cardOf(free, "admission")).toContain("decided");
@@ -253,7 +253,7 @@ test("a pod comes in: whether it is admitted on both sides, what it is given, an
   expect(cardOf(full, "cgroups")).not.toContain("podwhat-if");
 });
 
-test("a pod goes: its cgroups, stats and containers go with it; names that are not there are told with near ones", async () => {
+test("a removed pod's cgroups, stats and containers disappear, and unknown names get similar ones", async () => {
   const { app } = appOver({});
   const page = await asked(app, { files: CAPTURED, texts: { cgroup: "1", remove: "default/burst-lim" } });
   expect(cardOf(page, "cgroups")).toContain("memory.limit_in_bytes 128 MiB none");
@@ -265,7 +265,7 @@ test("a pod goes: its cgroups, stats and containers go with it; names that are n
   expect(keptIn(wrong)).toContain("n1");
 });
 
-test("a kind that is refused says why and what it needs, on either side", async () => {
+test("a refused kind says why and what it needs, on either side", async () => {
   const { app } = appOver({});
   const none = await asked(app, { files: without("stats-summary.json"), texts: { maxPods: "9" } });
   expect(cardOf(none, "eviction")).toContain("stats");
@@ -276,7 +276,7 @@ test("a kind that is refused says why and what it needs, on either side", async 
   expect(cardOf(broken, "image-gc")).toContain(words);
 });
 
-test("the whole configuration, a machine of the library, and pasted documents, YAML and JSON together", async () => {
+test("a whole configuration, a library machine and pasted documents can be combined", async () => {
   const { app } = appOver({});
   const paste = `${capturedText("node.json")}\n---\n${capturedText("pods.json")}\n---\nkind: KubeletConfiguration\nmaxPods: 30\n`;
   const page = await asked(app, {
@@ -321,7 +321,7 @@ test.each([
     "a list of 2 nodes: give one",
   ],
 ] as [string, [string, string][], string][])(
-  "%s: told with its place, and the rest of the form stays",
+  "%s is reported with its place, and the rest of the form stays",
   async (_name, files, words) => {
     const { app } = appOver({});
     const page = await asked(app, { files, texts: { change: "maxPods: 7", remove: "a/b" }, status: 422 });
@@ -332,7 +332,7 @@ test.each([
   },
 );
 
-test("objects that are no part of a node are told, each with its file, and stop nothing", async () => {
+test("objects that are no part of a node are reported by file, and do not stop the answer", async () => {
   const { app } = appOver({});
   const event = {
     apiVersion: "v1",
@@ -361,7 +361,7 @@ test("objects that are no part of a node are told, each with its file, and stop 
   expect(page).not.toContain('aria-invalid="true"');
 });
 
-test("files that are empty, no text, or nothing of a node are told, each by itself, and stop nothing", async () => {
+test("empty, binary and unrelated files are reported each, and do not stop the answer", async () => {
   const { app } = appOver({});
   const files = [
     ["empty.json", " \n"],
@@ -394,7 +394,7 @@ test("files that are empty, no text, or nothing of a node are told, each by itse
   for (const words of messages.slice(0, 3)) expect(nothing).toContain(words);
 });
 
-test("empty lists leave the pods that are known, and say so; only a PodList says that there are none", async () => {
+test("empty lists keep the known pods and say so, except a PodList", async () => {
   const { app } = appOver({});
   const podsBeside = async (file: string, value: object, files = without()): Promise<readonly [string, object]> => {
     const page = await asked(app, {
@@ -421,7 +421,7 @@ test("empty lists leave the pods that are known, and say so; only a PodList says
   expect(kept).toHaveProperty("pods", []);
 });
 
-test("files that cannot be read, or are wrong, are told, each with its place, and stop nothing", async () => {
+test("unreadable and faulty files are reported with their place, and do not stop the answer", async () => {
   const { app } = appOver({});
   const files = [
     ...without("pods.json"),
@@ -463,21 +463,21 @@ test.each([
   [{ snapshot: "f".repeat(32) }, "there is no snapshot"],
   [{ kept: "{" }, "cannot be read: choose them again"],
   [{ kept: `{"a":${"[".repeat(200)}${"]".repeat(200)}}` }, "cannot be read: choose them again"],
-] as const)("%o is told beside its field", async (texts, words) => {
+] as const)("%o is reported at its field", async (texts, words) => {
   const { app } = appOver({});
   const page = await asked(app, { files: [["node.json", capturedText("node.json")]], texts, status: 422 });
   expect(plain(page)).toContain(words);
   expect(page).toContain(`id="told-${"kept" in texts ? "files" : Object.keys(texts)[0]}"`);
 });
 
-test("nothing given at all, and a misspelt field", async () => {
+test("missing input and a misspelt field are reported", async () => {
   const { app } = appOver({});
   expect(plain(await asked(app, { status: 422 }))).toContain("there is no node yet");
   const page = await asked(app, { files: CAPTURED, texts: { change: "maxPod: 4" } });
   expect(plain(page)).toContain("the change:1:9: the kubelet knows no field maxPod ; maxPods is near");
 });
 
-test("names and texts full of markup stay text", async () => {
+test("names and texts with markup are shown as text", async () => {
   const { app } = appOver({});
   const evil = '"><img src=x onerror=alert(1)>';
   const node = captured("node.json");
@@ -512,7 +512,7 @@ test("names and texts full of markup stay text", async () => {
   expect(cardOf(named, "image-gc")).toContain("onerror");
 });
 
-test("too large: a page that says what to do, before anything of it is read", async () => {
+test("an oversized upload gives a page with advice, before it is read", async () => {
   const { app, log } = appOver({});
   const page = await asked(app, { files: [["big.json", " ".repeat(50 * 1024 * 1024)]], status: 413 });
   expect(plain(page)).toContain("larger than 8 MiB");
@@ -520,7 +520,7 @@ test("too large: a page that says what to do, before anything of it is read", as
   expect(log.lines.at(-1)?.fields["code"]).toBe("body_too_large");
 });
 
-test("what is too large to be kept says so, and is compared all the same", async () => {
+test("parts too large to keep in the form are reported, and compared all the same", async () => {
   const { app } = appOver({});
   const images = Array.from({ length: 8000 }, (_, i) => ({
     id: `sha256:${String(i).padStart(64, "0")}`,
@@ -537,7 +537,7 @@ test("what is too large to be kept says so, and is compared all the same", async
   expect(page.length).toBeLessThan(500_000);
 });
 
-test("a form of another site is refused, and so is what is no form", async () => {
+test("forms of other sites, and bodies that are no form, are refused", async () => {
   const { app } = appOver({});
   for (const site of ["cross-site", "same-site"]) {
     const page = await asked(app, { headers: { "sec-fetch-site": site }, status: 403 });
@@ -560,7 +560,7 @@ test("a form of another site is refused, and so is what is no form", async () =>
   expect(link.status).toBe(200);
 });
 
-test("what there is not is a page with its status, and a node's token sees its own node only", async () => {
+test("an unknown node gives a page with its status, and a node's token sees its own node only", async () => {
   const { app, store } = appOver({});
   for (const name of ["node-a", "node-b"]) {
     const snapshot = capturedNode(name);
@@ -595,7 +595,7 @@ test("what there is not is a page with its status, and a node's token sees its o
   await asked(app, { texts: { node: "node-b" }, headers: own, status: 403 });
 });
 
-test("a default that the kubelet of now told counts as left out when another one starts, in the words of an upgrade", async () => {
+test("defaults printed by the current kubelet count as unset for another version, as in an upgrade", async () => {
   const { app } = appOver();
   const old = CAPTURED.map(([name, text]) => [name, text.replaceAll("v1.36.3", "v1.34.4")] as const);
   const words = plain(await asked(app, { files: old, texts: { cgroup: "1", kubelet: "1.35" } }));
@@ -608,7 +608,7 @@ test("a default that the kubelet of now told counts as left out when another one
   expect(plain(await asked(app, { files: old, texts: { cgroup: "1", kubelet: "1.34" } }))).not.toContain(message);
 });
 
-test("where the nearest kubelet answers, or nobody names one, the page says so", async () => {
+test("the page says when the nearest or newest kubelet version answers", async () => {
   const { app } = appOver();
   const of = async (version: string): Promise<string> => {
     const files = CAPTURED.map(([name, text]) => [name, text.replaceAll("v1.36.3", version)] as const);

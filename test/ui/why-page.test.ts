@@ -3,7 +3,7 @@ import { appOver } from "../api/serving.ts";
 import { requesting } from "../kit/pods.ts";
 import { capturedNode } from "../kit/real-node.ts";
 
-test("a refused pod's story is a page to which its decision leads; a pod that the history does not have is told", async () => {
+test("a refused pod's decision links to its explanation, and an unknown pod is reported", async () => {
   const { app } = appOver({});
   const body = { snapshot: capturedNode("n1"), ask: { pod: requesting("big", { cpu: "500" }) } };
   const headers = { "content-type": "application/json" };
@@ -25,7 +25,7 @@ test("a refused pod's story is a page to which its decision leads; a pod that th
   await read("/nodes/n9/pods/default/big", 404);
 });
 
-test("a recorded configuration with a field that the node's kubelet does not know is a note, and no fault", async () => {
+test("a recorded configuration field unknown to the node's kubelet is a note, not a fault", async () => {
   const { app } = appOver({});
   // as the captured kubelet, a 1.36, printed it
   const snapshot = capturedNode("n1") as Snapshot;

@@ -11,7 +11,7 @@ import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 /** Time for wrangler to build and to start, several times in a row. */
 const PATIENT = { timeout: 240_000 };
 
-test("the bundle that is deployed holds what pages load as it is in the source", PATIENT, () => {
+test("the deployed bundle contains the pages' scripts and styles as in the source", PATIENT, () => {
   const folder = scratchFolder();
   wrangler(["deploy", "--dry-run", "--outdir", folder]);
   const built = readdirSync(folder);
@@ -66,7 +66,7 @@ describe("wrangler dev", () => {
     },
   });
 
-  test("gzip that is cut off leaves no exception in the log that nobody caught", async () => {
+  test("truncated gzip leaves no uncaught exception in the log", async () => {
     const body = gzipSync("{}").subarray(0, -4);
     for (const [path, type] of [
       ["/v1/lint", "application/json"],
@@ -82,7 +82,7 @@ describe("wrangler dev", () => {
     expect(dev.said()).not.toContain("Uncaught");
   });
 
-  test.skipIf(!hasBrowser)("each page is there, fits, and can be used by everybody", async () => {
+  test.skipIf(!hasBrowser)("each page loads, fits and is accessible", async () => {
     const id = await decide("allocatable", "n1");
     for (const path of [
       "/",
@@ -101,7 +101,7 @@ describe("wrangler dev", () => {
     }
   });
 
-  test("what pages load is the same text as on Node, the style sheet as one", async () => {
+  test("the assets have the same text as on Node, with a single style sheet", async () => {
     const assets = nodeAssets();
     for (const [name, text] of Object.entries(assets)) {
       const response = await fetch(`${dev.url}/assets/${name}`);
@@ -109,7 +109,7 @@ describe("wrangler dev", () => {
     }
   });
 
-  test.skipIf(!hasBrowser)("news come by asking, as no response stays open there", async () => {
+  test.skipIf(!hasBrowser)("the page polls for news, since no response stays open", async () => {
     const { page, close } = await openPage(dev.url, credentials());
     await page.locator("#live-state", { hasText: "asks every 5 s" }).waitFor();
     await decide("cgroups", "node-new");

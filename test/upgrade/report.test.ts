@@ -42,13 +42,13 @@ const namesOf = (all: readonly { readonly name: string }[]): readonly string[] =
 const flipsOf = ({ gates }: UpgradeReport): readonly string[] =>
   namesOf(gates.filter(({ changes }) => changes === "value"));
 
-describe("drop-ins of a --config-dir", () => {
+describe("drop-ins of --config-dir in an upgrade report", () => {
   const HEAD = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
   const dropIn = (file: string, fields: object) => ({ file, document: { ...HEAD, ...fields } });
   const withDropIns = (from: string, to: string, configuration: object, ...dropIns: DropIn[]): UpgradeReport =>
     report(from, to, configuration, undefined, { dropIns });
 
-  test("count for findings, gates and defaults, the last that names a field", () => {
+  test("count for findings, gates and defaults, where the last file wins", () => {
     const gates = (isOn: boolean) => ({ featureGates: { MemoryQoS: isOn } });
     expect(flipsOf(report("1.36", "1.37", {}))).toContain("MemoryQoS");
     const kept = withDropIns("1.36", "1.37", {}, dropIn("10.conf", gates(true)), dropIn("20.conf", gates(false)));
@@ -65,7 +65,7 @@ describe("drop-ins of a --config-dir", () => {
     );
   });
 
-  test("are merged over the defaults of each version, as each kubelet does it", () => {
+  test("are merged over the defaults of each version, as by each kubelet", () => {
     const dropIns = [dropIn("a.conf", { evictionHard: { "memory.available": "1Gi" } })];
     // with no more than its own threshold the disk's defaults would be gone, which allocatable tells
     const snapshot = { ...real, kubeletConfiguration: {} };
@@ -89,7 +89,7 @@ describe("drop-ins of a --config-dir", () => {
     expect(defaults).toEqual(report("1.36", "1.37", {}).defaults);
   });
 
-  test("that the kubelet refuses, and flags that count before them", () => {
+  test("that the kubelet refuses are reported, and flags take precedence over them", () => {
     const headless: DropIn = { file: "a.conf", document: { maxPods: 5 } };
     expect(withDropIns("1.36", "1.37", {}, headless).starts).toMatchObject([{ code: "drop-in-refused", isNew: false }]);
     const on = dropIn("a.conf", { featureGates: { MemoryQoS: true } });
@@ -98,8 +98,8 @@ describe("drop-ins of a --config-dir", () => {
   });
 });
 
-describe("the captured node", () => {
-  test("of 1.34 would not start with 1.35: it has cgroup v1, and the default of failCgroupV1 is another", () => {
+describe("the upgrade report of the captured node", () => {
+  test("from 1.34 to 1.35 says it would not start: cgroup v1 and the default of failCgroupV1", () => {
     const { outcome, starts, assumed, staticPods, decisions, steps } = report("1.34", "1.35", undefined, real);
     expect(outcome).toBe("refuses-start");
     expect(assumed).toEqual(["failCgroupV1"]);
@@ -118,7 +118,7 @@ describe("the captured node", () => {
     expect(decisions?.changed).toMatchObject([{ kind: "allocatable", from: "decided", to: "kubelet-refuses" }]);
   });
 
-  test("starts with 1.35 once the patch is in, since its file says so then", () => {
+  test("says it starts with 1.35 once the patch is applied", () => {
     const kubeletConfiguration = membersOf(real["kubeletConfiguration"]);
     const { outcome, assumed, decisions } = report(
       "1.34",
@@ -133,7 +133,7 @@ describe("the captured node", () => {
     expect(report("1.34", "1.35", { kubeletconfig }, real)).toMatchObject({ assumed: ["failCgroupV1"] });
   });
 
-  test("has other gates with 1.36 and 1.37, its static pods go on, and 1.36 is what it is", () => {
+  test("from 1.36 to 1.37 lists changed gates and keeps static pods, and from 1.36 to 1.36 is empty", () => {
     const next = report("1.36", "1.37", undefined, real);
     expect(next).toMatchObject({ outcome: "changes", direction: "upgrade", staticPods: [], node: "n1" });
     expect(flipsOf(next)).toContain("MemoryQoS");
@@ -142,7 +142,7 @@ describe("the captured node", () => {
     expect(own).toMatchObject({ outcome: "same", direction: "none", gates: [], notes: [], steps: [] });
   });
 
-  test("on cgroup v2 is told that 1.37 only writes what the kernel has by itself, in a line and not as otherwise", () => {
+  test("on cgroup v2 mentions writes of kernel defaults by 1.37 in one line, and not as a change", () => {
     const reported = report("1.36", "1.37", undefined, { ...real, cgroup: { version: 2, driver: "systemd" } });
     expect(reported.decisions?.changed).toEqual([]);
     const section = sectionsOf(reported).find(({ id }) => id === "decisions");
@@ -151,7 +151,7 @@ describe("the captured node", () => {
     expect(reported.steps.some(({ what }) => what.includes("otherwise"))).toBe(false);
   });
 
-  test("every kind that its snapshot is enough for is decided, the others are named with what they need", () => {
+  test("decides every kind that its snapshot suffices for, and names the others with what they need", () => {
     const { kinds = [] } = report("1.36", "1.37", undefined, real).decisions ?? {};
     expect(kinds.find(({ kind }) => kind === "admission")).toMatchObject({ asked: 11, undecided: null });
     expect(kinds.find(({ kind }) => kind === "cgroups")).toMatchObject({ asked: 1 });
@@ -183,15 +183,15 @@ interface StrictCase {
   readonly "out_1.36.3"?: { readonly decodeError?: string };
 }
 
-describe("a field that the older of two kubelets does not know", () => {
+describe("a field unknown to the older of two kubelets", () => {
   const some = PROFILES.flatMap(({ version }) => strictCases.filter(({ from }) => from === version).slice(0, 8));
   const messages = (all: readonly { readonly code: string; readonly message: string }[]): readonly string[] =>
     all.flatMap(({ code, message }) => (code === "unknown-field" ? [message] : []));
-  test("is in recorded answers of all versions", () => {
+  test("occurs in recorded answers of all versions", () => {
     expect(new Set(some.map(({ from }) => from))).toEqual(new Set(VERSIONS.slice(0, VERSIONS.indexOf("1.36") + 1)));
   });
   test.each(some)(
-    "$name: $from leaves it out in its own words, and $to takes it",
+    "$name: $from reports it in its own words, and $to accepts it",
     ({ configuration, from, to, alone }) => {
       const there = report(from, to, configuration);
       expect(messages(there.startsNow).toSorted()).toEqual(alone.toSorted());
@@ -202,7 +202,7 @@ describe("a field that the older of two kubelets does not know", () => {
     },
   );
 
-  test("is a step with the patch that takes it out, whatever its name is like; so is one of a drop-in", () => {
+  test("is a step with the patch that removes it, whatever its name, also in a drop-in", () => {
     const configuration = { memoryReservationPolicy: "None", tlsCurvePreferences: [29], defaultPodSysctls: {} };
     const { startsNow, steps } = report("1.34", "1.37", configuration);
     const fixes = Object.keys(configuration).map((field) => ({ [field]: null }));
@@ -222,7 +222,7 @@ describe("a field that the older of two kubelets does not know", () => {
   });
 });
 
-describe("a kubelet of now that is not known here", () => {
+describe("an unknown current kubelet version", () => {
   const nodeOf = (kubeletVersion: string) => {
     const { node } = real as { readonly node: { readonly status: object } };
     return { ...real, node: { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } } };
@@ -240,7 +240,7 @@ describe("a kubelet of now that is not known here", () => {
     ["v1.33.13-eks-1", "1.34", "1.34", "upgrade"],
     ["v1.99.0", "1.37", NEWEST.version, "downgrade"],
     ["v1.99.0", "1.36", NEWEST.version, "downgrade"],
-  ])("%s -> %s is answered by %s, and says so", (own, to, version, direction) => {
+  ])("in %s -> %s is answered by %s, and says so", (own, to, version, direction) => {
     const reported = ofNode(own, to);
     const why = `kubelet ${own.slice(1, 5)} is not known here: ${version} is the nearest that is`;
     expect(reported).toMatchObject({
@@ -257,7 +257,7 @@ describe("a kubelet of now that is not known here", () => {
     expect({ ...reported, from: near.from, direction: near.direction, outcome: near.outcome }).toEqual(near);
   });
 
-  test("is refused where it is no version, and as the one to go to", () => {
+  test("is refused when it is no version, or the target version", () => {
     expect(namedVersion("from", "1.33")).toMatchObject({ ok: true, value: { asked: "1.33", note: { exact: false } } });
     expect(namedVersion("from", "newest")).toMatchObject({ ok: false, error: { path: "from" } });
     const message = `kubelet 1.40 is not known here: the versions are ${KNOWN_VERSIONS}`;
@@ -266,7 +266,7 @@ describe("a kubelet of now that is not known here", () => {
   });
 });
 
-describe("a configuration", () => {
+describe("the upgrade report of a configuration", () => {
   test.each<[string, string, object, string, RegExp]>([
     [
       "1.34",
@@ -290,21 +290,21 @@ describe("a configuration", () => {
       /unrecognized/,
     ],
     ["1.36", "1.35", { featureGates: { PodsAPI: false } }, "PodsAPI", /unrecognized feature gate: PodsAPI/],
-  ])("of %s does not start with %s: %j", (from, to, configuration, gate, message) => {
+  ])("from %s says it does not start with %s: %j", (from, to, configuration, gate, message) => {
     const { outcome, starts, gates } = report(from, to, configuration);
     expect(outcome).toBe("refuses-start");
     expect(starts[0]).toMatchObject({ kubelet: true, isNew: true, message: expect.stringMatching(message) });
     expect(gates.find(({ name }) => name === gate)).toMatchObject({ named: expect.any(Boolean), keep: null });
   });
 
-  test("that neither version starts with is told as such", () => {
+  test("with which neither version starts says so", () => {
     expect(report("1.35", "1.36", { maxPods: -1 })).toMatchObject({
       outcome: "refuses-start",
       starts: [{ field: "maxPods", isNew: false }],
     });
   });
 
-  test("that only the kubelet of now does not start with is told in its words, with what to do", () => {
+  test("with which only the current kubelet does not start says so in its words, with what to do", () => {
     const reported = report("1.35", "1.37", { featureGates: { PodsAPI: true } });
     const message = expect.stringContaining("unrecognized feature gate: PodsAPI");
     expect(reported).toMatchObject({
@@ -318,13 +318,13 @@ describe("a configuration", () => {
     );
   });
 
-  test("a gate that it sets does not flip, and one that AllBeta sets follows its stage", () => {
+  test("lists no change of a gate that it sets, and AllBeta follows the gate's stage", () => {
     expect(flipsOf(report("1.36", "1.37", { featureGates: { MemoryQoS: false } }))).not.toContain("MemoryQoS");
     const all = report("1.36", "1.37", { featureGates: { AllBeta: false } });
     expect(flipsOf(all)).not.toContain("MemoryQoS");
   });
 
-  test("what keeps a gate as it is starts", () => {
+  test("gives a patch for each changed gate with which the kubelet starts", () => {
     for (const [from, to] of [
       ["1.34", "1.35"],
       ["1.35", "1.36"],
@@ -350,7 +350,7 @@ describe("a configuration", () => {
     ["1.35", "1.36", { featureGates: QOS }, "memory.min", true],
     ["1.35", "1.36", { featureGates: QOS, memoryReservationPolicy: "TieredReservation" }, "memory.min", false],
     ["1.35", "1.37", {}, "memory.min", false],
-  ])("%s -> %s with %j tells of %s: %j", (from, to, configuration, name, isReported) => {
+  ])("%s -> %s with %j notes %s: %j", (from, to, configuration, name, isReported) => {
     expect(namesOf(report(from, to, configuration).notes).includes(name)).toBe(isReported);
   });
 
@@ -362,15 +362,12 @@ describe("a configuration", () => {
     ["1.37", "1.36", 40, 1],
     // stays as wrong as it was
     ["1.35", "1.36", 40, 0],
-  ])(
-    "%s -> %s with %d image pulls at a time is one thing to do, or none: %d",
-    (from, to, maxParallelImagePulls, count) => {
-      const { steps } = report(from, to, { maxParallelImagePulls });
-      expect(steps.filter(({ what }) => what.startsWith("maxParallelImagePulls: ")).length).toBe(count);
-    },
-  );
+  ])("%s -> %s with %d parallel image pulls has one step, or none: %d", (from, to, maxParallelImagePulls, count) => {
+    const { steps } = report(from, to, { maxParallelImagePulls });
+    expect(steps.filter(({ what }) => what.startsWith("maxParallelImagePulls: ")).length).toBe(count);
+  });
 
-  test("huge pages of the node are counted where it tells its capacity, and said not to be known where it does not", () => {
+  test("counts huge pages when the node's capacity is known, and says so when it is not", () => {
     const { node, ...rest } = real as { readonly node: { readonly status: { readonly capacity: object } } };
     const reportOf = (capacity: object | undefined, from = "1.36", to = "1.37"): readonly string[] => {
       const snapshot = { ...rest, node: { ...node, status: { ...node.status, capacity } } };
@@ -395,13 +392,13 @@ describe("a configuration", () => {
     );
   });
 
-  test("no configuration at all is answered for the defaults, and says so", () => {
+  test("without a configuration is about the defaults, and says so", () => {
     expect(report("1.36", "1.37")).toMatchObject({ configured: false, decisions: null, node: null });
     expect(report("1.36", "1.37", {}).configured).toBe(true);
   });
 });
 
-test("a pod with a uid of its own in its manifest keeps it", () => {
+test("a pod with its own uid in its manifest keeps that uid after an upgrade", () => {
   const pods = [
     { hash: "0123456789abcdef0123456789abcdef", name: "hashed" },
     { hash: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", name: "own" },
@@ -417,7 +414,7 @@ test("a pod with a uid of its own in its manifest keeps it", () => {
   expect(report("1.34", "1.35", {}, { ...real, pods }).staticPods).toEqual(["kube-system/hashed"]);
 });
 
-test("whatever goes to whatever, a report is made, and on the way back the same gates flip", () => {
+test("an upgrade report can be made between any two versions, and the way back flips the same gates", () => {
   for (const from of VERSIONS) {
     for (const to of VERSIONS) {
       const [there, back] = [flipsOf(report(from, to, {}, real)), flipsOf(report(to, from, {}, real))];

@@ -18,7 +18,7 @@ apiContract("the API inside workerd, over D1", async () => ({
   dispose: async () => {},
 }));
 
-test("the token whose hash is bound as a secret is an administrator's, before the history holds any", async () => {
+test("a token whose hash is bound as a secret is an administrator's, before the history has tokens", async () => {
   const { text } = newToken();
   const bound = { DB: env.DB, NODEWISE_TOKEN_SHA256: (await webSha256(text)).toUpperCase() };
   const ask = (token: string) =>
@@ -64,34 +64,31 @@ test.each([
   "D1_ERROR: Internal error in D1 DB storage caused object to be reset.",
   "Cannot resolve D1 DB due to transient issue on remote node.",
   "Too many API requests by single worker invocation.",
-])(
-  "what D1 says when it cannot answer is a 503 that says when to come back, or a decision not recorded: %s",
-  async (words) => {
-    const { text } = newToken();
-    const bound = (fails: (sql: string) => boolean) => ({
-      DB: failing(words, fails),
-      NODEWISE_TOKEN_SHA256: hash,
-    });
-    const hash = await webSha256(text);
-    const headers = { authorization: `Bearer ${text}`, "content-type": "application/json" };
-    const read = await worker.fetch(
-      new Request("https://nodewise.test/v1/nodes", { headers }),
-      bound(() => true),
-    );
-    expect(read.headers.get("retry-after")).toBe("5");
-    expect((await problemOf(read, "history_unavailable")).detail).toContain(words.replace(/\.$/, ""));
-    const body = JSON.stringify({ snapshot: exampleSnapshot("overloaded") });
-    const post = new Request("https://nodewise.test/v1/decisions/allocatable", { method: "POST", headers, body });
-    const decided = await worker.fetch(
-      post,
-      bound((sql) => /^\s*INSERT/i.test(sql)),
-    );
-    expect(decided.status).toBe(200);
-    expect(await decided.json()).toMatchObject({ recorded: false, notRecorded: "history-failed", kind: "allocatable" });
-  },
-);
+])("a D1 error gives 503 with Retry-After, or an unrecorded decision: %s", async (words) => {
+  const { text } = newToken();
+  const bound = (fails: (sql: string) => boolean) => ({
+    DB: failing(words, fails),
+    NODEWISE_TOKEN_SHA256: hash,
+  });
+  const hash = await webSha256(text);
+  const headers = { authorization: `Bearer ${text}`, "content-type": "application/json" };
+  const read = await worker.fetch(
+    new Request("https://nodewise.test/v1/nodes", { headers }),
+    bound(() => true),
+  );
+  expect(read.headers.get("retry-after")).toBe("5");
+  expect((await problemOf(read, "history_unavailable")).detail).toContain(words.replace(/\.$/, ""));
+  const body = JSON.stringify({ snapshot: exampleSnapshot("overloaded") });
+  const post = new Request("https://nodewise.test/v1/decisions/allocatable", { method: "POST", headers, body });
+  const decided = await worker.fetch(
+    post,
+    bound((sql) => /^\s*INSERT/i.test(sql)),
+  );
+  expect(decided.status).toBe(200);
+  expect(await decided.json()).toMatchObject({ recorded: false, notRecorded: "history-failed", kind: "allocatable" });
+});
 
-test("zstd bodies, which workerd cannot undo, are refused with what it can", async () => {
+test("zstd bodies, which workerd cannot decode, are refused with the accepted encodings", async () => {
   const { text } = newToken();
   const headers = { authorization: `Bearer ${text}`, "content-type": "application/json", "content-encoding": "zstd" };
   const request = new Request("https://nodewise.test/v1/decisions/cgroups", { method: "POST", headers, body: "{}" });
@@ -100,7 +97,7 @@ test("zstd bodies, which workerd cannot undo, are refused with what it can", asy
   await problemOf(response, "unsupported_encoding");
 });
 
-test("the cron trigger removes what is too old", async () => {
+test("the cron trigger removes outdated rows", async () => {
   const store = openD1(env.DB);
   const old = Date.now() - DEFAULT_RETENTION.maxAgeMs - SNAPSHOT_GRACE_MS;
   const kept = decisionRow({ id: "kept", node: "pruned", decidedAtMs: Date.now() });
@@ -117,7 +114,7 @@ test("the cron trigger removes what is too old", async () => {
   expect(value(await store.getDecision("kept"))).not.toBeNull();
 });
 
-test("the sweep keeps what the variables say, in at most so many statements, and removes nothing where one is no number", async () => {
+test("the sweep follows the retention variables, and removes nothing when one is invalid", async () => {
   const store = openD1(env.DB);
   const old = decisionRow({ id: "two-days", node: "kept-days", decidedAtMs: Date.now() - 2 * 86_400_000 });
   value(await store.record({ decision: old }));

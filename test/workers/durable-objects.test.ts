@@ -48,7 +48,7 @@ async function turn(node: string, body: object): Promise<Turned> {
 const alarmOf = async (node: string) =>
   runInDurableObject(await objectOf(node), (_object, { storage }) => storage.getAlarm());
 
-test("every id begins with its node's place, whether a turn or a whole post made it, and is found by itself", async () => {
+test("every id begins with its node's place, for turns and whole posts alike, and is found by itself", async () => {
   const place = await placeOf(webSha256, "placed");
   const { snapshotId, decisions } = await turn("placed", { snapshot: exampleSnapshot("placed") });
   const body = JSON.stringify({ snapshot: exampleSnapshot("placed") });
@@ -60,7 +60,7 @@ test("every id begins with its node's place, whether a turn or a whole post made
   expect((await ask(`/v1/snapshots/${snapshotId}`)).status).toBe(200);
 });
 
-test("a turn goes on from the last after the object was moved, and what was answered is there, counts included", async () => {
+test("a turn continues from the last one after the object was moved, with its counts", async () => {
   const node = "moved";
   const first = await turn(node, { snapshot: exampleSnapshot(node) });
   let last = first;
@@ -73,7 +73,7 @@ test("a turn goes on from the last after the object was moved, and what was answ
   expect(row).toMatchObject({ id: first.decisions[0]?.id, series: { times: 6, lastSnapshotId: last.snapshotId } });
 });
 
-test("the fleet hears of a new decision at once, of the next within a minute, and of the same again within ten", async () => {
+test("the fleet is told of a new decision at once, of the next within a minute, of repeats within ten", async () => {
   const node = "heard";
   const first = await turn(node, { snapshot: exampleSnapshot(node) });
   expect(await alarmOf(node)).toBeLessThanOrEqual(Date.now());
@@ -98,7 +98,7 @@ test("the fleet hears of a new decision at once, of the next within a minute, an
   expect(own).toMatchObject({ decisions: 3 });
 });
 
-test("what the fleet cannot be told now is told later, and the node is decided for meanwhile", async () => {
+test("the fleet is told later what it cannot be told now, and the node is decided for meanwhile", async () => {
   const node = "later";
   await turn(node, { snapshot: exampleSnapshot(node) });
   const object = await objectOf(node);
@@ -113,14 +113,14 @@ test("what the fleet cannot be told now is told later, and the node is decided f
   expect(value(await fleet.getNode(node))).toMatchObject({ name: node });
 });
 
-test("ids of a history that was kept elsewhere are found once the fleet has heard of them", async () => {
+test("ids of an imported history are found once the fleet knows them", async () => {
   const old = decisionRow({ id: "0123456789abcdef0123456789abcdef", node: "imported" });
   value(await store.record({ decision: old }));
   await runDurableObjectAlarm(await objectOf("imported"));
   expect(value(await store.getDecision(old.id))).toEqual(old);
 });
 
-test("asking for what is not there leaves nothing behind", async () => {
+test("requests for unknown ids leave nothing behind", async () => {
   await problemOf(await ask("/v1/decisions/ffffffffffffffffffffffffffffffff"), "unknown_decision");
   await problemOf(await ask("/v1/nodes/nobody"), "unknown_node");
   for (const place of ["ffffffff", await placeOf(webSha256, "nobody")]) {
@@ -129,7 +129,7 @@ test("asking for what is not there leaves nothing behind", async () => {
   }
 });
 
-test("an alarm removes what is too old, and in the end the object itself", async () => {
+test("an alarm removes outdated rows, and finally the object itself", async () => {
   const node = "old";
   value(await store.record({ decision: decisionRow({ node, decidedAtMs: Date.now() - 90 * DAY_MS }) }));
   const object = await objectOf(node);
@@ -141,7 +141,7 @@ test("an alarm removes what is too old, and in the end the object itself", async
   expect(await alarmOf(node)).toBeNull();
 });
 
-test("what is the same again may wait in the object, until it is looked at or an alarm rings", async () => {
+test("repeated decisions may be held in the object until it is read or an alarm fires", async () => {
   const node = "holding";
   const object = await objectOf(node);
   const post = (body: object) =>
@@ -171,7 +171,7 @@ test("what is the same again may wait in the object, until it is looked at or an
   });
 });
 
-test("a request needs few statements of D1, each with few parameters", async () => {
+test("a request needs few D1 statements, each with few parameters", async () => {
   const statements: string[] = [];
   const bindings: number[] = [];
   const counted = (real: D1PreparedStatement): D1PreparedStatement =>
@@ -220,11 +220,11 @@ test("a request needs few statements of D1, each with few parameters", async () 
   expect(Math.max(...bindings)).toBe(1);
 });
 
-test("an object has every migration that D1 has", () => {
+test("an object has the same migrations as D1", () => {
   expect(Object.keys(MIGRATIONS)).toEqual(env.MIGRATIONS.map((one) => (one as { readonly name: string }).name));
 });
 
-test("what is decided after all before was removed is told too, though its row is numbered as one before", async () => {
+test("a decision made after all earlier rows were removed is passed on, although its row number repeats", async () => {
   const node = "renewed";
   const object = await objectOf(node);
   const atMs = Date.now();
@@ -241,7 +241,7 @@ test("what is decided after all before was removed is told too, though its row i
   expect(value(await fleet.listDecisions({ node, limit: 9 })).items.map(({ id }) => id)).toContain(renewed.id);
 });
 
-test("an object that cannot be reached is a 503 that says when to come back", async () => {
+test("an unreachable object gives 503 with Retry-After", async () => {
   const lost = Object.assign(new Error("Durable Object reset because its code was updated."), { retryable: true });
   const refuse = () => Promise.reject(lost);
   const NODES = new Proxy(env.OBJECTS, {
@@ -263,7 +263,7 @@ test("an object that cannot be reached is a 503 that says when to come back", as
   }
 });
 
-test("rows of another history go to their nodes' objects, with texts that they share over calls and nodes, and stay", async () => {
+test("imported rows go to their nodes' objects, with texts shared over calls and nodes", async () => {
   await applyD1Migrations(env.MOVED, env.MIGRATIONS);
   const source = openD1(env.MOVED);
   const shared = JSON.stringify("shared".repeat(1000));

@@ -42,7 +42,7 @@ function counting(d1: D1Database): { readonly d1: D1Database; readonly ran: () =
   };
 }
 
-test("a sweep of 400 nodes fits into one invocation, and into several small ones that go on", async () => {
+test("a sweep of 400 nodes fits into one invocation, or continues over several smaller ones", async () => {
   await applyD1Migrations(env.SWEPT, env.MIGRATIONS);
   const { d1, ran } = counting(env.SWEPT);
   const store = openD1(d1);

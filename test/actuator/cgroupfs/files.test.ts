@@ -25,19 +25,19 @@ afterEach(() => tree.remove());
 const own = (name: string): string => join(tree.mountRoot, "cpu", ROOT, name);
 const codeOf = (answer: { ok: boolean; error?: { code: string } }): string => answer.error?.code ?? "ok";
 
-describe("the door to the cgroup files", () => {
+describe("openCgroupFs", () => {
   test.each(["/", "", "nodewise", "/a/../b", "/..", "/a/", "//a", "/cpu.shares", `/${"x".repeat(256)}`, "/a\u007f"])(
-    "is not opened with %j as the root",
+    "refuses %j as the root",
     (root) => expect(codeOf(openCgroupFs(tree.mountRoot, root))).toBe("outside_root"),
   );
 
-  test("says which mount root is not there", () => {
+  test("reports which mount root is missing", () => {
     const opened = openCgroupFs(join(tree.mountRoot, "none"), ROOT);
     expect(opened).toMatchObject({ ok: false, error: { code: "not_found", errno: "ENOENT" } });
   });
 
   test.each(["/../other", "/a/../../other", "..", "/./a", "/a\0", "relative", ""])(
-    "lets nothing through to %j",
+    "refuses every access to the path %j",
     async (path) => {
       const place = { mount: "cpu", path, file: "cpu.shares" };
       expect(codeOf(await fs.write(place, "2"))).toBe("outside_root");
@@ -49,12 +49,12 @@ describe("the door to the cgroup files", () => {
     },
   );
 
-  test.each(["..", "../..", "cpu/other", ".", "/etc", "cpu\0"])("has no mount %j", async (mount) => {
+  test.each(["..", "../..", "cpu/other", ".", "/etc", "cpu\0"])("refuses the mount %j", async (mount) => {
     expect(codeOf(await fs.write({ mount, path: "/", file: "cpu.shares" }, "2"))).toBe("outside_root");
     expect(codeOf(fs.list({ mount, path: "/" }))).toBe("outside_root");
   });
 
-  test("follows no symbolic link: not as a directory, not on the way, not as a file", async () => {
+  test("follows no symbolic link: neither as directory, nor in a path, nor as file", async () => {
     symlinkSync(join(tree.mountRoot, "cpu/other"), own("link"));
     mkdirSync(own("real"));
     symlinkSync(secret, own("real/cpu.shares"));
@@ -70,14 +70,14 @@ describe("the door to the cgroup files", () => {
     expect(readFileSync(secret, "utf8")).toBe("1024\n");
   });
 
-  test("is not led away by a root that is a link", () => {
+  test("does not follow a root that is a symbolic link", () => {
     symlinkSync(join(tree.mountRoot, "cpu/other"), join(tree.mountRoot, "cpu/linked"));
     const door = openCgroupFs(tree.mountRoot, "/linked");
     expect(door.ok && codeOf(door.value.read({ mount: "cpu", path: "/", file: "cpu.shares" }))).toBe("outside_root");
   });
 });
 
-describe("the door, once inside the root,", () => {
+describe("access to cgroup files inside the root", () => {
   test.each([
     "release_agent",
     "notify_on_release",
@@ -90,30 +90,30 @@ describe("the door, once inside the root,", () => {
     "cpu.shares/..",
     "memory.force_empty",
     "",
-  ])("writes no %j", async (file) => {
+  ])("does not write %j", async (file) => {
     writeFileSync(own("release_agent"), "");
     expect(codeOf(await fs.write({ mount: "cpu", path: "/", file }, "1"))).toBe("bad_name");
   });
 
   test.each(["../../../etc/passwd", "/etc/passwd", "release_agent", "", "cpu.shares/../../x", "cpu."])(
-    "reads no %j",
+    "does not read %j",
     (file) => expect(codeOf(fs.read({ mount: "cpu", path: "/", file }))).toBe("bad_name"),
   );
 
-  test.each(["1\n2", "a\0", "x".repeat(4096), "ü"])("writes one line of plain text, not %j", async (value) => {
+  test.each(["1\n2", "a\0", "x".repeat(4096), "ü"])("writes only one line of plain text, not %j", async (value) => {
     writeFileSync(own("cpu.shares"), "1024\n");
     expect(codeOf(await fs.write({ mount: "cpu", path: "/", file: "cpu.shares" }, value))).toBe("bad_value");
     expect(readFileSync(own("cpu.shares"), "utf8")).toBe("1024\n");
   });
 
-  test("reads above its root only the root's own ancestors", () => {
+  test("reads above the root only its ancestors", () => {
     expect(fs.readAbove("cpuset", "/", "cpuset.cpus")).toEqual({ ok: true, value: "0-1" });
     expect(codeOf(fs.readAbove("cpu", "/other", "cpu.shares"))).toBe("outside_root");
     expect(codeOf(fs.readAbove("cpu", ROOT, "cpu.shares"))).toBe("outside_root");
     expect(codeOf(fs.readAbove("cpu", "/", "release_agent"))).toBe("bad_name");
   });
 
-  test("creates no file: what the kernel does not have is named with path, file and errno", async () => {
+  test("creates no file: a missing one is reported with path, file and errno", async () => {
     const written = await fs.write({ mount: "cpu", path: "/", file: "cpu.shares" }, "2");
     expect(written).toEqual({
       ok: false,
@@ -129,7 +129,7 @@ describe("the door, once inside the root,", () => {
     });
   });
 
-  test("answers what the system says: a taken name, a missing parent, a directory in use", () => {
+  test("reports system errors: an existing name, a missing parent, a busy directory", () => {
     expect(codeOf(fs.mkdir({ mount: "cpu", path: "/a" }))).toBe("ok");
     expect(codeOf(fs.mkdir({ mount: "cpu", path: "/a" }))).toBe("exists");
     expect(codeOf(fs.mkdir({ mount: "cpu", path: "/b/c" }))).toBe("not_found");
@@ -138,7 +138,7 @@ describe("the door, once inside the root,", () => {
     expect(codeOf(fs.list({ mount: "cpu", path: "/b" }))).toBe("not_found");
   });
 
-  test("tells a directory from its successor of the same name", () => {
+  test("distinguishes directories by their identity", () => {
     fs.mkdir({ mount: "cpu", path: "/a" });
     fs.mkdir({ mount: "cpu", path: "/b" });
     const [a, b] = [fs.identity({ mount: "cpu", path: "/a" }), fs.identity({ mount: "cpu", path: "/b" })];
@@ -146,10 +146,10 @@ describe("the door, once inside the root,", () => {
   });
 });
 
-describe("a door for reading", () => {
+describe("read-only access to cgroup files", () => {
   const everything = (): string[] => readdirSync(tree.mountRoot, { recursive: true, encoding: "utf8" }).sort();
 
-  test.each(["/", ROOT])("changes nothing whatever it is told, with %j as its root", async (root) => {
+  test.each(["/", ROOT])("changes nothing in any call, with %j as its root", async (root) => {
     const door = openCgroupFs(tree.mountRoot, root, "read");
     if (!door.ok) throw new Error(door.error.message);
     writeFileSync(own("cpu.shares"), "1024\n");
@@ -164,7 +164,7 @@ describe("a door for reading", () => {
     expect([secret, own("cpu.shares")].map((file) => readFileSync(file, "utf8"))).toEqual(["1024\n", "1024\n"]);
   });
 
-  test("sees from the top what others own, and still no link and no other file", () => {
+  test("reads others' cgroups from the top, but no links or other files", () => {
     const door = openCgroupFs(tree.mountRoot, "/", "read");
     if (!door.ok) throw new Error(door.error.message);
     expect(door.value.read({ mount: "cpu", path: "/other", file: "cpu.shares" })).toEqual({ ok: true, value: "1024" });

@@ -11,7 +11,7 @@ const AT = "/sys/fs/cgroup";
 const line = (point: string, type: string, superOptions: string, options = "rw,nosuid"): string =>
   `31 23 0:28 / ${point} ${options} shared:9 - ${type} ${type} ${superOptions}`;
 
-test("hierarchies are found by their controllers, co-mounted ones share a directory", () => {
+test("v1 hierarchies are found by controller, and co-mounted controllers share a directory", () => {
   const { v1, v2, joined } = parseMounts(
     [
       "22 1 8:1 / / rw - ext4 /dev/vda rw",
@@ -37,16 +37,16 @@ test("hierarchies are found by their controllers, co-mounted ones share a direct
   ]);
 });
 
-test("a unified tree is no hierarchy beside others", () => {
+test("a unified tree alone has no v1 hierarchies beside it", () => {
   expect(parseMounts(line(AT, "cgroup2", "rw"), AT).joined).toEqual([]);
 });
 
-test("octal blanks in mount points are read", () => {
+test("octal escapes in mount points are decoded", () => {
   const { v1 } = parseMounts(line("/a\\040b/cpu", "cgroup", "rw,cpu"), "/a b");
   expect(v1.get("cpu")?.mount).toBe("cpu");
 });
 
-test("controllers that are not mounted are left out and named, those that are read-only stay and are named", () => {
+test("missing controllers are left out with a reason, read-only ones are kept with a remark", () => {
   const mounts = parseMounts(
     [
       line(`${AT}/cpu`, "cgroup", "rw,cpu"),
@@ -69,7 +69,7 @@ test("controllers that are not mounted are left out and named, those that are re
   });
 });
 
-test("version 2 is chosen only where cgroup2 is the mount root and carries cpu and memory", () => {
+test("v2 is chosen only if cgroup2 is mounted at the root and has cpu and memory", () => {
   const kernel = new SimKernel(v2Rules({ cpus: "0-1", mems: "0" }));
   const unified = parseMounts(line(AT, "cgroup2", "rw"), AT);
   const hybrid = parseMounts(
@@ -87,7 +87,7 @@ test("version 2 is chosen only where cgroup2 is the mount root and carries cpu a
   expect(versionOf(parseMounts("", AT))).toBe("unsupported");
 });
 
-test("v2: a controller that the root's parent does not hand down is unsupported, and we do not enable it there", async () => {
+test("v2: a controller that the root's parent does not delegate is unsupported, and not enabled there", async () => {
   const { kernel, hierarchy } = simulated(2);
   kernel.tops.get("")?.files.set("cgroup.subtree_control", "cpu memory");
   expect(hierarchy.support().controllers).toEqual(["cpu", "memory"]);
@@ -100,7 +100,7 @@ test("v2: a controller that the root's parent does not hand down is unsupported,
   expect(hierarchy.read("/", "cgroup.subtree_control")).toEqual({ ok: true, value: "cpu memory" });
 });
 
-test("v2: a cgroup with processes cannot hand down controllers, and the error says how many it holds", async () => {
+test("v2: delegating controllers from a cgroup with processes fails, with the number of processes", async () => {
   const { kernel, hierarchy } = simulated(2);
   await hierarchy.create("/", ["cpu"]);
   kernel.find("", ROOT)?.processes.add(1).add(2);
@@ -110,7 +110,7 @@ test("v2: a cgroup with processes cannot hand down controllers, and the error sa
   );
 });
 
-test("v1: a cgroup that cannot be made in every hierarchy is made in none", async () => {
+test("v1: a cgroup that cannot be created in every hierarchy is created in none", async () => {
   const { kernel, hierarchy } = simulated(1);
   await hierarchy.create("/", hierarchy.support().controllers);
   kernel.rmdir("pids", ROOT);
@@ -119,7 +119,7 @@ test("v1: a cgroup that cannot be made in every hierarchy is made in none", asyn
   expect(hierarchy.identities("/a")).toEqual({});
 });
 
-test("v2: a tree that is mounted read-only is seen as it is, named, and refuses what is decided", async () => {
+test("v2: a read-only tree can be read, is reported as such, and refuses writes", async () => {
   const kernel = new SimKernel(v2Rules({ cpus: "0-1", mems: "0" }));
   kernel.denied = () => "EROFS";
   const chosen = chooseHierarchy(kernel.open(ROOT), parseMounts(line(AT, "cgroup2", "ro"), AT));
@@ -132,13 +132,13 @@ test("v2: a tree that is mounted read-only is seen as it is, named, and refuses 
   expect(made.ok ? "made" : made.error.errno).toBe("EROFS");
 });
 
-test("the mounts of a real machine are read from its own mountinfo when none is given", () => {
+test("without a given mountinfo the machine's own is read", () => {
   const opened = openHierarchy({ root: "/nodewise-none" });
   const found = parseMounts(readFileSync("/proc/self/mountinfo", "utf8"), AT);
   expect(opened.ok).toBe(found.v1.size > 0 || found.v2 !== null);
 });
 
-test("a mount root given with a final slash is the same", () => {
+test("a trailing slash in the mount root makes no difference", () => {
   const tree = tempTree(2, ROOT);
   try {
     const opened = openHierarchy({ mountRoot: `${tree.mountRoot}/`, root: ROOT, mountinfo: tree.mountinfo });

@@ -9,7 +9,7 @@ import { BOOT, ROOT } from "../cgroups/hierarchy-kit.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 
 describe.each([1, 2] as const)("cgroup v%i, observed from the top", (version) => {
-  test("shows a kubelet's own cgroups with what differs, and lets nobody write", async () => {
+  test("shows drift in a kubelet's own cgroups, and refuses writes", async () => {
     const tree = tempTree(version, ROOT);
     onTestFinished(() => tree.remove());
     const file = version === 1 ? "cpu.shares" : "cpu.weight";

@@ -12,7 +12,7 @@ const runtime = (runtimeName: string, runtimeVersion: string, config?: string) =
 const ON = '{"enableCDI":true}';
 const OFF = '{"enableCDI":false}';
 
-describe("CDI devices that the runtime would leave out without a word are refused by name", () => {
+describe("cdiServed, for CDI devices that a runtime might silently ignore,", () => {
   test.each([
     ["1.6.20~ds1", "{}", "does not know them, and would start the container without: 1.7 does"],
     ["v1.6.36", undefined, "does not know them"],
@@ -20,7 +20,7 @@ describe("CDI devices that the runtime would leave out without a word are refuse
     ["c0ffee", "{}", "does not know them"],
     ["1.7.27", OFF, "has them off: set `enable_cdi = true` in its config.toml"],
     ["v2.1.4", OFF, "has them off"],
-  ])("containerd %s, %s", async (version, config, why) => {
+  ])("refuses them for containerd %s, %s", async (version, config, why) => {
     const served = await cdiServed(runtime("containerd", version, config), DEVICES);
     expect(served).toEqual({
       ok: false,
@@ -42,19 +42,19 @@ describe("CDI devices that the runtime would leave out without a word are refuse
     ["containerd", "10.0.0", "no JSON"],
     ["containerd", "1.10.0", undefined],
     ["cri-o", "1.36.0", undefined],
-  ])("%s %s, %s serves them", async (name, version, config) => {
+  ])("accepts them for %s %s, %s", async (name, version, config) => {
     expect(await cdiServed(runtime(name, version, config), DEVICES)).toEqual({ ok: true, value: null });
   });
 });
 
-test("a container without any costs no call", async () => {
+test("cdiServed makes no call for a container without CDI devices", async () => {
   const connection = runtime("containerd", "1.6.20", "{}");
   expect(await cdiServed(connection, {})).toEqual({ ok: true, value: null });
   expect(await cdiServed(connection, { CDIDevices: [] })).toEqual({ ok: true, value: null });
   expect(connection.asked).toEqual([]);
 });
 
-test("a runtime that does not say what it is makes none", async () => {
+test("cdiServed refuses CDI devices when the runtime does not report its status", async () => {
   const { Status: _, ...silent } = EMPTY;
   expect(await cdiServed(fakeConnection(silent), DEVICES)).toMatchObject({
     ok: false,

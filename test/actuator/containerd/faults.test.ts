@@ -25,9 +25,9 @@ async function listAt(endpoint: string, timeoutMs = PATIENT_MS): Promise<Runtime
   }
 }
 
-describe("an endpoint", () => {
+describe("a runtime endpoint", () => {
   test.each(["unix:///run/containerd/containerd.sock", "/run/containerd/containerd.sock"])(
-    "%s is a socket",
+    "%s is accepted",
     (given) => {
       expect(socketPathOf(given)).toEqual({ ok: true, value: "/run/containerd/containerd.sock" });
     },
@@ -39,15 +39,15 @@ describe("an endpoint", () => {
     ["", /must be a path from `\/`/],
     ["/run/a\nb", /control characters/],
     [`/${"é".repeat(54)}`, /at most 107 bytes, this has 109/],
-  ])("%j is refused with its reason", (given, reason) => {
+  ])("%j is refused with the reason", (given, reason) => {
     const path = socketPathOf(given);
     expect(path.ok ? "taken" : path.error).toMatch(reason);
     expect(openRuntime({ endpoint: given }).ok).toBe(false);
   });
 });
 
-describe("a runtime that cannot be asked", () => {
-  test("no socket: the fault names the call and the socket", async () => {
+describe("listing an unreachable runtime", () => {
+  test("without a socket names the call and the socket", async () => {
     const socket = join(dir(), "none.sock");
     expect(await listAt(socket)).toEqual({
       call: "ListImages",
@@ -56,7 +56,7 @@ describe("a runtime that cannot be asked", () => {
     });
   });
 
-  test("a file that nobody listens at", async () => {
+  test("at a file instead of a socket says that nothing listens", async () => {
     const file = join(dir(), "file");
     writeFileSync(file, "");
     expect(await listAt(file)).toMatchObject({
@@ -65,7 +65,7 @@ describe("a runtime that cannot be asked", () => {
     });
   });
 
-  test("a server that never answers is cut at the deadline", async () => {
+  test("that never answers ends at the deadline", async () => {
     const socket = await listen(() => undefined);
     expect(await listAt(socket, TIMEOUT_MS)).toMatchObject({
       call: "ListImages",
@@ -74,18 +74,18 @@ describe("a runtime that cannot be asked", () => {
     });
   });
 
-  test("a runtime that hangs in one call is cut at the deadline, and named by it", async () => {
+  test("that hangs in one call ends at the deadline and names the call", async () => {
     const endpoint = await serve(EMPTY, { fails: (method) => (method === "ListPodSandbox" ? "hang" : undefined) }, []);
     // time for the other calls to be answered: the first that is not is named
     expect(await listAt(endpoint, 3000)).toMatchObject({ call: "ListPodSandbox", code: "DEADLINE_EXCEEDED" });
   });
 
-  test("a server that speaks something else", async () => {
+  test("that speaks another protocol is UNAVAILABLE", async () => {
     const socket = await listen((peer) => void peer.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     expect(await listAt(socket)).toMatchObject({ call: "ListImages", code: "UNAVAILABLE" });
   });
 
-  test("a runtime without CRI v1", async () => {
+  test("without CRI v1 says how to enable it", async () => {
     const details = "unknown service runtime.v1.ImageService";
     const endpoint = await serve(EMPTY, { fails: () => ({ code: status.UNIMPLEMENTED, details }) });
     const fault = await listAt(endpoint);
@@ -94,7 +94,7 @@ describe("a runtime that cannot be asked", () => {
   });
 
   test.each(["ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo", "Status"] as const)(
-    "half of the truth is none: %s fails, and so does the list",
+    "fails as a whole when %s fails",
     async (broken) => {
       const failure = { code: status.UNKNOWN, details: "database\n  is closed" };
       const endpoint = await serve(EMPTY, { fails: (method) => (method === broken ? failure : undefined) }, []);
@@ -102,7 +102,7 @@ describe("a runtime that cannot be asked", () => {
     },
   );
 
-  test("is asked again on a new connection after a failure", async () => {
+  test("succeeds on a new connection after failures", async () => {
     const socket = join(dir(), "meddler.sock");
     const runtime = openRuntime({ endpoint: socket, timeoutMs: PATIENT_MS });
     if (!runtime.ok) throw new Error(runtime.error);
@@ -114,7 +114,7 @@ describe("a runtime that cannot be asked", () => {
   });
 });
 
-describe("a fault as words", () => {
+describe("the text of a fault", () => {
   const failed = { call: "StopContainer", socketPath: "/s.sock", timeoutMs: 5 };
   test.each([
     [status.UNAVAILABLE, "connect EACCES /s.sock", /this user may not use \/s.sock: run as root$/],
@@ -134,12 +134,12 @@ describe("a fault as words", () => {
     ],
     [status.UNKNOWN, "pulling a, b: remote_addr is bad", /^StopContainer: UNKNOWN: pulling a, b: remote_addr is bad$/],
     [99 as status, "odd", /^StopContainer: CODE_99: odd$/],
-  ])("%s %j", (code, details, expected) => {
+  ])("for %s %j says what to do", (code, details, expected) => {
     expect(faultText(faultOf(failed, { code, details }))).toMatch(expected);
   });
 });
 
-test("an answer beyond the 16 MB of other clients is taken", async () => {
+test("an answer larger than the usual 16 MB is accepted", async () => {
   const labels = { "io.kubernetes.pod.name": "x".repeat(2000) };
   const containers = Array.from({ length: 10_000 }, (_, i) => criContainer(`c${i}`, { labels }));
   const Version = { runtimeName: "containerd", runtimeVersion: "1.6.20~ds1" };

@@ -9,18 +9,21 @@ const OTHER = "/proc";
 const HERE = tmpdir();
 const at = (mountpoint: string) => ({ mountpoint });
 
-describe("file systems of images and containers", () => {
+describe("observeImageFileSystems", () => {
   test.each([
     ["one", HERE, HERE, HERE],
     ["dedicated", OTHER, OTHER, HERE],
     ["split", OTHER, HERE, HERE],
     ["split", HERE, OTHER, HERE],
-  ] as const)("%s: images in %s, containers in %s, the node in %s", (expected, image, container, node) => {
-    const seen = observeImageFileSystems({ image: at(image), container: at(container) }, node);
-    expect([seen.fileSystems, seen.missing]).toEqual([expected, []]);
-  });
+  ] as const)(
+    "finds the arrangement %s: images in %s, containers in %s, the node in %s",
+    (expected, image, container, node) => {
+      const seen = observeImageFileSystems({ image: at(image), container: at(container) }, node);
+      expect([seen.fileSystems, seen.missing]).toEqual([expected, []]);
+    },
+  );
 
-  test("containers lie where the images do unless the runtime says otherwise; sizes are the kernel's, use the runtime's", () => {
+  test("places containers with the images by default, with the kernel's sizes and the runtime's usage", () => {
     const now = new Date("2026-01-31T12:00:00.987Z");
     const image = { mountpoint: HERE, usedBytes: 12, inodesUsed: 3 };
     const seen = observeImageFileSystems({ image, container: undefined }, "/nowhere/at/all", now);
@@ -38,7 +41,7 @@ describe("file systems of images and containers", () => {
     expect(stats.safeParse({ node: { runtime: { imageFs, containerFs }, fileSystems } }).success).toBe(true);
   });
 
-  test("a place that cannot be read leaves the arrangement unknown, and is named once", () => {
+  test("leaves the arrangement unknown when a path cannot be read, and names it once", () => {
     const seen = observeImageFileSystems({ image: at("/nowhere/at/all"), container: undefined }, HERE);
     expect(seen).toEqual({
       imageFs: undefined,
@@ -51,8 +54,8 @@ describe("file systems of images and containers", () => {
   });
 });
 
-describe("mount points", () => {
-  test("are the first of each list", () => {
+describe("mountPointsOf", () => {
+  test("takes the first of each list", () => {
     const usage = (mountpoint: string, value: string) => ({
       fsId: { mountpoint },
       usedBytes: { value },

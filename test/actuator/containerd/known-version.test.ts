@@ -3,7 +3,7 @@ import type { Connection } from "../../../actuator/containerd/connection.ts";
 import { KnownReadiness, KnownVersion } from "../../../actuator/containerd/pods.ts";
 import { err, ok } from "../../../api/model/result.ts";
 
-test("a runtime's version is asked for once, and anew when it was away", async () => {
+test("the runtime's version is requested once, and again after the runtime was unreachable", async () => {
   const asked: string[] = [];
   let runtimeVersion: string | null = "2.1.4";
   const call = async (method: string) => {
@@ -30,7 +30,7 @@ test("a runtime's version is asked for once, and anew when it was away", async (
   expect(asked).toEqual(["Version", "Version", "Version"]);
 });
 
-test("what the runtime says that it cannot do is told in the kubelet's words with what to do, each five seconds at most", async () => {
+test("runtime conditions that are not met are faults in the kubelet's words, read every five seconds", async () => {
   let asked = 0;
   let isReady = false;
   const call = async () => {

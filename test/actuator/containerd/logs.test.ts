@@ -28,20 +28,20 @@ beforeEach(() => {
   writeFileSync(join(containerLogs, "plain.log"), "");
 });
 
-describe("observed", () => {
-  test("are directories of pods, and links to logs that are gone", () => {
+describe("observeLogs", () => {
+  test("lists pod log directories and dangling log links", () => {
     expect(observe()).toEqual({
       podLogDirectories: ["ns_a_1", "ns_b_2"],
       danglingLogLinks: ["gone_ns_app-9.log"],
       missing: [],
     });
   });
-  test("a link of a chain that breaks further on dangles too; one in a circle is no sign of that", () => {
+  test("counts a chain of links that ends dangling, but not a circular link", () => {
     symlinkSync(join(containerLogs, "gone_ns_app-9.log"), join(containerLogs, "chain.log"));
     symlinkSync("circle.log", join(containerLogs, "circle.log"));
     expect(observe().danglingLogLinks).toEqual(["chain.log", "gone_ns_app-9.log"]);
   });
-  test("a machine without pods has none; what cannot be read is not known", () => {
+  test("is empty on a machine without pods, and undefined where a directory cannot be read", () => {
     rmSync(podLogs, { recursive: true });
     rmSync(containerLogs, { recursive: true });
     writeFileSync(containerLogs, "");
@@ -55,27 +55,27 @@ describe("observed", () => {
 
 const NAMES = ["", ".", "..", "../outside", "ns_a_1/..", "/etc", "a\0b"];
 
-describe("removed", () => {
-  test("a pod's directory goes with all that is in it, and nothing that a link in it leads to", () => {
+describe("removePodLogs and removeLogLink", () => {
+  test("removes a pod's directory with its content, but not the targets of links", () => {
     expect(removePodLogs(podLogs, "ns_b_2")).toEqual({ ok: true, value: "removed" });
     expect(existsSync(join(podLogs, "ns_b_2"))).toBe(false);
     expect(readdirSync(outside())).toEqual(["kept"]);
     expect(removePodLogs(podLogs, "ns_b_2")).toEqual({ ok: true, value: "gone" });
   });
-  test.each(["ns_link_3", "file"])("%s is no directory, and stays", (name) => {
+  test.each(["ns_link_3", "file"])("refuses %s, which is no directory", (name) => {
     const removed = removePodLogs(podLogs, name);
     expect(removed).toEqual({ ok: false, error: `remove ${join(podLogs, name)}: it is not a directory` });
     expect(readdirSync(podLogs)).toContain(name);
     expect(readdirSync(outside())).toEqual(["kept"]);
   });
-  test.each(NAMES)("%j is no name of one entry", (name) => {
+  test.each(NAMES)("refuses %j, which is no single name", (name) => {
     for (const removed of [removePodLogs(podLogs, name), removeLogLink(podLogs, name)]) {
       expect(removed.ok ? "removed" : removed.error).toMatch(/it is not the name of one entry$/);
     }
     expect(readdirSync(dir).sort()).toEqual(["containers", "outside", "pods"]);
     expect(readdirSync(podLogs)).toHaveLength(4);
   });
-  test("a dangling link goes; one whose log is back stays; anything else is refused", () => {
+  test("removes a dangling link, keeps one whose log is back, and refuses anything else", () => {
     expect(removeLogLink(containerLogs, "gone_ns_app-9.log")).toEqual({ ok: true, value: "removed" });
     expect(removeLogLink(containerLogs, "gone_ns_app-9.log")).toEqual({ ok: true, value: "gone" });
     expect(removeLogLink(containerLogs, "b_ns_app-1.log")).toEqual({ ok: true, value: "gone" });

@@ -219,16 +219,16 @@ const plain = methodsWith({ longs: Number });
 const asTheClient = methodsWith({ longs: String, defaults: true });
 const METHODS = Object.keys(REQUESTS) as CriMethod[];
 
-describe("nothing of a message is lost on the wire", () => {
+describe("every CRI message survives encoding and decoding:", () => {
   test.each(METHODS)("the request of %s", (name) => {
     const method = plain.get(name) as Loaded;
     expect(method.requestDeserialize(method.requestSerialize(REQUESTS[name]))).toEqual(REQUESTS[name]);
   });
-  test.each(METHODS)("the answer of %s", (name) => {
+  test.each(METHODS)("the response of %s", (name) => {
     const method = asTheClient.get(name) as Loaded;
     expect(method.responseDeserialize(method.responseSerialize(ANSWERS[name]))).toMatchObject(ANSWERS[name]);
   });
-  test("every call of the file is typed, and every typed one is in the file", () => {
+  test("the calls of the .proto file are exactly those with a type", () => {
     expect([...plain.keys()].toSorted()).toEqual(METHODS.toSorted());
   });
 
@@ -242,7 +242,7 @@ describe("nothing of a message is lost on the wire", () => {
     profileType: ["RuntimeDefault", "Unconfined", "Localhost"] satisfies SecurityProfile["profileType"][],
     protocol: ["TCP", "UDP", "SCTP"],
   };
-  test.each(Object.entries(words))("each %s has its own number", (field, values) => {
+  test.each(Object.entries(words))("each value of %s has its own number", (field, values) => {
     const create = plain.get("CreateContainer") as Loaded;
     for (const value of values) {
       const given = {
@@ -254,7 +254,7 @@ describe("nothing of a message is lost on the wire", () => {
       expect(create.requestDeserialize(create.requestSerialize(given))).toEqual(given);
     }
   });
-  test("what was not told is empty, and a message that was not told is null", () => {
+  test("an unset field is decoded as empty, and an unset message as null", () => {
     const method = asTheClient.get("ImageStatus") as Loaded;
     const reportOf = (image: object) =>
       method.responseDeserialize(method.responseSerialize({ image })) as { image: Image };

@@ -24,7 +24,7 @@ function open(options: ConnectionOptions): PodRuntime {
 const pipes = (): number => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
 const until = (holds: () => boolean): Promise<true> => vi.waitUntil(holds, PATIENT);
 
-test("a runtime that hangs: every call ends at its deadline, and no socket is left", async () => {
+test("every call to a hanging runtime ends at its deadline, and no socket remains", async () => {
   const before = pipes();
   const endpoint = await serve(EMPTY, { fails: () => "hang" });
   const listening = pipes();
@@ -48,7 +48,7 @@ test("a runtime that hangs: every call ends at its deadline, and no socket is le
   expect(listening).toBeGreaterThanOrEqual(before);
 });
 
-test("after close, calls that wait end, and no call begins", async () => {
+test("close ends waiting calls, and later calls fail", async () => {
   const held: Failure[] = [];
   const endpoint = await serve(EMPTY, {
     fails: () => {
@@ -69,7 +69,7 @@ test("after close, calls that wait end, and no call begins", async () => {
   runtime.close();
 });
 
-test("a process that took too long is the runtime's word, and costs no connection", async () => {
+test("a DEADLINE_EXCEEDED from the runtime is reported in its words, and keeps the connection", async () => {
   const details = "failed to exec in container: timeout 1s exceeded: context deadline exceeded";
   const failing = {
     fails: (method: string): Failure | undefined =>
@@ -94,7 +94,7 @@ test("a process that took too long is the runtime's word, and costs no connectio
   expect(faultOf({ call: "ExecSync", socketPath: "/s", timeoutMs: 7 }, own).message).toContain("no answer within 7 ms");
 });
 
-test("a runtime that is too old for a call says so, and the others work", async () => {
+test("a runtime too old for one call says so, and other calls work", async () => {
   const details = "method UpdateContainerResources not implemented";
   const failing = {
     fails: (method: string): Failure | undefined =>
@@ -113,7 +113,7 @@ test("a runtime that is too old for a call says so, and the others work", async 
   expect(await runtime.startContainer("c")).toEqual({ ok: true, value: null });
 });
 
-test("a runtime without CRI v1", async () => {
+test("a runtime without CRI v1 is reported with what it lacks", async () => {
   const details = "unknown service runtime.v1.RuntimeService";
   const endpoint = await serve(EMPTY, { fails: () => ({ code: status.UNIMPLEMENTED, details }) });
   const answer = await open({ endpoint, timeoutMs: PATIENT_MS }).pods();
@@ -123,7 +123,7 @@ test("a runtime without CRI v1", async () => {
   });
 });
 
-test("a runtime that comes back is spoken to by the next call", async () => {
+test("the next call reaches a runtime that was restarted", async () => {
   const place = dir();
   const none = pipes();
   const runtime = open({ endpoint: join(place, "meddler.sock"), timeoutMs: PATIENT_MS });

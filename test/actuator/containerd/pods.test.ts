@@ -11,7 +11,7 @@ const asked = (fake: PodsOfFake, method: CriMethod): string[] =>
   fake.asked.filter(([name]) => name === method).map(([, id]) => id);
 
 describe("the pods of a runtime", () => {
-  test("are told with what only a status tells, newest first", async () => {
+  test("contain what only a status has, newest first", async () => {
     const fake = new PodsOfFake();
     fake.sandbox("s0", { uid: "u1", name: "web", createdAt: 1, state: "SANDBOX_NOTREADY", attempt: 0 });
     fake.sandbox("s1", { uid: "u1", name: "web", createdAt: 2, attempt: 1, ips: ["10.0.0.7", "fd00::7"] });
@@ -61,7 +61,7 @@ describe("the pods of a runtime", () => {
     expect(pods.get("u2")?.sandboxes[0]).toMatchObject({ isReady: true, ips: [] });
   });
 
-  test("a sandbox that never came up has no time, and is the newest by its number", async () => {
+  test("with a sandbox that never started are sorted by its attempt number", async () => {
     const fake = new PodsOfFake();
     fake.sandbox("s1", { uid: "u", createdAt: 0, attempt: 1, state: "SANDBOX_NOTREADY" });
     fake.sandbox("s0", { uid: "u", createdAt: 5, attempt: 0, state: "SANDBOX_NOTREADY" });
@@ -72,7 +72,7 @@ describe("the pods of a runtime", () => {
     ]);
   });
 
-  test("of an idle node cost two calls, and are the very same", async () => {
+  test("of an idle node cost two calls, and are the same object", async () => {
     const fake = new PodsOfFake();
     fake.fill(110, 2);
     const runtime = podRuntimeOver(fake.connection);
@@ -84,7 +84,7 @@ describe("the pods of a runtime", () => {
     expect(fake.asked.map(([method]) => method)).toEqual(["ListPodSandbox", "ListContainers"]);
   });
 
-  test("only what changed is asked about, once for each state", async () => {
+  test("request a status only for what changed, once for each state", async () => {
     const fake = new PodsOfFake();
     fake.fill(3, 2);
     const runtime = podRuntimeOver(fake.connection);
@@ -102,7 +102,7 @@ describe("the pods of a runtime", () => {
     expect(asked(fake, "PodSandboxStatus")).toEqual([]);
   });
 
-  test("a status that is newer than the list is believed, and not asked for again", async () => {
+  test("believe a status newer than the list, and do not request it again", async () => {
     const fake = new PodsOfFake();
     fake.sandbox("s", { uid: "u", createdAt: 1 });
     fake.container("c", { sandbox: "s", createdAt: 2, state: "CONTAINER_RUNNING" });
@@ -113,7 +113,7 @@ describe("the pods of a runtime", () => {
     expect(asked(fake, "ContainerStatus")).toEqual(["c"]);
   });
 
-  test("what is gone when it is asked about is left out, and forgotten when no list has it", async () => {
+  test("leave out what is gone when its status is requested, and forget it when no list has it", async () => {
     const fake = new PodsOfFake();
     fake.fill(2, 2);
     fake.faults.set("c1-0", "NOT_FOUND").set("s0", "NOT_FOUND");
@@ -133,7 +133,7 @@ describe("the pods of a runtime", () => {
     expect((await must(runtime.pods())).get("u1")?.containers.map(({ id }) => id)).toEqual(["c1-1"]);
   });
 
-  test("a container whose sandbox no list has is its pod's by its labels", async () => {
+  test("assign a container by its labels when its sandbox is in no list", async () => {
     const fake = new PodsOfFake();
     const labels = {
       "io.kubernetes.pod.uid": "u",
@@ -145,7 +145,7 @@ describe("the pods of a runtime", () => {
     expect(pods.get("u")).toMatchObject({ name: "web", namespace: "shop", sandboxes: [], containers: [{ id: "c" }] });
   });
 
-  test.each(["ListPodSandbox", "ListContainers"] as const)("half an answer is none: %s fails", async (broken) => {
+  test.each(["ListPodSandbox", "ListContainers"] as const)("fail as a whole when %s fails", async (broken) => {
     const fake = new PodsOfFake();
     fake.fill(1, 1);
     const runtime = podRuntimeOver(fake.connection);
@@ -157,7 +157,7 @@ describe("the pods of a runtime", () => {
   });
 
   test.each(["s1", "c1-1"])(
-    "no answer about %s is the fault of all, and what was answered is not asked again",
+    "fail as a whole when the status of %s fails, without requesting the others again",
     async (id) => {
       const fake = new PodsOfFake();
       fake.fill(2, 2);
@@ -174,7 +174,7 @@ describe("the pods of a runtime", () => {
     },
   );
 
-  test("what was learned before a fault is told after it", async () => {
+  test("contain after a fault what was learned before it", async () => {
     const fake = new PodsOfFake();
     fake.fill(1, 1);
     const runtime = podRuntimeOver(fake.connection);
@@ -188,7 +188,7 @@ describe("the pods of a runtime", () => {
     expect(asked(fake, "ContainerStatus")).toEqual(["c0-0", "c0-0", "late"]);
   });
 
-  test("one that the runtime refuses to tell of stays as it was, harms no other, and is asked about again", async () => {
+  test("keep a container as it was while its status fails, and request it again", async () => {
     const fake = new PodsOfFake();
     fake.fill(1, 2);
     const runtime = podRuntimeOver(fake.connection);
@@ -214,7 +214,7 @@ describe("the pods of a runtime", () => {
   });
 });
 
-describe("calls", () => {
+describe("the runtime's calls", () => {
   /** The answer of every call, and the deadline on top with which it was asked. */
   const over = (code: string | null, answer: unknown = {}) => {
     const calls: [CriMethod, unknown, number][] = [];
@@ -225,7 +225,7 @@ describe("calls", () => {
     return { calls, runtime: podRuntimeOver({ ...fakeConnection({}), call, timeoutMs: 500 }) };
   };
 
-  test("what is gone is stopped and removed", async () => {
+  test("treat NOT_FOUND as success when stopping and removing", async () => {
     const { runtime } = over("NOT_FOUND");
     for (const end of [
       runtime.stopSandbox("s"),
@@ -247,7 +247,7 @@ describe("calls", () => {
       expect(await begin).toEqual({ ok: false, error: { call, code: "NOT_FOUND", message: "words" } });
   });
 
-  test("any other fault is a fault", async () => {
+  test("return any other error", async () => {
     const { runtime } = over("UNIMPLEMENTED");
     for (const answer of [
       runtime.stopContainer("c", 0),
@@ -258,7 +258,7 @@ describe("calls", () => {
       expect(await answer).toMatchObject({ ok: false, error: { code: "UNIMPLEMENTED" } });
   });
 
-  test("a call that waits for a process has that much longer", async () => {
+  test("wait longer by the timeout of the process", async () => {
     const { calls, runtime } = over(null, { stdout: Buffer.from("né"), stderr: Buffer.from("e"), exitCode: 3 });
     expect(await must(runtime.exec("c", ["a", "b"], 9))).toEqual({ exitCode: 3, stdout: "né", stderr: "e" });
     await runtime.stopContainer("c", 30);
@@ -282,16 +282,16 @@ describe("calls", () => {
       { uid: null, username: "", size: "9" },
       { user: null, sizeBytes: 9 },
     ],
-  ])("an image %j", async (reported, expected) => {
+  ])("read an image's user and size from %j", async (reported, expected) => {
     const { runtime } = over(null, { image: { id: "sha256:a", ...reported } });
     expect(await must(runtime.image("a"))).toEqual({ id: "sha256:a", ...expected });
   });
-  test("an image that is not there", async () => {
+  test("return null for a missing image", async () => {
     expect(await must(over(null, { image: null }).runtime.image("a"))).toBeNull();
   });
 });
 
-test("layers of containers, as far as they were measured", async () => {
+test("the writable layers of containers are listed as far as they were measured", async () => {
   const usage = {
     timestamp: "1700000000123456789",
     fsId: null,

@@ -16,8 +16,8 @@ const value = async <T>(asked: Promise<{ ok: true; value: T } | { ok: false; err
   return answer.value;
 };
 
-describe("the list", () => {
-  test("is what a snapshot takes, less what no decision reads", async () => {
+describe("listing the runtime", () => {
+  test("returns what a snapshot needs, without what no decision reads", async () => {
     const labels = { "io.kubernetes.pod.name": "web", "app.example/secret": "x" };
     const connection = fakeConnection({
       ...EMPTY,
@@ -79,7 +79,7 @@ describe("the list", () => {
   });
 
   test.each([{}, { config: "no json" }, { config: "null" }, { config: '{"sandboxImage":7}' }])(
-    "knows no sandbox image from %j",
+    "finds no sandbox image in %j",
     async (info) => {
       const listed = await value(runtimeOver(fakeConnection({ ...EMPTY, Status: { info } })).list());
       expect(listed).not.toHaveProperty("sandboxImage");
@@ -87,7 +87,7 @@ describe("the list", () => {
   );
 });
 
-describe("layers", () => {
+describe("image layers", () => {
   const REF = "containerd.io/gc.ref.content";
   const blob = (digest: string, size: number, labels: Record<string, string> = {}): Blob => ({
     digest,
@@ -100,7 +100,7 @@ describe("layers", () => {
     return (images as { layers?: unknown }[]).map(({ layers }) => layers);
   };
 
-  test("come from the manifest that names the image's configuration, in its order, with the sizes of their blobs", async () => {
+  test("come from the manifest with the image's configuration, in order, with the sizes of their blobs", async () => {
     const layers = Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`${REF}.l.${i}`, `layer-${i}`]));
     const labels = { [`${REF}.config`]: "config-a", ...layers, "containerd.io/distribution.source.r": "config-b" };
     const sizes = Array.from({ length: 10 }, (_, i) => blob(`layer-${i}`, i + 1));
@@ -113,14 +113,14 @@ describe("layers", () => {
     expect(b).toBeUndefined();
   });
 
-  test("of two manifests of one configuration are those of the lower digest, never both", async () => {
+  test("come from the manifest with the lower digest when two have the same configuration", async () => {
     const of = (layer: string) => ({ [`${REF}.config`]: "config-a", [`${REF}.l.0`]: layer });
     const blobs = [blob("m2", 1, of("packed")), blob("m1", 1, of("plain")), blob("plain", 9), blob("packed", 4)];
     expect((await layersWith(blobs))[0]).toEqual([{ digest: "plain", sizeBytes: 9 }]);
     expect((await layersWith(blobs.toReversed()))[0]).toEqual([{ digest: "plain", sizeBytes: 9 }]);
   });
 
-  test("are numbered without a kind by archives of old", async () => {
+  test("are read from numbered labels without a kind, as old archives have them", async () => {
     const labels = { [`${REF}.2`]: "top", [`${REF}.0`]: "config-b", [`${REF}.1`]: "low" };
     expect((await layersWith([blob("m", 1, labels), blob("low", 5)]))[1]).toEqual([
       { digest: "low", sizeBytes: 5 },
@@ -128,7 +128,7 @@ describe("layers", () => {
     ]);
   });
 
-  test("of an index are none, and neither where there is no content service", async () => {
+  test("are unknown for an index, and without a content service", async () => {
     const index = blob("index", 1, { [`${REF}.m.0`]: "manifest-a" });
     expect(await layersWith([index])).toEqual([undefined, undefined]);
     expect(await layersWith(undefined)).toEqual([undefined, undefined]);
@@ -153,7 +153,7 @@ describe("image volumes", () => {
   };
   const statuses = (asked: readonly string[]) => asked.filter((method) => method === "ContainerStatus").length;
 
-  test("are asked about once in a container's life", async () => {
+  test("are requested once in a container's life", async () => {
     const { answers, connection, runtime } = asking("v2.1.0", ["a", "b"]);
     const listed = await value(runtime.list());
     expect(runtimeModel.parse(listed).containers?.map(({ mounts }) => mounts)).toEqual([
@@ -175,13 +175,13 @@ describe("image volumes", () => {
     ["v2.10.0", 1],
     ["v3.0.0", 1],
     ["unknown", 1],
-  ])("containerd %s: %i questions", async (version, questions) => {
+  ])("containerd %s is asked %i times for them", async (version, questions) => {
     const { connection, runtime } = asking(version, ["a"]);
     await value(runtime.list());
     expect(statuses(connection.asked)).toBe(questions);
   });
 
-  test("of a container that went away in between are none; any other fault is the list's", async () => {
+  test("are empty for a container that is gone by then; any other error fails the list", async () => {
     const faulty = (code: string) => {
       const { connection } = asking("v2.1.0", ["a", "b"]);
       const call: typeof connection.call = async (method, request) => {
@@ -197,8 +197,8 @@ describe("image volumes", () => {
   });
 });
 
-describe("one thing now", () => {
-  test("an image without a size is not one of zero bytes", async () => {
+describe("a single call", () => {
+  test("reports an image without a size as unknown, not as zero bytes", async () => {
     const runtime = runtimeOver(fakeConnection({ ImageStatus: { image: criImage("sha256:a", { size: "0" }) } }));
     expect(await value(runtime.imageNow("sha256:a", ""))).toEqual({
       id: "sha256:a",
@@ -208,7 +208,7 @@ describe("one thing now", () => {
     });
   });
 
-  test("a removal that the runtime refuses for want of a target says NOT_FOUND", async () => {
+  test("returns NOT_FOUND for the removal of a missing target", async () => {
     const connection = fakeConnection({});
     const call: typeof connection.call = async (method) => err({ call: method, code: "NOT_FOUND", message: "gone" });
     const runtime = runtimeOver({ ...connection, call });
@@ -218,7 +218,7 @@ describe("one thing now", () => {
     expect(await runtime.imageNow("i", "")).toEqual({ ok: true, value: null });
   });
 
-  test("the runtime handler goes with the image", async () => {
+  test("passes the runtime handler with the image", async () => {
     const asked: unknown[] = [];
     const answer = (request: unknown) => {
       asked.push(request);

@@ -7,7 +7,7 @@ const { dir, serve } = sockets();
 const snapshot = (endpoint: string) => run(["snapshot", "--runtime-endpoint", endpoint]);
 const START_MS = 180_000;
 
-test("nodewise snapshot holds the lists of the runtime that it is pointed at", { timeout: START_MS }, async () => {
+test("nodewise snapshot contains the lists of the given runtime", { timeout: START_MS }, async () => {
   const ListImages = { images: [criImage("sha256:a", { size: "42", repoTags: ["a:1"] })] };
   const { code, stdout } = await snapshot(await serve({ ...EMPTY, ListImages }, {}, []));
   expect(code).toBe(0);
@@ -19,7 +19,9 @@ test("nodewise snapshot holds the lists of the runtime that it is pointed at", {
   expect(stats.node).not.toHaveProperty("fileSystems");
 });
 
-test("it prints nothing when the runtime cannot be asked, and says why", { timeout: START_MS }, async () => {
+test("nodewise snapshot prints nothing to stdout when the runtime cannot be reached, and says why", {
+  timeout: START_MS,
+}, async () => {
   const socket = join(dir(), "none.sock");
   const { code, stdout, stderr } = await snapshot(socket);
   expect([code, stdout]).toEqual([3, ""]);

@@ -69,11 +69,11 @@ function daemonSet(file: string) {
 
 describe.each(["observe.yaml", "enforce.yaml"])("the DaemonSet of %s", (file) => {
   const { kind, set, pod, container, hostPaths, mounts, checked } = daemonSet(file);
-  test("sets only what there is, and what goes together", () => {
+  test("has valid settings and a matching selector", () => {
     expect(checked.ok ? [] : checked.error).toEqual([]);
     expect(set.spec.selector.matchLabels).toEqual(set.spec.template.metadata.labels);
   });
-  test("mounts every volume, those of the node at their own paths", () => {
+  test("mounts every volume, and the node's directories at their own paths", () => {
     expect(mounts.map(({ name }) => name).sort()).toEqual(pod.volumes.map((v: { name: string }) => v.name).sort());
     for (const { name, mountPath } of mounts) {
       const path = hostPaths.get(name);
@@ -84,7 +84,7 @@ describe.each(["observe.yaml", "enforce.yaml"])("the DaemonSet of %s", (file) =>
     expect(mounts.find(({ name }) => name === "settings")?.mountPath).toBe(dirname(settings));
     expect(mounts.some(({ mountPath }) => defaults.stateDir.startsWith(`${mountPath}/`))).toBe(true);
   });
-  test("names its own accounts and nobody else's", () => {
+  test("refers to its own service account only", () => {
     const [account] = kind("ServiceAccount");
     expect(pod.serviceAccountName).toBe(account.metadata.name);
     for (const binding of kind("ClusterRoleBinding"))
@@ -94,7 +94,7 @@ describe.each(["observe.yaml", "enforce.yaml"])("the DaemonSet of %s", (file) =>
   });
 });
 
-test("who observes has no right that it does not need", () => {
+test("observe.yaml grants no right that observing does not need", () => {
   const { kind, pod, container, hostPaths, mounts, checked } = daemonSet("observe.yaml");
   expect(checked.ok && [checked.value.mode, checked.value.pods, checked.value.garbageCollection]).toEqual([
     "observe",
@@ -118,7 +118,7 @@ test("who observes has no right that it does not need", () => {
   expect(checked.ok && checked.value.kubeletConfiguration).toBe(hostPaths.get("kubelet-configuration"));
 });
 
-test("who enforces has what it writes to, and asks no API server", () => {
+test("enforce.yaml mounts what it writes to, and needs no API server", () => {
   const { kind, pod, hostPaths, mounts, checked } = daemonSet("enforce.yaml");
   expect(checked.ok && [checked.value.mode, checked.value.pods, checked.value.devicePlugins]).toEqual([
     "enforce",
@@ -157,7 +157,7 @@ test("who enforces has what it writes to, and asks no API server", () => {
   });
 });
 
-test("the guide's commands put its containerd's files where it and systemd look for them", () => {
+test("the guide's commands install its containerd's files where containerd and systemd look for them", () => {
   const [session] = sessionsOf("docs/guide/beside-a-kubelet.md");
   const commands = session?.commands.map(({ text }) => text) ?? [];
   const node = scratchFolder();
@@ -180,7 +180,7 @@ test("the guide's commands put its containerd's files where it and systemd look 
   ]);
 });
 
-test("its own containerd shares no place with the kubelet's, and its unit and network are where it looks", () => {
+test("its own containerd shares no path with the kubelet's, and finds its unit and network", () => {
   const toml = textOf("containerd.toml");
   const values = [...toml.matchAll(/^\s*\w+ = "(\/[^"]*)"$/gm)].map(([, path]) => path ?? "");
   expect(values.length).toBeGreaterThan(5);
@@ -202,7 +202,7 @@ describe("the systemd unit", () => {
   const unit = textOf("nodewise-actuator.service");
   const value = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1];
 
-  test("starts the package's command, with settings and state where the file says they are", () => {
+  test("starts the package's command with the settings and state directory that the guide names", () => {
     // test/actuator/deploy/image.process.test.ts installs the package with the same prefix
     expect(unit).toContain("`npm install --global --prefix /opt/nodewise ");
     const [program, command, flag, settings] = (value("ExecStart") ?? "").split(" ");
@@ -214,7 +214,7 @@ describe("the systemd unit", () => {
     expect([value("KillMode"), value("Restart")]).toEqual(["process", "on-failure"]);
   });
 
-  test("gives it no mount namespace of its own, in which volumes would be mounted for nobody", () => {
+  test("has no mount namespace of its own, so that volumes are mounted for the pods", () => {
     const lines = unit.split("\n").filter((line) => /^\w+=/.test(line));
     const apart =
       /^(?:Protect(?:System|Home|KernelTunables|KernelModules|KernelLogs|ControlGroups|Proc)|Private\w+|ReadOnlyPaths|ReadWritePaths|InaccessiblePaths|TemporaryFileSystem|BindPaths|BindReadOnlyPaths|RootDirectory|RootImage|DynamicUser|MountFlags|ProcSubset)=/;
@@ -223,7 +223,7 @@ describe("the systemd unit", () => {
   });
 
   const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
-  test.skipIf(!found)(`is one that systemd takes${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
+  test.skipIf(!found)(`passes systemd-analyze verify${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
     const file = join(scratch({}), "nodewise-actuator.service");
     // a program that is there: systemd asks for one
     writeFileSync(file, unit.replace("/opt/nodewise/bin/nodewise", join(ROOT, "api/cli/nodewise.js")));

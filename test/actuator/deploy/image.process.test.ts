@@ -26,7 +26,7 @@ const filesIn = (dir: string): string[] =>
     .filter((one) => one.isFile())
     .map((one) => join(one.parentPath, one.name).slice(dir.length + 1));
 
-test("the image is made of the packed file, and what it leaves out is nothing that runs", async () => {
+test("the image contains the packed package, and lacks nothing that the program needs", async () => {
   const image = scratch({});
   const app = join(image, PREFIX);
   const file = pack(join(image, "packed"));

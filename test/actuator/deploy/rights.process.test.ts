@@ -23,13 +23,13 @@ function objectsOf(file: string) {
 const observer = objectsOf("observe.yaml");
 const enforcer = objectsOf("enforce.yaml");
 
-test("both have one namespace, in which pods may mount the node's directories whatever the cluster's default is", () => {
+test("both manifests have a namespace with the privileged Pod Security level", () => {
   const level = (mode: string) => [`pod-security.kubernetes.io/${mode}`, "privileged"];
   expect(observer.namespace.metadata.labels).toEqual(Object.fromEntries(["enforce", "audit", "warn"].map(level)));
   expect(enforcer.namespace).toEqual(observer.namespace);
 });
 
-test("who observes asks for a list that the API server has at hand, and tells passes that wrote nothing", () => {
+test("the observer lists pods with resourceVersion 0, which the API server answers from its cache", () => {
   const { args } = observer.container;
   const [from] = args.flatMap((arg) => (arg.startsWith("--pods-url=") ? [arg.slice("--pods-url=".length)] : []));
   const { searchParams } = new URL((from ?? "").replace("$(NODE_NAME)", "n1"));
@@ -39,7 +39,7 @@ test("who observes asks for a list that the API server has at hand, and tells pa
   ]);
 });
 
-test("who enforces sees the disk of images, and cannot write there", () => {
+test("the enforcer mounts the image disk read-only", () => {
   const { pod, container } = enforcer;
   expect(container.volumeMounts.find(({ mountPath }) => mountPath === "/var/lib/nodewise-containerd")).toMatchObject({
     name: "images",
@@ -50,7 +50,7 @@ test("who enforces sees the disk of images, and cannot write there", () => {
   );
 });
 
-describe("as the user of observe.yaml", () => {
+describe("the user that observe.yaml runs as", () => {
   const { runAsNonRoot, runAsUser: uid, runAsGroup: gid } = observer.container.securityContext;
   const asUser = { uid: uid as number, gid: gid as number };
   const reads = (): boolean =>
@@ -81,14 +81,14 @@ describe("as the user of observe.yaml", () => {
     return { status, dir, problems, pods: cgroups?.cgroups.filter((one: { level: string }) => one.level === "pod") };
   }
 
-  test("nobody is root", () => {
+  test("is not root", () => {
     expect([runAsNonRoot, asUser]).toEqual([true, { uid: 65534, gid: 65534 }]);
   });
-  test.skipIf(!isAble)(`a pass reads all that it needs${skipped}`, () => {
+  test.skipIf(!isAble)(`can read all that a pass needs${skipped}`, () => {
     const { status, problems, pods } = observe(0o644);
     expect([status, problems, pods.length]).toEqual([0, [], 1]);
   });
-  test.skipIf(!isAble)(`a configuration that is root's alone is named${skipped}`, () => {
+  test.skipIf(!isAble)(`gets a problem that names the configuration file when only root may read it${skipped}`, () => {
     const { dir, problems } = observe(0o600);
     expect(problems.map(({ message }: { message: string }) => message)).toEqual([
       expect.stringContaining(`${join(dir, "config.yaml")}: cannot be read (EACCES)`),

@@ -24,17 +24,17 @@ const EXAMPLES = [
   ...["minimumContainerTTL", "maximumDeadContainersPerContainer", "maximumDeadContainers"],
 ];
 
-test("the file holds the settings of the schema, each once and with words", () => {
+test("the example settings file has each setting of the schema once, with a comment", () => {
   expect(entries.map(({ name }) => name).sort()).toEqual([...SETTINGS].sort());
   for (const { name, comment } of entries) expect(comment.length, name).toBeGreaterThan(40);
 });
 
-test("as it stands it sets nothing", async () => {
+test("the example settings file sets nothing as it is", async () => {
   const read = await readSettingsFile(FILE);
   expect(read.ok && read.value.settings).toEqual({});
 });
 
-test("with all that can stand together uncommented it parses, and what has a default has it", async () => {
+test("the example settings file is valid with its lines uncommented, and shows the defaults", async () => {
   const { podsUrl, ...together } = await uncommented();
   const defaults = checkSettings({ stateDir: "/s" });
   const checked = checkSettings(together);
@@ -48,7 +48,7 @@ test("with all that can stand together uncommented it parses, and what has a def
   expect(checkSettings({ stateDir: "/s", podsUrl }).ok).toBe(true);
 });
 
-test("the file says which settings a reload takes over", () => {
+test("the example settings file marks exactly the settings that a reload takes over", () => {
   const marked = entries.filter(({ name, comment }) => {
     // a comment above several settings speaks of all of them
     return /\[live(?:, [^\]]*)?\]/.test(comment) && SETTINGS.includes(name as (typeof SETTINGS)[number]);
@@ -56,7 +56,7 @@ test("the file says which settings a reload takes over", () => {
   expect(marked.map(({ name }) => name).sort()).toEqual([...LIVE_SETTINGS].sort());
 });
 
-test("every fault of a file is told at once, with its line, the value, and what is allowed", async () => {
+test("all faults of a settings file are reported at once, with line, value and what is allowed", async () => {
   const file = join(
     scratch({
       "actuator.yaml": [
@@ -95,7 +95,7 @@ test.each([
   ['{\n "mode": "observe",\n "mode": "enforce"\n}', /actuator\.yaml:3:2: has the key `mode` twice/],
   ["mode: observe\n---\nmode: enforce", /actuator\.yaml:3:1: a second document/],
   ["- mode: observe", /actuator\.yaml:1:1: must be settings such as/],
-])("a file that holds no settings is told with its place: %j", async (content, pattern) => {
+])("a file that is no settings file is reported with the place: %j", async (content, pattern) => {
   const file = join(scratch({}), "actuator.yaml");
   writeFileSync(file, content);
   const read = await readSettingsFile(file);
@@ -106,7 +106,7 @@ test.each([
   ["JSON", '{\n  "nodeName": "n",\n  "mode": "enforced",\n  "manifest": "/pods"\n}', "3:11", "4:15"],
   ["JSON in one line", '{"mode": "enforced", "manifest": "/pods"}', "1:10", "1:34"],
   ["JSON with tabs", '{\n\t"mode": "enforced",\r\n\t"manifest": "/pods"\n}', "2:10", "3:14"],
-])("a fault of a settings file in %s is told at its field", async (_, content, mode, manifest) => {
+])("a fault in a settings file in %s is reported at its field", async (_, content, mode, manifest) => {
   const file = join(scratch({ "actuator.json": content }), "actuator.json");
   const read = await readSettingsFile(file);
   if (!read.ok) throw new Error(read.error.join());

@@ -6,7 +6,7 @@ const bytesOf = (containerResponses: readonly object[]): Buffer =>
   serviceOf("v1beta1.DevicePlugin")["Allocate"]?.responseSerialize({ containerResponses }) ?? Buffer.alloc(0);
 
 describe("an answer to Allocate", () => {
-  test("is read whole, and kept as it came", () => {
+  test("is decoded completely, and kept as received", () => {
     const answer = {
       envs: { GPUS: "a,b" },
       mounts: [{ containerPath: "/lib/gpu", hostPath: "/usr/lib/gpu", readOnly: true }],
@@ -71,13 +71,13 @@ describe("an answer to Allocate", () => {
     ["an environment variable that cannot be", [{ envs: { "A=B": "c" } }], 'the environment variable "A=B" cannot be'],
     ["a CDI device without a name", [{ cdiDevices: [{ name: "" }] }], "a CDI device has no name"],
     ["too many parts", [{ cdiDevices: Array.from({ length: 4097 }, () => ({ name: "a/b=c" })) }], "4097 parts"],
-  ])("%s is refused", (_name, answers, message) => {
+  ])("with %s is refused", (_name, answers, message) => {
     expect(readAllocations(bytesOf(answers), 1)).toEqual({ ok: false, error: expect.stringContaining(message) });
   });
-  test("a name of two dots is none that climbs", () => {
+  test("may have a path with a name that begins with two dots", () => {
     expect(readAllocations(bytesOf(mount("/run/..data")), 1).ok).toBe(true);
   });
-  test("bytes that are no message are a fault", () => {
+  test("that is no message is an error", () => {
     for (const bytes of [[0x0a], [0x0a, 5, 1], [0x0a, 2, 0x0a, 9], [0xff]]) {
       expect(readAllocations(Buffer.from(bytes), 1), `${bytes}`).toEqual({
         ok: false,

@@ -22,7 +22,7 @@ async function withPlugin(script: Partial<PluginScript>, timeouts: Partial<Plugi
 }
 
 describe("Allocate", () => {
-  test("asks for one container and answers what it gets", async () => {
+  test("asks for one container and returns its response", async () => {
     const { host, gpu } = await withPlugin({});
     const given = await host.allocate(GPU, ["a", "b"]);
     expect(given).toMatchObject({ ok: true, value: { response: { envs: new Map([["SEEN", "yes"]]) } } });
@@ -57,7 +57,7 @@ describe("Allocate", () => {
       QUICK.allocateMs,
     ],
   ])(
-    "that is answered with %s is a fault of plugin and resource; the other goes on",
+    "that is answered with %s is an error naming plugin and resource, and other plugins go on",
     async (_name, Allocate, message, allocateMs) => {
       const { host, gpu } = await withPlugin({ answers: { Allocate } }, { allocateMs });
       const given = await host.allocate(GPU, ["a"]);
@@ -68,7 +68,7 @@ describe("Allocate", () => {
       expect(host.amounts().get(GPU)).toEqual({ capacity: 3, allocatable: 3 });
     },
   );
-  test("of a plugin that has stopped, and of one that never was", async () => {
+  test("of a stopped or unknown plugin is an error", async () => {
     const { host, gpu } = await withPlugin({});
     await gpu.vanish();
     await until(host.plugins, (p) => p.some(({ registered }) => registered === false));
@@ -79,7 +79,7 @@ describe("Allocate", () => {
       error: { code: "NOT_REGISTERED", message: "unknown Device Plugin example.com/none" },
     });
   });
-  test("under way when the host closes hears its end, and does not wait for its time", async () => {
+  test("ends at once when the host closes", async () => {
     const timeouts = { allocateMs: NEVER_MS };
     const { host, gpu } = await withPlugin({ answers: { Allocate: () => "hang" } }, timeouts);
     const given = host.allocate(GPU, ["a"]);
@@ -93,19 +93,19 @@ describe("Allocate", () => {
 });
 
 describe("GetPreferredAllocation", () => {
-  test("is asked as the kubelet asks, and answers ids of the question only", async () => {
+  test("asks like the kubelet, and keeps only ids of the question", async () => {
     const GetPreferredAllocation = () => ({ containerResponses: [{ deviceIDs: ["c", "a", "c", "", "nobody"] }] });
     const { host, gpu } = await withPlugin({ options: OPTIONS, answers: { GetPreferredAllocation } });
     expect(await host.preferred(GPU, QUESTION)).toEqual({ ok: true, value: ["c", "a"] });
     const asked = { availableDeviceIDs: ["a", "b", "c"], mustIncludeDeviceIDs: ["a"], allocationSize: 2 };
     expect(gpu.requests.at(-1)?.request).toEqual({ containerRequests: [asked] });
   });
-  test("is not asked of a plugin that does not offer it", async () => {
+  test("is not sent to a plugin that does not offer it", async () => {
     const { host, gpu } = await withPlugin({});
     expect(await host.preferred(GPU, QUESTION)).toEqual({ ok: true, value: null });
     expect(gpu.requests.map(({ method }) => method)).toEqual(["GetDevicePluginOptions"]);
   });
-  test("without an answer is a fault in its time", async () => {
+  test("fails at its deadline without an answer", async () => {
     const answers = { GetPreferredAllocation: () => "hang" as const };
     const { host } = await withPlugin({ options: OPTIONS, answers }, { preferredMs: QUICK.preferredMs });
     expect(await host.preferred(GPU, QUESTION)).toMatchObject({ error: { code: "DEADLINE_EXCEEDED", resource: GPU } });
@@ -113,14 +113,14 @@ describe("GetPreferredAllocation", () => {
 });
 
 describe("PreStartContainer", () => {
-  test("is called with the ids where the plugin wants it, and else not", async () => {
+  test("is sent with the ids to a plugin that requires it, and to no other", async () => {
     const { host, gpu, other } = await withPlugin({ options: OPTIONS });
     expect(await host.preStart(GPU, ["a", "b"])).toEqual({ ok: true, value: null });
     expect(gpu.requests.at(-1)).toEqual({ method: "PreStartContainer", request: { devicesIds: ["a", "b"] } });
     expect(await host.preStart("example.com/other", ["x"])).toEqual({ ok: true, value: null });
     expect(other.requests.map(({ method }) => method)).toEqual(["GetDevicePluginOptions"]);
   });
-  test("that hangs or fails is a fault", async () => {
+  test("is an error when it hangs or fails", async () => {
     const answers = { PreStartContainer: () => "hang" as const };
     const { host, gpu } = await withPlugin({ options: OPTIONS, answers }, { preStartMs: QUICK.preStartMs });
     expect(await host.preStart(GPU, ["a"])).toMatchObject({ error: { code: "DEADLINE_EXCEEDED" } });
@@ -129,8 +129,8 @@ describe("PreStartContainer", () => {
   });
 });
 
-describe("a plugin that does harm", () => {
-  test("hangs when it is asked for its options: it is not registered, the others are", async () => {
+describe("a misbehaving plugin", () => {
+  test("that hangs in GetDevicePluginOptions is not registered, and others are", async () => {
     const { host, plugin } = await withPlugin({}, { optionsMs: QUICK.optionsMs });
     const hanging = plugin({ resource: "example.com/hangs", answers: { GetDevicePluginOptions: () => "hang" } });
     await expect(hanging.start()).rejects.toMatchObject({
@@ -138,7 +138,7 @@ describe("a plugin that does harm", () => {
     });
     expect([...host.amounts().keys()]).toEqual([GPU, "example.com/other"]);
   });
-  test("lists more devices than a node may have: they are unhealthy, the others stay", async () => {
+  test("that lists more devices than a node may have has none healthy, and others stay", async () => {
     const { host, gpu, faults } = await withPlugin({});
     gpu.list(Array.from({ length: 20_000 }, (_, i) => ({ ID: `${i}` })));
     const [fault] = await until(
@@ -157,7 +157,7 @@ describe("a plugin that does harm", () => {
     expect(host.amounts().get(GPU)?.allocatable).toBe(0);
     expect(host.amounts().get("example.com/other")?.allocatable).toBe(1);
   });
-  test("lists a million: the message is too large, and that is said", async () => {
+  test("that lists a million devices is refused because the message is too large", async () => {
     const { host, gpu, faults } = await withPlugin({});
     gpu.list(Array.from({ length: 1_000_000 }, (_, i) => ({ ID: `${i}` })));
     const [fault] = await until(
@@ -171,7 +171,7 @@ describe("a plugin that does harm", () => {
     });
     expect(await host.allocate("example.com/other", ["x"])).toMatchObject({ ok: true });
   });
-  test("lists 4,096 devices: all are there", async () => {
+  test("may list 4,096 devices", async () => {
     const { host, gpu } = await withPlugin({});
     gpu.list(healthy(...Array.from({ length: 4096 }, (_, i) => `gpu-${i}`)));
     await until(
@@ -179,7 +179,7 @@ describe("a plugin that does harm", () => {
       (n) => n === 4096,
     );
   });
-  test("lists ids twice and empty ones: told once, not with each list", async () => {
+  test("that lists duplicate and empty ids is reported once, not with each list", async () => {
     const { host, gpu, faults } = await withPlugin({});
     for (let i = 0; i < 5; i++) {
       gpu.list(healthy("a", "a", "", `n${i}`));
@@ -194,7 +194,7 @@ describe("a plugin that does harm", () => {
     await until(host.devices, (d) => d.filter(({ resource }) => resource === GPU).length === 1);
     expect(host.standing()).toEqual([]);
   });
-  test("flips thousands of times: few looks, and the newest list is what counts", async () => {
+  test("that flips devices thousands of times causes few updates, and its newest list is in force", async () => {
     const { host, gpu } = await withPlugin({});
     let heard = 0;
     host.onChange(() => heard++);

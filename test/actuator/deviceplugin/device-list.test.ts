@@ -18,13 +18,13 @@ const readDeviceList = (resource: string, bytes: Buffer, most?: number) =>
   new DeviceListReader(resource).read(bytes, most === undefined ? undefined : () => most);
 
 describe("a list of devices", () => {
-  test("4,096 devices are read; as many as a node may have too", () => {
+  test("may have 4,096 devices, and up to the node's limit", () => {
     for (const count of [0, 1, 4096, LIMITS.devices]) {
       const list = readDeviceList(GPU, bytesOf(Array.from({ length: count }, (_, i) => device(`gpu-${i}`))));
       expect(list.ok && list.value.devices.length).toBe(count);
     }
   });
-  test("as many as a node may have have ids of 63 characters; lists that take more count as more devices", () => {
+  test("may have the node's limit of devices with ids of 63 characters, and longer lists count for more", () => {
     const padded = (count: number, length: number) =>
       bytesOf(Array.from({ length: count }, (_, i) => device(`${i}`.padStart(length, "d"), "Healthy", [0])));
     const usual = readDeviceList(GPU, padded(LIMITS.devices, 63));
@@ -39,32 +39,32 @@ describe("a list of devices", () => {
     const escaped = readDeviceList(GPU, bytesOf([device("<".repeat(1_000))]));
     expect(escaped.ok && escaped.value.size).toBe(Math.ceil(6_003 / 80));
   });
-  test("a list that grows in its bytes is refused as one that grows in its number", () => {
+  test("is refused for growing in bytes as for growing in number", () => {
     const reader = new DeviceListReader(GPU);
     const first = reader.read(bytesOf([device("a"), device("b")]), () => 2);
     expect(first.ok && first.value.size).toBe(2);
     expect(reader.read(bytesOf([device("a"), device("b".repeat(4_000))]), () => 2).ok).toBe(false);
     expect(reader.read(bytesOf([device("a"), device("b", "Unhealthy")]), () => 2).ok).toBe(true);
   });
-  test("a million is refused before it is decoded", () => {
+  test("of a million devices is refused before it is decoded", () => {
     // the bytes that cannot be decoded come last
     const bytes = Buffer.concat([Buffer.alloc(2_000_000, Buffer.from([0x0a, 0])), Buffer.from([0x0b])]);
     const list = readDeviceList(GPU, bytes);
     expect(list).toEqual({ ok: false, error: expect.stringContaining("more than 20000 devices") });
   });
-  test("unknown fields of every kind are skipped, before and after devices", () => {
+  test("may have unknown fields of every kind, which are skipped", () => {
     const unknown = Buffer.from([0x10, 0xff, 0x01, 0x19, 1, 2, 3, 4, 5, 6, 7, 8, 0x22, 2, 9, 9, 0x2d, 1, 2, 3, 4]);
     const list = readDeviceList(GPU, Buffer.concat([unknown, bytesOf([device("a")]), unknown]));
     expect(list).toMatchObject({ ok: true, value: { devices: [{ id: "a" }], remarks: [] } });
   });
-  test("what is no message is a fault, at whatever byte it is cut", () => {
+  test("cut at any byte is an error", () => {
     const whole = bytesOf([device("gpu-0", "Healthy", [0, 1])]);
     for (let end = 1; end < whole.length; end++)
       expect(readDeviceList(GPU, whole.subarray(0, end)).ok, `${end}`).toBe(false);
     const wrong = [[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], [0x0b]];
     for (const bytes of wrong) expect(readDeviceList(GPU, Buffer.from(bytes)).ok, `${bytes}`).toBe(false);
   });
-  test("random bytes are a list or a fault", () => {
+  test("of random bytes is decoded or an error", () => {
     let seed = 7;
     const next = (below: number): number => {
       seed = (seed * 48271) % 2147483647;
@@ -82,8 +82,8 @@ describe("a list of devices", () => {
   });
 });
 
-describe("ids", () => {
-  test("empty, too long and not UTF-8: left out, and named by their place", () => {
+describe("the device ids of a list", () => {
+  test("are left out with a remark when empty, too long or not UTF-8", () => {
     const { devices, remarks } = deviceListOf(GPU, [
       device(""),
       device("x".repeat(4097)),
@@ -97,7 +97,7 @@ describe("ids", () => {
       "device 2 is left out: its id is not UTF-8",
     ]);
   });
-  test("twice: one device, the last one's place, healthy only if both are", () => {
+  test("listed twice are one device with the last topology, healthy only if all are", () => {
     const { devices, remarks } = deviceListOf(GPU, [
       device("a", "Healthy", [0]),
       device("a", "bad"),
@@ -106,7 +106,7 @@ describe("ids", () => {
     expect(devices).toEqual([{ resource: GPU, id: "a", health: "Unhealthy", numaNodes: [1] }]);
     expect(remarks[0]).toBe('device "a" is listed twice: it counts once');
   });
-  test("a thousand wrong ones make few remarks", () => {
+  test("that are invalid by the thousand cause few remarks", () => {
     expect(
       deviceListOf(
         GPU,
@@ -114,7 +114,7 @@ describe("ids", () => {
       ).remarks,
     ).toHaveLength(8);
   });
-  test("NUMA nodes that cannot be are left out, and named; -1 is none", () => {
+  test("keep valid NUMA nodes only, with a remark, and -1 means none", () => {
     const { devices, remarks } = deviceListOf(GPU, [device("a", "Healthy", [-1]), device("b", "Healthy", [3, 1, 3])]);
     expect(devices).toEqual([
       { resource: GPU, id: "a", health: "Healthy" },
@@ -122,7 +122,7 @@ describe("ids", () => {
     ]);
     expect(remarks).toEqual(['device "a" names NUMA nodes that cannot be: they are left out']);
   });
-  test("none named is told as such: it is not the same as a device without a topology", () => {
+  test("with an empty topology differ from those without one", () => {
     const list = readDeviceList(GPU, bytesOf([device("nowhere", "Healthy", []), device("unsaid")]));
     expect(list.ok && list.value).toEqual({
       devices: [
@@ -135,14 +135,14 @@ describe("ids", () => {
   });
 });
 
-describe("a list after another", () => {
+describe("a list after a former list", () => {
   const reader = new DeviceListReader(GPU);
   const read = (...listed: readonly object[]) => {
     const list = reader.read(bytesOf(listed));
     if (!list.ok) throw new Error(list.error);
     return list.value;
   };
-  test("has the same objects for devices that are as they were, many of them also at other places", () => {
+  test("reuses the objects of unchanged devices, also at other places", () => {
     const many = Array.from({ length: 100 }, (_, i) => device(`many-${i}`));
     const before = read(...many).devices;
     expect(read(...many.toReversed()).devices.every((one, i) => one === before[99 - i])).toBe(true);
@@ -150,7 +150,7 @@ describe("a list after another", () => {
     expect(after.filter((one) => before.includes(one))).toHaveLength(99);
     expect(after[7]).toEqual({ resource: GPU, id: "another", health: "Healthy" });
   });
-  test("has others for those that changed", () => {
+  test("has new objects for changed devices", () => {
     const [a, b, c] = read(device("a"), device("b", "Healthy", [1]), device("c")).devices;
     const next = read(device("a", "ill"), device("b", "Healthy", [0]), device("c"), device("d")).devices;
     expect(next).toEqual([
@@ -165,7 +165,7 @@ describe("a list after another", () => {
       { resource: GPU, id: "b", health: "Healthy", numaNodes: [1] },
     ]);
   });
-  test("where one got longer, is the same objects at other bytes, and how many there may be is not asked", () => {
+  test("reuses the objects also when an entry grew and the bytes moved", () => {
     const many = Array.from({ length: 100 }, (_, i) => device(`long-${i}-${"x".repeat(i)}`, "Healthy", [i % 2]));
     const before = read(...many).devices;
     const ill = bytesOf(
@@ -185,7 +185,7 @@ describe("a list after another", () => {
     expect(reader.read(bytesOf([...many, device("one-more")]), () => 100)).toMatchObject({ ok: false });
     expect(read(...many.toSpliced(0, 1)).devices).toEqual(before.slice(1));
   });
-  test("is read as if it were the first, whatever changed", () => {
+  test("is decoded the same as if it were the first", () => {
     let seed = 11;
     const next = (below: number): number => {
       seed = (seed * 48271) % 2147483647;
@@ -201,7 +201,7 @@ describe("a list after another", () => {
       expect(read(...listed)).toEqual(deviceListOf(GPU, listed));
     }
   });
-  test("is told of the same faults again, a twin of one that is known too", () => {
+  test("repeats the remarks about faults that remain, duplicates too", () => {
     const listed = [device(""), device("a", "ill"), device("a"), device("b", "Healthy", [-1])];
     const first = read(...listed);
     expect(first.remarks).toHaveLength(3);
@@ -209,7 +209,7 @@ describe("a list after another", () => {
     expect(read(...listed)).toEqual(first);
     expect(read(device("a")).devices[0]?.health).toBe("Healthy");
   });
-  test("that is none leaves the next one as it would have been", () => {
+  test("is not affected by an invalid list before it", () => {
     expect(reader.read(Buffer.from([0x0a, 0x05, 0x0a]))).toMatchObject({ ok: false });
     // the first device's id goes on into the second one
     const cut = [0x0a, 0x02, 0x0a, 0x7f, 0x0a, 0x03, 0x0a, 0x01, 0x7a];
@@ -218,20 +218,20 @@ describe("a list after another", () => {
   });
 });
 
-describe("the bytes of a device", () => {
+describe("decoding the bytes of a device", () => {
   const readOne = (...bytes: readonly number[]) => {
     const list = readDeviceList(GPU, Buffer.from([0x0a, bytes.length, ...bytes]));
     return list.ok ? list.value.devices[0] : undefined;
   };
   const Z = [0x0a, 1, 0x7a] as const;
   const ONE = { resource: GPU, id: "z", health: "Unhealthy" };
-  test("of another type than they should be are skipped, a field that comes again replaces, a topology goes on", () => {
+  test("skips fields of another wire type, lets repeated fields replace and merges topologies", () => {
     expect(readOne(0x08, 5, ...Z, 0x15, 1, 2, 3, 4)).toEqual(ONE);
     expect(readOne(0x0a, 1, 0x79, ...Z)).toEqual(ONE);
     const topologies = [0x1a, 4, 0x0a, 2, 0x08, 3, 0x1a, 2, 0x0a, 0];
     expect(readOne(...Z, ...topologies)).toEqual({ ...ONE, numaNodes: [0, 3] });
   });
-  test("that run over, at whatever depth, are none", () => {
+  test("fails when a length exceeds the message, at any depth", () => {
     expect(readOne(...Z, 0x1a, 4, 0x0a, 3, 0x08, 3)).toBeUndefined();
     expect(readOne(...Z, 0x1a, 3, 0x0a, 1, 0x08)).toBeUndefined();
     expect(readOne(...Z, 0x1a, 3, 0x0a, 2, 0x08, 3)).toBeUndefined();

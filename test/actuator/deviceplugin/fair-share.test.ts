@@ -29,8 +29,8 @@ const stops = (resource: string, count: number, known: Plugins, isInUse = nobody
 const ids = (n: number, prefix = "d") => healthy(...Array.from({ length: n }, (_, i) => `${prefix}${i}`));
 const many = (n: number, each: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`m/${i}`, each]));
 
-describe("room for a list", () => {
-  test("is all that the others leave, and half of what those before leave in any case", () => {
+describe("the size limit for a plugin's list", () => {
+  test("is what other plugins leave, and at least half of what earlier plugins leave", () => {
     expect(listSizeLimit("a/new", plugins({ "a/new": NEW }), nobody)).toBe(20_000);
     expect(listSizeLimit("a/new", plugins({ "a/a": 100, "a/new": 7 }), nobody)).toBe(19_900);
     const greedy = plugins({ "a/a": 19_990, "a/new": NEW });
@@ -38,7 +38,7 @@ describe("room for a list", () => {
     expect(stops("a/new", 10, greedy)).toEqual([]);
     expect(stops("a/new", 11, greedy)).toEqual(["a/a"]);
   });
-  test("counts lists by their bytes where they take more than their number", () => {
+  test("counts a list by its bytes where these weigh more than its number", () => {
     const long = { kind: "listed", resource: "a/long", generation: 1, size: 12_000, at: epochMs(1) } as const;
     const known = afterEvent(plugins({ "a/long": NEW, "a/new": NEW }), { ...long, devices: devices("a/long", 10) });
     expect(listSizeLimit("a/new", known, nobody)).toBe(8_000);
@@ -47,7 +47,7 @@ describe("room for a list", () => {
     const short = afterEvent(known, { ...long, size: 10, devices: devices("a/long", 10) });
     expect(listSizeLimit("a/new", short, nobody)).toBe(19_990);
   });
-  test("many small resources that come later take nothing from those that were there", () => {
+  test("lets many small later resources take nothing from earlier ones", () => {
     const before = { "a/large": 4_096 };
     const known = plugins({ ...before, ...many(40, 330), "m/new": NEW });
     const room = listSizeLimit("m/new", known, nobody);
@@ -59,7 +59,7 @@ describe("room for a list", () => {
     // and it may grow, at the cost of the last that came
     expect(stops("a/large", 5_000, full)).toEqual(["m/47", "m/46", "m/45"]);
   });
-  test("what pods hold devices of comes before all that came earlier", () => {
+  test("prefers resources whose devices pods hold to all that came earlier", () => {
     const known = plugins({ ...many(60, 330), "a/large": NEW });
     expect(listSizeLimit("a/large", known, nobody)).toBeLessThan(330);
     const isInUse = (resource: string) => resource === "a/large";
@@ -68,7 +68,7 @@ describe("room for a list", () => {
     expect(stopped).toEqual(Array.from({ length: 12 }, (_, i) => `m/${59 - i}`));
     expect(60 * 330 - stopped.length * 330 + 4_096).toBeLessThanOrEqual(LIMITS.devices);
   });
-  test("what is taken adds up, and who keeps to its half never stops", () => {
+  test("never exceeds the total, and never stops a plugin that keeps to its half", () => {
     let seed = 5;
     const next = (below: number): number => {
       seed = (seed * 48271) % 2147483647;
@@ -97,7 +97,7 @@ describe("room for a list", () => {
       }
     }
   });
-  test("is not taken by plugins that have stopped: their lists give way, the longest first", () => {
+  test("ignores stopped plugins, whose lists are dropped, the longest first", () => {
     const known = plugins({ "a/dead": 19_000, "a/old": 900, "a/few": 50, "a/new": NEW }, ["a/dead", "a/old"]);
     expect(listSizeLimit("a/new", known, nobody)).toBe(19_950);
     expect(droppedFor("a/new", 50, known)).toEqual([]);
@@ -107,7 +107,7 @@ describe("room for a list", () => {
 });
 
 describe("a greedy plugin", () => {
-  test("is the one that stops, and is named; new plugins and such that grow get theirs", async () => {
+  test("is stopped by name when new or growing plugins need their share", async () => {
     const { host, plugin, faults } = await hostFixture();
     const used = plugin({ resource: "example.com/used", devices: ids(4) });
     await used.start();
@@ -137,7 +137,7 @@ describe("a greedy plugin", () => {
     expect(faults.every(({ resource }) => resource === "example.com/greedy")).toBe(true);
     expect(host.amounts().get("example.com/used")?.allocatable).toBe(11);
   });
-  test("of many small resources pushes out nobody who was there, and none that is in use", async () => {
+  test("with many small resources displaces neither earlier plugins nor resources in use", async () => {
     const { host, plugin, faults } = await hostFixture({ isInUse: (resource) => resource === "example.com/used" });
     await plugin({ resource: "example.com/large", devices: ids(6_000) }).start();
     for (let i = 0; i < 12; i++) await plugin({ resource: `example.org/m${i}`, devices: ids(1_200) }).start();

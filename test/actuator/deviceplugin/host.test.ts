@@ -9,7 +9,7 @@ const GPU = "example.com/gpu";
 const PATIENT = { dialMs: 20_000 };
 
 describe("a plugin that registers", () => {
-  test("its devices, options and amounts are there, in the snapshot's form", async () => {
+  test("shows its devices, options and amounts in the snapshot's form", async () => {
     const { host, plugin, faults } = await hostFixture();
     const topology = { nodes: [{ ID: 1 }, { ID: 0 }] };
     const list = [{ ID: "a", health: "Healthy", topology }, ...healthy("b"), { ID: "c", health: "Unhealthy" }];
@@ -28,7 +28,7 @@ describe("a plugin that registers", () => {
     expect(faults).toEqual([]);
   });
 
-  test("a list replaces the one before, an empty one too; listeners hear of changes only", async () => {
+  test("replaces its former list with each new one, and listeners are notified of changes only", async () => {
     const { host, plugin } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.start();
@@ -49,7 +49,7 @@ describe("a plugin that registers", () => {
     );
   });
 
-  test("its stream's end makes all unhealthy; after the grace nothing of it is left but its name", async () => {
+  test("has only unhealthy devices once its stream ends, and only its name after the grace period", async () => {
     const { host, plugin } = await hostFixture({ graceMs: 2_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.start();
@@ -64,7 +64,7 @@ describe("a plugin that registers", () => {
     expect(host.states()[0]?.state).toBe("removed");
   });
 
-  test("a stream that ends while the plugin lives on is opened again", async () => {
+  test("whose stream ends while it lives gets its stream opened again", async () => {
     const { host, plugin, faults } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
@@ -76,7 +76,7 @@ describe("a plugin that registers", () => {
     expect(host.states()[0]?.generation).toBe(2);
   });
 
-  test("that registers again replaces the old one, whose end touches nothing", async () => {
+  test("again replaces its former registration, whose end has no effect", async () => {
     const { host, plugin, faults } = await hostFixture();
     const old = plugin({ resource: GPU, devices: healthy("a"), name: "old.sock" });
     await old.start();
@@ -95,7 +95,7 @@ describe("a plugin that registers", () => {
     expect(faults).toEqual([]);
   });
 
-  test("of two registrations at a time the later one stays, whichever answers first", async () => {
+  test("twice at a time keeps the later registration, whichever answers first", async () => {
     const { host, plugin } = await hostFixture({ timeouts: PATIENT });
     const slow = plugin({ resource: GPU, devices: healthy("slow"), name: "slow.sock" });
     const registered = slow.register().catch((error: Error) => error.message);
@@ -118,13 +118,13 @@ describe("a plugin that registers", () => {
   });
 });
 
-describe("a plugin that takes each call and ends its stream at once", () => {
+describe("a plugin that accepts each call and ends its stream at once", () => {
   const sayAndEnd = (gpu: NodePlugin) => {
     const ends = setInterval(() => gpu.endStreams(), 20);
     onTestFinished(() => clearInterval(ends));
     return () => clearInterval(ends);
   };
-  test("is removed when its grace is over, which counts from the first end; little is told of it", async () => {
+  test("is removed at the end of its grace period, counted from the first end, with few reports", async () => {
     const { host, plugin } = await hostFixture({ graceMs: 12_000, aliveAfterMs: 60_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     const messages: string[] = [];
@@ -153,7 +153,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     expect(tries.length).toBeGreaterThan(2);
     expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
   });
-  test("and registers each time is removed as well, at its first end after the grace", async () => {
+  test("and registers each time is removed at its first end after the grace period", async () => {
     const { host, plugin } = await hostFixture({ graceMs: 1_000, aliveAfterMs: 60_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
@@ -167,7 +167,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     await gpu.register();
     await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
   });
-  test("and is mended is back once its stream has lived for a while, and has a new grace then", async () => {
+  test("and then recovers is back once its stream has lasted, with a new grace period", async () => {
     const { host, plugin } = await hostFixture({ graceMs: 60_000, aliveAfterMs: 500 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
@@ -185,7 +185,7 @@ describe("a plugin that takes each call and ends its stream at once", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("a registration is refused for", () => {
   const refusals = [
     [
       "v1alpha1",

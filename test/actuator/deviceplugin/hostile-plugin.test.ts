@@ -72,7 +72,7 @@ describe("a plugin that is no gRPC server", () => {
     ["says nothing", () => undefined, "DEADLINE"],
     ["speaks HTTP/1", (socket: Socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"), ""],
     ["sends noise without end", (socket: Socket) => flood(socket), ""],
-  ])("%s: it is not registered, the good one goes on", async (_name, behave, message) => {
+  ])("and %s is not registered, while a good one goes on", async (_name, behave, message) => {
     const all = await withGood();
     await listen(all.dir, behave);
     const fault = await registerBad(all).then(
@@ -84,7 +84,7 @@ describe("a plugin that is no gRPC server", () => {
     await goodGoesOn(all);
   });
 
-  test("whatever it changes in what a good one says, only its own resource is harmed", async () => {
+  test("or changes valid messages at random harms its own resource only", async () => {
     const all = await withGood();
     let seed = 20_261_122;
     const next = (below: number): number => {

@@ -21,7 +21,7 @@ async function idle(path: string, most: number): Promise<readonly Socket[]> {
   return sockets;
 }
 
-test("connections that say nothing make room for plugins that register, and that is told once", async () => {
+test("idle connections are closed in favour of plugins that register, with one report", async () => {
   const { host, plugin, faults } = await hostFixture();
   const sockets = await idle(host.socketPath, 300);
   await plugin({ resource: GPU, devices: healthy("a") }).start();
@@ -43,7 +43,7 @@ test("connections that say nothing make room for plugins that register, and that
   raw.socket.destroy();
 });
 
-test("a registration that waits for its plugin is not closed for them", { timeout: 60_000 }, async () => {
+test("a registration that waits for its plugin is not closed in favour of others", { timeout: 60_000 }, async () => {
   const { host, plugin } = await hostFixture({ timeouts: { dialMs: 30_000 } });
   const gpu = plugin({ resource: GPU, devices: healthy("a") });
   let ended: string | undefined;

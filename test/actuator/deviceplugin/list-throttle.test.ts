@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { ListThrottle } from "../../../actuator/deviceplugin/device-list.ts";
 
-test("one plugin rests 25 times as long as its look took, within its bounds", () => {
+test("a plugin's pause is 25 times the duration of its last list, within limits", () => {
   const load = new ListThrottle();
   const one = {};
   expect([1, 20, 1_000].map((ms) => load.restAfter(one, ms, false))).toEqual([200, 500, 2_000]);
 });
-test("one that goes on sending rests longer and longer, until it was quiet for once", () => {
+test("a plugin that keeps sending pauses longer and longer, until it was quiet once", () => {
   const load = new ListThrottle();
   const one = {};
   const rests = Array.from({ length: 8 }, (_, i) => load.restAfter(one, 0.01, i > 0));
@@ -15,7 +15,7 @@ test("one that goes on sending rests longer and longer, until it was quiet for o
   expect(load.restAfter({}, 0.01, true)).toBe(200);
   expect(load.restAfter(one, 0.01, false)).toBe(200);
 });
-test("of many that send without end each rests the longer, so that all together take a part of the loop", () => {
+test("many plugins that keep sending pause so long that together they take a small part of the loop", () => {
   const load = new ListThrottle();
   const plugins = Array.from({ length: 64 }, () => ({}));
   for (const plugin of plugins) load.restAfter(plugin, 1, false);

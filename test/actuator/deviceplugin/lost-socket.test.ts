@@ -7,8 +7,8 @@ import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
 
-describe("a kubelet.sock that somebody removes while it is served", () => {
-  test("is bound again and told of; plugins that wait for it come back, the others never left", async () => {
+describe("a kubelet.sock that was removed while it is served", () => {
+  test("is bound again with a report; waiting plugins register again, and others stay connected", async () => {
     const { host, plugin, faults } = await hostFixture();
     const waiting = plugin({ resource: GPU, devices: healthy("a", "b") });
     await waiting.start();
@@ -33,7 +33,7 @@ describe("a kubelet.sock that somebody removes while it is served", () => {
       },
     ]);
   });
-  test("by another process stands as a fault for as long as that one has it", async () => {
+  test("and taken by another process is a fault as long as that process has it", async () => {
     const { host, faults } = await hostFixture();
     const lost = () => host.standing().map(({ code, message }) => `${code} ${message}`);
     expect(lost()).toEqual([]);
@@ -51,7 +51,7 @@ describe("a kubelet.sock that somebody removes while it is served", () => {
       `Register at ${host.socketPath}: SOCKET_LOST: ${host.socketPath} was taken away while it was served: it is bound again`,
     );
   });
-  test("with the whole directory: its plugins come back with it", async () => {
+  test("with its whole directory is bound again, and plugins can register there", async () => {
     const { dir, host, plugin } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();

@@ -22,7 +22,7 @@ async function registerAll(socketPath: string, of: NodePlugin, most: number): Pr
 }
 
 test.each([64, LIMITS.deviceResources])(
-  "a node with %i resources of plugins lets pods in",
+  "a node with %i plugin resources still admits pods",
   { timeout: 120_000 },
   async (most) => {
     const node = await nodeWith();
@@ -56,8 +56,8 @@ test.each([64, LIMITS.deviceResources])(
   },
 );
 
-describe("a resource too many", () => {
-  test("is refused by its name; one that is gone for good makes room", { timeout: 120_000 }, async () => {
+describe("a plugin resource beyond the limit", () => {
+  test("is refused by name, and accepted once another one was removed", { timeout: 120_000 }, async () => {
     const { host, plugin, faults } = await hostFixture({ graceMs: 300, timeouts: { dialMs: 20_000 } });
     const gone = plugin({ resource: "example.com/gone", devices: healthy("a") });
     await gone.start();
@@ -81,7 +81,7 @@ describe("a resource too many", () => {
     expect(host.states()).toHaveLength(LIMITS.deviceResources);
     expect(host.amounts().has("example.com/gone")).toBe(false);
   });
-  test("takes the place of the last that nobody uses, where pods hold devices of it", {
+  test("that pods hold devices of replaces the last unused resource", {
     timeout: 120_000,
   }, async () => {
     const { host, plugin, faults } = await hostFixture({

@@ -40,27 +40,27 @@ const health = (plugins: Plugins): string =>
     .map(({ id, health }) => (health === "Healthy" ? id : `${id}!`))
     .join(" ");
 
-describe("the state of all plugins", () => {
-  test("a list replaces the one before, an empty one too", () => {
+describe("afterEvent", () => {
+  test("replaces a plugin's list with the next one, an empty one too", () => {
     expect(health(having(registered(1), listed(1, "a", "b!"), listed(1, "b", "c")))).toBe("b c");
     const empty = having(registered(1), listed(1, "a"), listed(1));
     expect([...amountsOf(empty)]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
     expect(empty.get(GPU)?.listed).toBe(true);
   });
-  test("the same list in another order changes nothing, and a first empty one does", () => {
+  test("changes nothing for the same list in another order, but does for a first empty list", () => {
     const before = having(registered(1), listed(1, "a", "b!"));
     expect(afterEvent(before, listed(1, "b!", "a"))).toBe(before);
     const first = having(registered(1));
     expect(afterEvent(first, listed(1))).not.toBe(first);
   });
-  test("another place of a device is a change, and no flip", () => {
+  test("treats a new NUMA node of a device as a change, but no flip", () => {
     const before = having(registered(1), listed(1, "a"));
     const moved = { resource: GPU, id: "a", health: "Healthy", numaNodes: [1] };
     const next = afterEvent(before, { kind: "listed", resource: GPU, generation: 1, at, devices: [moved] });
     expect(devicesOf(next)).toEqual([moved]);
     expect(next.get(GPU)).toMatchObject({ flips: 0, history: [{ id: "a", from: null, to: "Healthy" }] });
   });
-  test("the end makes all unhealthy; removed is only what has ended", () => {
+  test("makes all devices unhealthy at a plugin's end, and removes only ended plugins", () => {
     const stopped = having(registered(1), listed(1, "a", "b!"), ended(1));
     expect(health(stopped)).toBe("a! b!");
     expect([...amountsOf(stopped)]).toEqual([[GPU, { capacity: 2, allocatable: 0 }]]);
@@ -71,25 +71,25 @@ describe("the state of all plugins", () => {
     const alive = having(registered(1), listed(1, "a"));
     expect(afterEvent(alive, removed(1))).toBe(alive);
   });
-  test("nothing of an old generation touches the new one, in whatever order it comes", () => {
+  test("ignores events of an old generation, in whatever order", () => {
     const now = having(registered(1), listed(1, "a"), registered(2), listed(2, "b"));
     for (const late of [listed(1, "x"), ended(1), removed(1), registered(1), registered(2)]) {
       expect(afterEvent(now, late)).toBe(now);
     }
     expect(having(registered(2), registered(1)).get(GPU)?.generation).toBe(2);
   });
-  test("until the new one lists, its resource has what it had", () => {
+  test("keeps the old devices until a new registration lists its own", () => {
     expect(health(having(registered(1), listed(1, "a"), registered(2)))).toBe("a");
     expect(health(having(registered(1), listed(1, "a"), ended(1), registered(2)))).toBe("a!");
     expect(devicePluginsOf(having(registered(1), ended(1), registered(2)))[0]).not.toHaveProperty("stoppedAt");
   });
-  test("an ended one lists nothing more, and another resource's events are not its", () => {
+  test("ignores lists of an ended plugin, and events of unknown resources", () => {
     const stopped = having(registered(1), listed(1, "a"), ended(1));
     expect(afterEvent(stopped, listed(1, "a"))).toBe(stopped);
     expect(afterEvent(stopped, ended(1))).toBe(stopped);
     expect(having(ended(1), listed(1, "a"), removed(1))).toBe(NO_PLUGINS);
   });
-  test("flips are counted, their history is bounded", () => {
+  test("counts flips and bounds their history", () => {
     let plugins = having(registered(1), listed(1, "a", "b"));
     for (let i = 0; i < 1000; i++) plugins = afterEvent(plugins, listed(1, i % 2 === 0 ? "a!" : "a", "b"));
     expect(plugins.get(GPU)?.flips).toBe(1000);
@@ -101,7 +101,7 @@ describe("the state of all plugins", () => {
       at,
     });
   });
-  test("the core reads it as the kubelet would: healthy, stopped, removed after the grace", () => {
+  test("gives states that the core reads like the kubelet: healthy, stopped, removed after the grace period", () => {
     const stopped = having(registered(1), listed(1, "a"), ended(1));
     const stateAt = (now: number): string | undefined => {
       const resources = [...stopped.values()].map(({ resource, devices, options, stoppedAt }) => ({

@@ -18,8 +18,8 @@ const request = (stream: number, block: Buffer, endpoint: string): Buffer =>
     data(stream, message({ version: "v1beta1", endpoint, resourceName: GPU })),
   ]);
 
-describe("who registers with a path as :authority", () => {
-  test("registers, twice on one connection: the second time by the place in its table", async () => {
+describe("a client with a path as :authority", () => {
+  test("registers twice on one connection, the second time by an index of the header table", async () => {
     const { host, plugin } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.serve();
@@ -41,7 +41,7 @@ describe("who registers with a path as :authority", () => {
 });
 
 describe("hostile bytes on the registration socket", () => {
-  test("whatever is changed in a good conversation, the server answers or closes, and serves on", async () => {
+  test("that change a valid conversation are answered or end the connection, and the server goes on", async () => {
     const { host, plugin, faults } = await hostFixture();
     const good = plugin({ resource: GPU, devices: healthy("a") });
     await good.start();
@@ -62,7 +62,7 @@ describe("hostile bytes on the registration socket", () => {
     expect(faults.filter(({ call }) => call === "ListAndWatch")).toEqual([]);
   }, 120_000);
 
-  test("pure noise, HTTP/1, and silence do no harm", async () => {
+  test("of noise, HTTP/1 or silence do no harm", async () => {
     const { host, plugin, faults } = await hostFixture();
     await sayNoise(host.socketPath, 50, random(7));
     const old = await rawConnection(host.socketPath);
@@ -75,13 +75,13 @@ describe("hostile bytes on the registration socket", () => {
     silent.socket.destroy();
   });
 
-  test("endless headers and frames that never come do not grow the memory", async () => {
+  test("of endless headers do not grow the memory", async () => {
     const { host, plugin } = await hostFixture();
     expect(await sayEndlessHeaders(host.socketPath)).toBeLessThan(250 * 1024 * 1024);
     await plugin({ resource: GPU, devices: healthy("a") }).start();
   });
 
-  test("a request that is larger than any is refused, and the connection lives on", async () => {
+  test("of an oversized request are refused, and the server goes on", async () => {
     const { host, dir } = await hostFixture();
     const endpoint = "x".repeat(100_000);
     await expect(

@@ -11,8 +11,8 @@ import { healthy, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
 
-describe("the socket", () => {
-  test("is new and its owner's only; stale sockets go, everything else stays", async () => {
+describe("the registration socket", () => {
+  test("is made for its owner only; stale sockets are removed, and other files stay", async () => {
     const dir = scratchFolder();
     writeFileSync(join(dir, "kubelet_internal_checkpoint"), "{}");
     const stale = createServer();
@@ -28,7 +28,7 @@ describe("the socket", () => {
     expect(existsSync(opened.value.socketPath)).toBe(false);
   });
 
-  test("that somebody answers at is left alone, and so is everything else", async () => {
+  test("that another process answers on is left alone, with all other files", async () => {
     const { dir, plugin } = await hostFixture();
     await plugin({ resource: GPU }).start();
     const second = await openDevicePluginHost({ dir });
@@ -40,7 +40,7 @@ describe("the socket", () => {
     await plugin({ resource: "example.com/other" }).start();
   });
 
-  test("has no place in a directory that no socket can be in", async () => {
+  test("is refused in a directory with an invalid or too long path", async () => {
     for (const [dir, why] of [
       [`/tmp/${"x".repeat(100)}`, "at most 107 bytes, this has 118"],
       ["relative", "begins with `/`"],
@@ -54,7 +54,7 @@ describe("the socket", () => {
     }
   });
 
-  test("a file at its place is left alone", async () => {
+  test("does not replace a file", async () => {
     const dir = scratchFolder();
     writeFileSync(join(dir, "kubelet.sock"), "");
     expect(await openDevicePluginHost({ dir })).toMatchObject({
@@ -64,7 +64,7 @@ describe("the socket", () => {
     expect(existsSync(join(dir, "kubelet.sock"))).toBe(true);
   });
 
-  test("of another who took its place is not removed when it closes", async () => {
+  test("of another process that took its place is not removed on close", async () => {
     const { dir, host } = await hostFixture();
     rmSync(host.socketPath);
     const other = createServer();
@@ -76,9 +76,9 @@ describe("the socket", () => {
   });
 });
 
-describe("restarts", () => {
+describe("a restart", () => {
   test.each(["kubelet.sock", "own socket"] as const)(
-    "of the host: a plugin that watches its %s comes back",
+    "of the host is noticed by a plugin that watches its %s and registers again",
     async (on) => {
       const { host, plugin, again, dir } = await hostFixture();
       const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
@@ -94,7 +94,7 @@ describe("restarts", () => {
     },
   );
 
-  test("of the plugin: it registers over its old self, at the same socket", async () => {
+  test("of the plugin replaces its registration at the same socket", async () => {
     const { host, plugin } = await hostFixture();
     const first = plugin({ resource: GPU, devices: healthy("a", "b") });
     await first.start();
@@ -116,7 +116,7 @@ describe("restarts", () => {
     ]);
   });
 
-  test("of both", async () => {
+  test("of host and plugin brings the devices back", async () => {
     const { host, plugin, again } = await hostFixture();
     const first = plugin({ resource: GPU, devices: healthy("a") });
     await first.start();
@@ -129,7 +129,7 @@ describe("restarts", () => {
     await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
   });
 
-  test("of the plugin while the host is down: its new socket is taken for a stale one, and it comes back", async () => {
+  test("of the plugin while the host is down removes its socket as stale, and it registers again", async () => {
     const { host, plugin, again } = await hostFixture();
     host.close();
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
@@ -141,7 +141,7 @@ describe("restarts", () => {
     await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2);
   });
 
-  test("of the plugin as one of another resource at the same path: it is not taken for the old one", async () => {
+  test("of the plugin with another resource at the same path is not taken for the old one", async () => {
     const { host, plugin } = await hostFixture();
     const old = plugin({ resource: GPU, devices: healthy("a"), name: "one.sock" });
     await old.start();
@@ -158,7 +158,7 @@ describe("restarts", () => {
     await until(host.amounts, (amounts) => amounts.get("example.com/other")?.allocatable === 1);
   });
 
-  test("of the host while a plugin hangs in its registration: it does not wait for its end", async () => {
+  test("of the host does not wait for a plugin that hangs in its registration", async () => {
     const { host, plugin } = await hostFixture({ timeouts: { optionsMs: 600_000 } });
     const gpu = plugin({ resource: GPU, answers: { GetDevicePluginOptions: () => "hang" } });
     await gpu.serve();

@@ -22,7 +22,7 @@ async function withRegistry(rescanMs = 60_000) {
 }
 
 describe("a plugin in plugins_registry", () => {
-  test("is found, registered and told so; its socket's end is its end", async () => {
+  test("is found, registered and notified, and ends when its socket is removed", async () => {
     const { host, plugin, registryDir, faults } = await withRegistry();
     const gpu = plugin({ resource: GPU, devices: healthy("a"), dir: registryDir, info: info() });
     await gpu.serve();
@@ -37,7 +37,7 @@ describe("a plugin in plugins_registry", () => {
     expect(host.amounts().get(GPU)).toEqual({ capacity: 1, allocatable: 0 });
     expect(faults).toEqual([]);
   });
-  test("whose stream broke and was opened again still leaves with its socket", async () => {
+  test("whose stream was opened again still ends when its socket is removed", async () => {
     const { host, plugin, registryDir } = await withRegistry();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.serve();
@@ -56,7 +56,7 @@ describe("a plugin in plugins_registry", () => {
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(host.amounts().get(GPU)).toEqual({ capacity: 1, allocatable: 0 });
   });
-  test("that was there before, in a directory below, is found too; dot names and files are left alone", async () => {
+  test("in a subdirectory before the start is found; dot names and files are ignored", async () => {
     const registryDir = scratchFolder();
     mkdirSync(join(registryDir, "vendor"));
     writeFileSync(join(registryDir, "file.sock"), "");
@@ -72,7 +72,7 @@ describe("a plugin in plugins_registry", () => {
     expect(dot.notified).toEqual([]);
     expect(host.faults).toEqual([]);
   });
-  test("may serve elsewhere", async () => {
+  test("may serve at another socket", async () => {
     const { host, plugin, registryDir, dir } = await withRegistry();
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.serve();
@@ -86,7 +86,7 @@ describe("a plugin in plugins_registry", () => {
     await until(host.devices, (d) => d.length === 2);
     expect(host.states()[0]?.endpoint).toBe(join(dir, "example.com_gpu.sock"));
   });
-  test("made anew at the same path is registered anew", async () => {
+  test("created again at the same path is registered again", async () => {
     const { host, plugin, registryDir } = await withRegistry();
     const first = plugin({ resource: GPU, devices: healthy("a"), dir: registryDir, info: info() });
     await first.serve();
@@ -104,7 +104,7 @@ describe("a plugin in plugins_registry", () => {
     );
     expect(next.notified.map((n) => n.pluginRegistered)).toEqual([true]);
   });
-  test("is found by the slow look where events are missed: the directory was made anew", async () => {
+  test("is found by polling when events are missed because the directory was replaced", async () => {
     const { host, plugin, registryDir } = await withRegistry(200);
     renameSync(registryDir, `${registryDir}-gone`);
     onTestFinished(() => renameSync(`${registryDir}-gone`, registryDir));
@@ -142,7 +142,7 @@ describe("a plugin in plugins_registry", () => {
       "RegisterPlugin error -- plugin registration failed with err: failed to dial device plugin: ",
     ],
   ] as const;
-  test.each(refusals)("%s is told why not", async (_name, more, message) => {
+  test.each(refusals)("%s is notified why it is not registered", async (_name, more, message) => {
     const { host, plugin, registryDir, faults } = await withRegistry();
     const gpu = plugin({ resource: GPU, dir: registryDir, info: info(more) });
     await gpu.serve();

@@ -94,7 +94,7 @@ describe("a DRA driver in plugins_registry", () => {
     [["v1.DRAPlugin", "v1beta1.DRAPlugin"], "v1.DRAPlugin"],
     [["v1beta1.DRAPlugin"], "v1beta1.DRAPlugin"],
     [["v1beta1.DRAPlugin", "v1.DRAPlugin"], "v1beta1.DRAPlugin"],
-  ])("is called by the first service of %j that the node has", async (services, service) => {
+  ])("is called through the first service of %j that the node supports", async (services, service) => {
     const { start, driver, registry } = node();
     const gpu = await driver(DRIVER, { services });
     expect(registry.drivers()).toEqual([{ name: DRIVER, services: [service] }]);
@@ -103,7 +103,7 @@ describe("a DRA driver in plugins_registry", () => {
     expect(gpu.calls).toEqual([{ operation: "NodePrepareResources", service, claims: ["a"] }]);
     expect(cdi(manager, pod("p", "a"))).toEqual([`${DRIVER}/dev=a`]);
   });
-  test("with none of them hears why, in the kubelet's words", async () => {
+  test("without a supported service is refused in the kubelet's words", async () => {
     const { driver, registry, faults } = node();
     const gpu = await driver(DRIVER, { services: ["1.0.0"] });
     const why = `RegisterPlugin error -- plugin validation failed with err: invalid supported gRPC versions of DRA driver plugin ${DRIVER} at endpoint ${gpu.socketPath}: none of services supported by the plugin (["1.0.0"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`;
@@ -112,7 +112,7 @@ describe("a DRA driver in plugins_registry", () => {
     await expect.poll(() => faults[0]?.message).toBe(why);
     expect(registry.drivers()).toEqual([]);
   });
-  test("leaves with its socket, and a second plugin of it takes over", async () => {
+  test("leaves when its socket is removed, and a second plugin of the same driver takes over", async () => {
     const { driver, registry, start } = node();
     const old = await driver();
     const gpu = await driver(DRIVER, { socket: "second.sock" });
@@ -134,8 +134,8 @@ describe("a DRA driver in plugins_registry", () => {
   });
 });
 
-describe("claims", () => {
-  test("are prepared once for all pods that share them, and given back after the last", async () => {
+describe("ResourceClaims", () => {
+  test("are prepared once for all pods that share them, and unprepared after the last one", async () => {
     const { start, driver, known } = node();
     const gpu = await driver();
     const manager = start();
@@ -148,7 +148,7 @@ describe("claims", () => {
     expect(await manager.unprepare(pod("q", "b", "a"))).toBeUndefined();
     expect([[...gpu.prepared], known()]).toEqual([[], []]);
   });
-  test("of a driver that hangs hold up nobody else's", async () => {
+  test("of a hanging driver do not hold up another driver's", async () => {
     const { start, driver } = node(1_000);
     const gpu = await driver(DRIVER, { answers: { NodePrepareResources: () => "hang" } });
     await driver(OTHER);
@@ -165,7 +165,7 @@ describe("claims", () => {
     gpu.script.answers = {};
     expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
   });
-  test("of a driver that hangs hold up no claim of another driver that their pods use too", async () => {
+  test("of a hanging driver do not hold up other drivers' claims that its pods use too", async () => {
     const { start, driver, known } = node(1_000);
     const gpu = await driver(DRIVER, { answers: { NodePrepareResources: () => "hang" } });
     const nic = await driver(OTHER);
@@ -198,7 +198,7 @@ describe("claims", () => {
     expect(known()).toEqual(["a: uid-p", "b: uid-r", "n: uid-q"]);
     expect(await leaving).toContain("DeadlineExceeded");
   });
-  test("are prepared once by pods that prepare others of theirs still", async () => {
+  test("are prepared once even while a pod is still preparing other claims", async () => {
     const { start, driver } = node(1_000);
     const gpu = await driver();
     const nic = await driver(OTHER, { answers: { NodePrepareResources: () => "hang" } });
@@ -211,7 +211,7 @@ describe("claims", () => {
     expect(await hanging).toContain("DeadlineExceeded");
   });
   test.each(["1.34", "1.37"] as const)(
-    "that a driver takes back are waited for, and prepared anew: %s",
+    "being unprepared by the driver are waited for and prepared again: %s",
     async (version) => {
       const { start, driver } = node();
       const taken = Promise.withResolvers<void>();
@@ -252,7 +252,7 @@ describe("claims", () => {
       () => ({ claims: { "claim-a": { devices: [{ poolName: "n", deviceName: "x".repeat(300_000) }] } } }),
       "NodePrepareResources failed for ResourceClaim a: the answer has 300070 bytes, more than the 262144 of a claim",
     ],
-  ])("of a driver that %s do not start, and are tried again", async (_, answer, why) => {
+  ])("of a driver that %s keep the pod from starting, and are tried again", async (_, answer, why) => {
     const { start, driver } = node();
     const gpu = await driver(DRIVER, { answers: { NodePrepareResources: () => answer(["claim-a"]) } });
     await driver(OTHER);
@@ -263,7 +263,7 @@ describe("claims", () => {
     expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
     expect(cdi(manager, pod("p", "a"))).toEqual([`${DRIVER}/dev=a`]);
   });
-  test("of a driver that fills the file leave room for everybody else's", async () => {
+  test("of a driver that fills the state file leave room for other drivers'", async () => {
     const { start, driver } = node(20_000);
     const large = (n: string) => ({ poolName: "n", deviceName: n.repeat(200_000) });
     const gpu = await driver(DRIVER, {
@@ -286,7 +286,7 @@ describe("claims", () => {
     gpu.script.answers = {};
     for (const name of names) expect(await manager.unprepare(pod("p", name))).toBeUndefined();
   });
-  test("of a driver that died are given back once it is there again", async () => {
+  test("of a driver that died are unprepared once it is back", async () => {
     const { start, driver, known } = node();
     const gpu = await driver();
     const manager = start();
@@ -302,7 +302,7 @@ describe("claims", () => {
     while ((await manager.unprepare(pod("p", "a"))) !== undefined) await sleep(50);
     expect(known()).toEqual([]);
   });
-  test("that are being given back are given to no other pod", async () => {
+  test("that are being unprepared are given to no other pod", async () => {
     const { start, driver } = node();
     const gpu = await driver();
     const manager = start();
@@ -314,7 +314,7 @@ describe("claims", () => {
     expect(await manager.unprepare(pod("p", "a"))).toBeUndefined();
     expect(await manager.prepare(pod("q", "a"))).toBeUndefined();
   });
-  test("of pods that nobody knows any more are given back", async () => {
+  test("of unknown pods are unprepared", async () => {
     const { start, driver, known } = node();
     const gpu = await driver();
     await start().prepare(pod("p", "a", "b"));
@@ -333,19 +333,22 @@ describe("a daemon that is killed", () => {
       return replaceText(file, text);
     };
   };
-  test.each([0, 1, 2, 3, 4])("at its write %i leaves nothing prepared behind, and goes on", async (last) => {
-    const { start, driver, file, known } = node();
-    const [gpu, nic] = [await driver(), await driver(OTHER)];
-    const dying = start(dyingAt(file, last));
-    await dying.prepare(pod("p", "both", "a"));
-    await dying.unprepare(pod("p", "both", "a"));
-    const next = start();
-    expect(await next.prepare(pod("p", "both", "a"))).toBeUndefined();
-    expect(cdi(next, pod("p", "both", "a"))).toEqual([`${DRIVER}/dev=both`, `${OTHER}/dev=both`, `${DRIVER}/dev=a`]);
-    expect(await start().unprepare(pod("p", "both", "a"))).toBeUndefined();
-    expect([[...gpu.prepared], [...nic.prepared], known()]).toEqual([[], [], []]);
-  });
-  test("whose disk is full starts no pod with claims, and says why", async () => {
+  test.each([0, 1, 2, 3, 4])(
+    "at its write %i leaves nothing prepared behind, and its successor goes on",
+    async (last) => {
+      const { start, driver, file, known } = node();
+      const [gpu, nic] = [await driver(), await driver(OTHER)];
+      const dying = start(dyingAt(file, last));
+      await dying.prepare(pod("p", "both", "a"));
+      await dying.unprepare(pod("p", "both", "a"));
+      const next = start();
+      expect(await next.prepare(pod("p", "both", "a"))).toBeUndefined();
+      expect(cdi(next, pod("p", "both", "a"))).toEqual([`${DRIVER}/dev=both`, `${OTHER}/dev=both`, `${DRIVER}/dev=a`]);
+      expect(await start().unprepare(pod("p", "both", "a"))).toBeUndefined();
+      expect([[...gpu.prepared], [...nic.prepared], known()]).toEqual([[], [], []]);
+    },
+  );
+  test("whose state cannot be written starts no pod with claims, and says why", async () => {
     const { start, driver } = node();
     await driver();
     const full = start(() => {

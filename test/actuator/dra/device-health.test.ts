@@ -82,7 +82,7 @@ describe("the health of a driver's devices", () => {
     ["1.37", ALPHA, "v1alpha1.DRAResourceHealth"],
     ["1.36", BOTH, "v1alpha1.DRAResourceHealth"],
     ["1.34", BOTH, "v1alpha1.DRAResourceHealth"],
-  ] as const)("is asked for by kubelet %s, of %j, by %s", async (version, services, service) => {
+  ] as const)("is watched by kubelet %s, from %j, through %s", async (version, services, service) => {
     const { start, driver, changes } = node(version);
     const health = start();
     const gpu = await driver(services);
@@ -107,30 +107,33 @@ describe("the health of a driver's devices", () => {
       '"Health":"Unhealthy","LastUpdated":"2026-01-01T00:00:00.000Z","HealthCheckTimeout":90000000000,"Message":"too \\u003chot"}',
       "too <hot",
     ],
-  ] as const)("is in the file as kubelet %s writes it, and a next daemon knows it", async (version, entry, message) => {
-    const { start, stop, driver, text, clock } = node(version);
-    const health = start();
-    const gpu = await driver();
-    gpu.report(device("a", 2, { healthCheckTimeoutSeconds: 90, message: "too <hot" }));
-    await is(health, "a", "Unhealthy");
-    const state = `{"${DRIVER}":{"Devices":{"n/a":{"PoolName":"n","DeviceName":"a",${entry}}}}`;
-    expect(text()).toBe(state);
-    stop();
-    gpu.vanish();
-    expect(text()).toBe(state);
-    const next = start();
-    expect(said(next, "a")).toMatchObject({ health: "Unhealthy", message });
-    clock.ms += 31_000;
-    expect(said(next, "a").health).toBe(version === "1.34" ? "Unknown" : "Unhealthy");
-    clock.ms += 60_000;
-    expect(said(next, "a")).toMatchObject({ health: "Unknown", message: "" });
-  });
+  ] as const)(
+    "is written to the state file as by kubelet %s, and read by the next daemon",
+    async (version, entry, message) => {
+      const { start, stop, driver, text, clock } = node(version);
+      const health = start();
+      const gpu = await driver();
+      gpu.report(device("a", 2, { healthCheckTimeoutSeconds: 90, message: "too <hot" }));
+      await is(health, "a", "Unhealthy");
+      const state = `{"${DRIVER}":{"Devices":{"n/a":{"PoolName":"n","DeviceName":"a",${entry}}}}`;
+      expect(text()).toBe(state);
+      stop();
+      gpu.vanish();
+      expect(text()).toBe(state);
+      const next = start();
+      expect(said(next, "a")).toMatchObject({ health: "Unhealthy", message });
+      clock.ms += 31_000;
+      expect(said(next, "a").health).toBe(version === "1.34" ? "Unknown" : "Unhealthy");
+      clock.ms += 60_000;
+      expect(said(next, "a")).toMatchObject({ health: "Unknown", message: "" });
+    },
+  );
 
   test.each([
     ["1.36", ["n/a", "n/b"]],
     ["1.37", ["n/b"]],
   ] as const)(
-    "ends with its timeout, and a device that is told of no more stays in the file of kubelet %s: %j",
+    "expires with its timeout, and a device no longer reported stays in the file of kubelet %s: %j",
     async (version, keys) => {
       const { start, driver, text, clock, changes } = node(version);
       const health = start();
@@ -146,7 +149,7 @@ describe("the health of a driver's devices", () => {
     },
   );
 
-  test("is not known once its stream has broken, which is opened again, or the driver has left", async () => {
+  test("is Unknown once its stream has broken, which is opened again, or the driver has left", async () => {
     const { start, driver, text, changes } = node("1.37");
     const health = start();
     const gpu = await driver();
@@ -175,7 +178,7 @@ describe("the health of a driver's devices", () => {
     expect(said(health, "x", OTHER).health).toBe("Healthy");
   });
 
-  test("of a driver that sends nonsense, floods or tells of too many is known as far as it can be, and others' is untouched", async () => {
+  test("of a driver that sends nonsense, floods or too many devices is limited to what fits", async () => {
     const { start, driver, text, changes } = node("1.37");
     const health = start();
     const gpu = await driver();
@@ -202,7 +205,7 @@ describe("the health of a driver's devices", () => {
   });
 
   test.each(["1.36", "1.37"] as const)(
-    "is no fault of a driver that does not serve it, under kubelet %s",
+    "may be unsupported by a driver without any fault, under kubelet %s",
     async (version) => {
       const { start, driver } = node(version);
       const health = start();

@@ -22,7 +22,7 @@ async function setBy(ms: number, isRestarted = false) {
 }
 
 test.each([false, true])(
-  "a clock that is set ahead makes no image old enough (daemon started anew: %s)",
+  "setting the clock ahead makes no image old enough for removal (daemon restarted: %s)",
   async (anew) => {
     const { node, clock } = await setBy(HOUR, anew);
     const turn = await node.turn(["image-gc"]);
@@ -41,7 +41,7 @@ test.each([false, true])(
   },
 );
 
-test("a clock that is set back makes no image younger, and none older when it has caught up", async () => {
+test("setting the clock back makes no image younger, nor older once it has caught up", async () => {
   const { node, clock } = await setBy(-HOUR);
   await node.turn(["image-gc"]);
   expect(node.removals).toEqual([]);
@@ -52,7 +52,7 @@ test("a clock that is set back makes no image younger, and none older when it ha
   expect(node.runtime.images.has("sha256:new")).toBe(true);
 });
 
-test("a pass after the clock was set back is remembered, here and by the API", async () => {
+test("the facts of a pass after the clock was set back are stored by the daemon and the API", async () => {
   const { node, clock, api } = await setBy(-HOUR);
   const atMs = async (): Promise<readonly number[]> => {
     const known = await api.store.readFacts("sim", ["image-gc"]);
@@ -76,7 +76,7 @@ test("a pass after the clock was set back is remembered, here and by the API", a
   expect(node.problems).toEqual([]);
 });
 
-test("where the daemon dies before it keeps the moment of a pass, no image is twice as much older", async () => {
+test("a clock step is not counted twice when the daemon dies before it stores the time of the pass", async () => {
   const { node, clock, dir } = await setBy(-HOUR);
   const file = join(dir, "clock-image-gc.json");
   const before = readFileSync(file);
@@ -89,7 +89,7 @@ test("where the daemon dies before it keeps the moment of a pass, no image is tw
   expect(JSON.stringify(turn.collections[0]?.answer?.reasons)).not.toContain("clock_stepped");
 });
 
-test("eviction passes tell how the clock was set since the last of them, not since the images'", async () => {
+test("eviction passes report the clock step since the last eviction pass, not since the last image pass", async () => {
   const { node, clock, dir } = gcWorldWithPressure();
   await node.turn(["container-gc"]);
   await clock.advanceTo(START + 5 * MINUTE);

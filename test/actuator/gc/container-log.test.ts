@@ -13,7 +13,7 @@ function logs() {
   return { root, pods: join(root, "pods"), app };
 }
 
-test("a container's log goes with those that it was rotated into, and no other attempt's", () => {
+test("removing a container's log also removes its rotated logs, and not those of other attempts", () => {
   const { pods, app } = logs();
   expect(removeContainerLog(pods, join(app, "0.log"))).toEqual({ ok: true, value: null });
   expect(readdirSync(app).sort()).toEqual(["1.log", "10.log"]);
@@ -21,7 +21,7 @@ test("a container's log goes with those that it was rotated into, and no other a
   expect(removeContainerLog(pods, join(pods, "none", "0.log"))).toEqual({ ok: true, value: null });
 });
 
-test("a log outside the directory stays, also behind a link that leads out of it", () => {
+test("a log outside the pod log directory is not removed, also through a link or ..", () => {
   const { root, pods } = logs();
   const outside = join(root, "outside");
   mkdirSync(outside);

@@ -17,7 +17,7 @@ function goneWorld(): World {
 }
 const ends = ({ node }: World) => node.removals.map(({ target, id, end }) => `${target} ${id} ${end}`);
 
-test("of a pod that is gone the containers go first, then the sandbox, its logs, and links that lead nowhere", async () => {
+test("a deleted pod's containers are removed first, then its sandbox, its logs and dangling links", async () => {
   const world = goneWorld();
   const turn = await world.node.turn(["container-gc"]);
   expect(ends(world)).toEqual([
@@ -30,7 +30,7 @@ test("of a pod that is gone the containers go first, then the sandbox, its logs,
   expect(world.node.podLogs.size + world.node.links.size).toBe(0);
 });
 
-test("while the pods cannot be listed nothing counts as a pod's that is gone", async () => {
+test("while the pods cannot be listed no pod counts as deleted", async () => {
   const world = goneWorld();
   world.node.podsReadable = false;
   const turn = await world.node.turn(["container-gc"]);
@@ -38,7 +38,7 @@ test("while the pods cannot be listed nothing counts as a pod's that is gone", a
   expect(turn.notices.map(({ message }) => message)).toContain("the kubelet does not answer");
 });
 
-test("a container that will not go keeps its sandbox, and the rest goes on", async () => {
+test("a container that cannot be removed keeps its sandbox, and the rest is removed", async () => {
   const world = goneWorld();
   put(world.node, fakeSandbox("s2", "u2"), fakeContainer("c2", "s2", "img"));
   when(world.node, "RemoveContainer", () => faultOf("RemoveContainer", "UNKNOWN", "device is busy"));
@@ -52,7 +52,7 @@ test("a container that will not go keeps its sandbox, and the rest goes on", asy
   expect(world.node.runtime.wrongs).toEqual([]);
 });
 
-test("a container of unknown state is stopped first", async () => {
+test("a container in state unknown is stopped before its removal", async () => {
   const world = goneWorld();
   put(world.node, fakeContainer("c1", "s1", "img", { state: "CONTAINER_UNKNOWN" }));
   const calls: string[] = [];
@@ -68,7 +68,7 @@ test("a container of unknown state is stopped first", async () => {
 test.each([
   ["runs", "it is running now", { state: "CONTAINER_RUNNING" as const }],
   ["is another one under its id", "another one has its id now", { createdAtMs: START }],
-])("a container that by now %s is left, and the pass ends", async (_, words, more) => {
+])("a container that %s by the time of its removal stays, and ends the pass", async (_, words, more) => {
   const world = goneWorld();
   when(world.node, "ContainerStatus", () => {
     put(world.node, fakeContainer("c1", "s1", "img", more));
@@ -82,7 +82,7 @@ test.each([
 test.each([
   ["is ready", "it is ready now", (w: World): void => put(w.node, fakeSandbox("s1", "u1", "SANDBOX_READY"))],
   ["has a container", "container c9 is in it now", (w: World): void => put(w.node, fakeContainer("c9", "s1", "img"))],
-])("a sandbox that by now %s is left, and the pass ends", async (_, words, change) => {
+])("a sandbox that %s by the time of its removal stays, and ends the pass", async (_, words, change) => {
   const world = goneWorld();
   when(world.node, "PodSandboxStatus", () => {
     change(world);
@@ -94,7 +94,7 @@ test.each([
   expect(world.node.podLogs.size).toBe(1);
 });
 
-test("logs of a pod that came back between plan and removal stay", async () => {
+test("logs of a pod that was created again between plan and removal stay", async () => {
   const world = goneWorld();
   when(world.node, "RemoveContainer", () => {
     world.node.pods = [gcPod("u1")];
@@ -105,7 +105,7 @@ test("logs of a pod that came back between plan and removal stay", async () => {
   expect(world.node.podLogs.size).toBe(1);
 });
 
-test("logs of a pod that runs stay, whatever the list of pods says", async () => {
+test("logs of a running pod stay even if it is missing in the list of pods", async () => {
   const world = gcFixture();
   put(world.node, fakeSandbox("s1", "u1", "SANDBOX_READY"));
   put(world.node, fakeContainer("c1", "s1", "img", { state: "CONTAINER_RUNNING" }));
@@ -114,7 +114,7 @@ test("logs of a pod that runs stay, whatever the list of pods says", async () =>
   expect([...world.node.podLogs]).toEqual(["ns_pod-u1_u1"]);
 });
 
-test("logs of a pod that ran when the runtime was listed stay, even where a decision names them", async () => {
+test("logs of a pod that ran when the runtime was listed stay, even if a decision names them", async () => {
   const removal = { id: "ns_pod-u1_u1" } as ContainerRemoval;
   const noPods = async () => podsRead();
   const look = (living: readonly string[]) =>
@@ -126,7 +126,7 @@ test("logs of a pod that ran when the runtime was listed stay, even where a deci
   });
 });
 
-test("a container whose removal nobody answered and which is still there ends the pass", async () => {
+test("a container removal that got no answer and had no effect ends the pass", async () => {
   const world = goneWorld();
   put(world.node, fakeSandbox("s2", "u2"), fakeContainer("c2", "s2", "img"));
   when(world.node, "RemoveContainer", () => faultOf("RemoveContainer", "DEADLINE_EXCEEDED", "no answer"));
@@ -136,7 +136,7 @@ test("a container whose removal nobody answered and which is still there ends th
   expect(turn.collections[0]?.answer?.verdict).toBe("keeps");
 });
 
-test("a sandbox whose removal nobody answered and which is gone counts as removed", async () => {
+test("a sandbox removal that got no answer but had its effect counts as removed", async () => {
   const world = goneWorld();
   when(world.node, "RemovePodSandbox", () => faultOf("RemovePodSandbox", "UNAVAILABLE", "broke"), "after");
   await world.node.turn(["container-gc"]);
@@ -147,7 +147,7 @@ test("a sandbox whose removal nobody answered and which is gone counts as remove
   ]);
 });
 
-test("when the pods cannot be read again right before logs go, they stay and it is told", async () => {
+test("logs stay when the pods cannot be read again right before, and that is reported", async () => {
   const world = goneWorld();
   when(world.node, "RemovePodSandbox", () => {
     world.node.podsReadable = false;
@@ -158,7 +158,7 @@ test("when the pods cannot be read again right before logs go, they stay and it 
   expect(turn.problems.map(({ from }) => from)).toEqual(["pods"]);
 });
 
-test("the flags for dead containers count", async () => {
+test("the settings for dead containers are applied", async () => {
   const world = gcFixture({ flags: { maximumDeadContainersPerContainer: 2, minimumContainerTTLMs: 0 } });
   world.node.pods = [gcPod("u1")];
   put(world.node, fakeSandbox("s1", "u1", "SANDBOX_READY"));
@@ -168,7 +168,7 @@ test("the flags for dead containers count", async () => {
   expect(ends(world)).toEqual(["container c2 removed", "container c1 removed", "container c0 removed"].reverse());
 });
 
-test("a collection that had nothing to remove while the API was away is in its history later too", async () => {
+test("collections without removals while the API was unreachable are in its history later", async () => {
   const { node, api, clock } = gcFixture();
   // each looks at something else, since the same again would be a count on the last one's record
   const look = async (minute: number) => {

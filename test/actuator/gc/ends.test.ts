@@ -38,7 +38,7 @@ function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
   return { deps, asked };
 }
 
-describe("whether something is gone", () => {
+describe("whether a removed object is gone", () => {
   const gone = (target: Entry["target"], id: string, deps: GcDeps) =>
     isGone({ target, id, runtimeHandler: "kata" }, deps);
 
@@ -46,7 +46,7 @@ describe("whether something is gone", () => {
     ["image", "imageNow x kata"],
     ["container", "containerNow x"],
     ["sandbox", "sandboxNow x"],
-  ] as const)("the runtime says of an %s, and nobody else", async (target, question) => {
+  ] as const)("is asked of the runtime for an %s, and of nobody else", async (target, question) => {
     const { deps, asked } = world();
     expect(await gone(target, "x", deps)).toEqual(ok(true));
     expect(asked).toEqual([question]);
@@ -58,7 +58,7 @@ describe("whether something is gone", () => {
   test.each([
     ["pod-logs", ["a", "both"], "b"],
     ["log-link", ["b", "both"], "a"],
-  ] as const)("its directory says of %s", async (target, there, away) => {
+  ] as const)("is read from the log directories for %s", async (target, there, away) => {
     const { deps, asked } = world();
     for (const id of there) expect(await gone(target, id, deps), id).toEqual(ok(false));
     expect(await gone(target, away, deps)).toEqual(ok(true));
@@ -76,7 +76,7 @@ describe("whether something is gone", () => {
 });
 
 test.each(["image", "container", "sandbox", "pod-logs", "log-link"] as const)(
-  "nothing goes unguarded: %s",
+  "every target has a guard before its removal: %s",
   async (target) => {
     const readPods = async () => podsRead();
     const removal = { target, id: "x", runtimeHandler: "", image: { id: "x", names: [] }, container: { id: "x" } };
@@ -108,7 +108,7 @@ describe("a removal", () => {
     ["sandbox", {}, ["stopSandbox x", "removeSandbox x"]],
     ["pod-logs", {}, ["removePodLogs x"]],
     ["log-link", {}, ["removeLogLink x"]],
-  ] as const)("of a %s (%o) is these calls in this order", async (target, more, calls) => {
+  ] as const)("of a %s (%o) makes these calls in this order", async (target, more, calls) => {
     const { asked, ...rest } = world();
     expect(await carriedOut(target, { asked, ...rest }, more)).toEqual({ end: "removed" });
     expect(asked).toEqual(calls);
@@ -120,16 +120,13 @@ describe("a removal", () => {
     ["container", { removeContainer: refuses }, ["stopContainer x 2", "removeContainerLog /l"]],
     ["sandbox", { stopSandbox: refuses }, []],
     ["sandbox", { removeSandbox: refuses }, ["stopSandbox x"]],
-  ] as const)(
-    "of a %s that the runtime refuses (%o) has failed, and nothing follows",
-    async (target, runtime, calls) => {
-      const subject = world(runtime);
-      expect(await carriedOut(target, subject, { stopFirst: true, logPath: "/l" })).toEqual(REFUSED);
-      expect(subject.asked).toEqual(calls);
-    },
-  );
+  ] as const)("of a %s that the runtime refuses (%o) fails without further calls", async (target, runtime, calls) => {
+    const subject = world(runtime);
+    expect(await carriedOut(target, subject, { stopFirst: true, logPath: "/l" })).toEqual(REFUSED);
+    expect(subject.asked).toEqual(calls);
+  });
 
-  test("of a container whose log will not go has failed: the container stays", async () => {
+  test("of a container whose log cannot be removed fails, and the container stays", async () => {
     const subject = world({}, { removeContainerLog: () => err("log /l: EROFS") });
     expect(await carriedOut("container", subject, { logPath: "/l" })).toEqual({
       end: "failed",
@@ -139,7 +136,7 @@ describe("a removal", () => {
   });
 
   test.each(["pod-logs", "log-link"] as const)(
-    "of %s that will not go has failed; that are gone is a surprise",
+    "of %s fails when they cannot be removed, and ends the pass when they are already gone",
     async (target) => {
       const answering = (answer: ReturnType<LogFiles["removeLogLink"]>) =>
         world({}, { removePodLogs: () => answer, removeLogLink: () => answer });
@@ -157,7 +154,7 @@ describe("a removal", () => {
     ["container", { removeContainer: silent }, "containerNow"],
     ["sandbox", { stopSandbox: silent }, "sandboxNow"],
     ["sandbox", { removeSandbox: silent }, "sandboxNow"],
-  ] as const)("of a %s that nobody answered (%o) ends as what is there says", async (target, runtime, call) => {
+  ] as const)("of a %s without an answer (%o) ends by what the runtime then reports", async (target, runtime, call) => {
     const words = "rpc error: code = Unavailable desc = broke";
     const endAs = (found: unknown) =>
       carriedOut(target, world({ ...runtime, [call]: async () => found }), { stopFirst: true });

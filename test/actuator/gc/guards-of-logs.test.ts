@@ -15,7 +15,7 @@ describe("a pod's logs", () => {
   const unread = (why: string) => ({ state: "fault", message: `the pods could not be read whole: ${why}` });
 
   test.each(["u1", "ns_pod_", "../ns_pod_u1", "ns_pod_u1/..", "ns_pod_u1\0", "", ".", ".."])(
-    "in `%s` stay",
+    "in the invalid directory name `%s` stay",
     async (id) => {
       expect(await guarded(id)).toEqual(NO_NAME);
     },
@@ -27,7 +27,7 @@ describe("a pod's logs", () => {
     expect(await guarded("ns_pod_u2", { livingPods })).toEqual(planned());
   });
 
-  test("stay while the pods are not read, or not all of them", async () => {
+  test("stay while the pods are not read completely", async () => {
     const problems = [{ from: "pods" as const, message: "no answer" }];
     const notices = [{ from: "pods" as const, message: "half of it" }];
     expect(await guarded("ns_pod_u1", {}, { pods: null, problems, notices })).toEqual(unread("no answer"));
@@ -35,7 +35,7 @@ describe("a pod's logs", () => {
     expect(await guarded("ns_pod_u1", {}, { whole: false })).toEqual(unread("no source"));
   });
 
-  test("go where the pod is as it was: gone, or ended", async () => {
+  test("may be removed when the pod is unchanged: deleted or ended", async () => {
     const pods = [{ metadata: { uid: "u2" } }, null, ended];
     expect(await guarded("ns_pod_u3", { pods }, { pods })).toEqual(planned());
     expect(await guarded("ns_pod_u1", { pods: [ended] }, { pods: [...pods].reverse() })).toEqual(planned());
@@ -47,7 +47,7 @@ describe("a pod's logs", () => {
     ["is deleted", [ended], [{ ...ended, metadata: { uid: "u1", deletionTimestamp: "2026-01-01T00:00:00Z" } }]],
     ["runs again", [ended], [{ ...ended, status: { ...ended.status, phase: "Running" } }]],
     ["ended otherwise", [ended], [{ ...ended, status: { phase: "Failed", reason: "Error" } }]],
-  ])("stay where the pod %s since", async (_, before, pods) => {
+  ])("stay when the pod %s since the plan", async (_, before, pods) => {
     expect(await guarded("ns_pod_u1", { pods: before }, { pods })).toEqual(CHANGED);
   });
 });
@@ -60,7 +60,7 @@ test.each([
   ["", false],
   [".", false],
   ["..", false],
-])("a link `%s` may go: %s", (id, may) => {
+])("whether a log link named `%s` may be removed: %s", (id, may) => {
   const found = guardLogLink({ id } as ContainerRemoval);
   expect(found).toEqual(may ? planned() : surprise("its name is no log file's"));
 });

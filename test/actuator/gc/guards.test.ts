@@ -13,7 +13,7 @@ const FAULT = { state: "fault", message: "Status: UNAVAILABLE: gone" };
 const GONE = surprise("it is not there any more");
 const ANOTHER = surprise("another one has its id now");
 
-describe("an image", () => {
+describe("guardImage", () => {
   const removal = { id: "sha256:a", runtimeHandler: "kata", names: ["old:1"] } as unknown as ImageRemoval;
   const now: ListedImage = { id: "sha256:a", names: ["new:1"], pinned: false, sizeBytes: 1 };
   const guarded = (image: Runtime["imageNow"], used: Runtime["imagesInUse"] = () => answer(new Map())) =>
@@ -29,7 +29,7 @@ describe("an image", () => {
     );
   };
 
-  test("is looked at as the runtime handler knows it", async () => {
+  test("inspects the image with its runtime handler", async () => {
     const asked: string[] = [];
     const look = (...args: readonly string[]) => {
       asked.push(...args);
@@ -44,9 +44,9 @@ describe("an image", () => {
     ["is gone", () => answer(null), GONE],
     ["has another id", () => answer({ ...now, id: "sha256:b" }), surprise("its id is sha256:b now")],
     ["is pinned", () => answer({ ...now, pinned: true }), surprise("it is pinned now")],
-  ])("of which %s stays", async (_, image, found) => expect(await guarded(image)).toEqual(found));
+  ])("keeps the image: %s", async (_, image, found) => expect(await guarded(image)).toEqual(found));
 
-  test("stays while nobody says what containers use", async () => {
+  test("keeps the image when the images in use cannot be listed", async () => {
     expect(await guarded(() => answer(now), silent)).toEqual(FAULT);
   });
 
@@ -57,17 +57,17 @@ describe("an image", () => {
     ["the name that it has", ["docker.io/library/new:1"]],
     ["one of several references, the first", ["new:1", "sha256:b"]],
     ["one of several references, the last", ["sha256:b", "new:1"]],
-  ])("that a container holds by %s stays", async (_, references) => {
+  ])("keeps an image that a container refers to by %s", async (_, references) => {
     expect(await usedAs(...references)).toEqual(surprise("container c2 uses it now"));
   });
 
-  test("that containers hold by nothing of it goes", async () => {
+  test("lets an image be removed that no container refers to", async () => {
     expect(await usedAs("sha256:aa", "docker.io/library/new:2")).toEqual(planned());
     expect(await usedAs()).toEqual(planned());
   });
 });
 
-describe("a container", () => {
+describe("guardContainer", () => {
   const now: ListedContainer = {
     id: "x",
     state: "CONTAINER_EXITED",
@@ -86,9 +86,9 @@ describe("a container", () => {
     ["has another id", () => answer({ ...now, id: "y" }), ANOTHER],
     ["was made at another time", () => answer({ ...now, createdAt: "8" }), ANOTHER],
     ["runs", () => answer({ ...now, state: "CONTAINER_RUNNING" }), surprise("it is running now")],
-  ])("of which %s stays", async (_, container, found) => expect(await guarded(container)).toEqual(found));
+  ])("keeps the container: %s", async (_, container, found) => expect(await guarded(container)).toEqual(found));
 
-  test("that was not listed stays", async () => {
+  test("keeps a container that was not listed when the pass began", async () => {
     expect(await guarded(() => answer(now), false, lookWith({ createdAt: new Map() }))).toEqual(ANOTHER);
   });
 
@@ -97,12 +97,15 @@ describe("a container", () => {
     ["CONTAINER_CREATED", false, false],
     ["CONTAINER_UNKNOWN", false, true],
     ["CONTAINER_EXITED", true, true],
-  ])("in state %s, to be stopped first: %s, goes with its log", async (state, asked, stopFirst) => {
-    expect(await guarded(() => answer({ ...now, state }), asked)).toEqual(planned({ stopFirst, logPath: "/log" }));
-  });
+  ])(
+    "lets a container in state %s, to be stopped first: %s, be removed with its log",
+    async (state, asked, stopFirst) => {
+      expect(await guarded(() => answer({ ...now, state }), asked)).toEqual(planned({ stopFirst, logPath: "/log" }));
+    },
+  );
 });
 
-describe("a sandbox", () => {
+describe("guardSandbox", () => {
   const now: ListedSandbox = { id: "x", state: "SANDBOX_NOTREADY", createdAt: "7" };
   const inSandbox = (sandboxId: string) => () => answer({ sandboxId } as ListedContainer);
   const guarded = (
@@ -122,13 +125,13 @@ describe("a sandbox", () => {
     ["was made at another time", () => answer({ ...now, createdAt: "8" }), ANOTHER],
     ["is ready", () => answer({ ...now, state: "SANDBOX_READY" }), surprise("it is ready now")],
     ["is in a state that there is not yet", () => answer({ ...now, state: "2" }), surprise("it is ready now")],
-  ])("of which %s stays", async (_, sandboxNow, found) => expect(await guarded({ sandboxNow })).toEqual(found));
+  ])("keeps the sandbox: %s", async (_, sandboxNow, found) => expect(await guarded({ sandboxNow })).toEqual(found));
 
-  test("stays while nobody says which containers there are", async () => {
+  test("keeps the sandbox when the containers cannot be listed", async () => {
     expect(await guarded({ imagesInUse: silent })).toEqual(FAULT);
   });
 
-  test("that is empty goes, without a question about containers that were listed elsewhere", async () => {
+  test("lets an empty sandbox be removed, without inspecting containers listed in other sandboxes", async () => {
     expect(await guarded()).toEqual(planned());
     expect(
       await guarded(
@@ -153,11 +156,11 @@ describe("a sandbox", () => {
       "c2",
     ],
     ["came since", { containerNow: inSandbox("x") }, new Map([["c1", "y"]]), "c2"],
-  ])("with a container that %s stays", async (_, over, listed, container) => {
+  ])("keeps a sandbox with a container that %s", async (_, over, listed, container) => {
     expect(await guarded(over, ["c1", "c2"], listed)).toEqual(surprise(`container ${container} is in it now`));
   });
 
-  test("with a container of which nobody says where it is stays; one that has gone again, or is elsewhere, is none", async () => {
+  test("keeps a sandbox when a new container's sandbox is unknown, but not when that is gone or elsewhere", async () => {
     expect(await guarded({ containerNow: silent }, ["c1"])).toEqual(FAULT);
     expect(await guarded({ containerNow: () => answer(null) }, ["c1"])).toEqual(planned());
     expect(await guarded({ containerNow: inSandbox("y") }, ["c1"])).toEqual(planned());

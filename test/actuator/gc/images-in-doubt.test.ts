@@ -13,7 +13,7 @@ test.each([
   ["a tag that it has lost since", "sha256:0:v1", {}, { tags: [] as string[] }],
   ["its digest in another repository", `quay.io/b@${DIGEST}`, { digests: [`quay.io/a@${DIGEST}`] }, {}],
   ["its id without what it is hashed with", "0", {}, {}],
-])("an image that by now a container knows by %s stays", async (_, reference, more, since) => {
+])("an image that a new container refers to by %s stays", async (_, reference, more, since) => {
   const world = gcFixture();
   put(world.node, { ...fakeImage("sha256:0"), ...more });
   await fullOfOthers(world);
@@ -36,7 +36,7 @@ async function fullOfOthers({ node, clock }: World): Promise<void> {
 const WIDE = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
 const LATE = faultOf("RemoveImage", "DEADLINE_EXCEEDED", "no answer in 120 s");
 const LATE_WORDS = "rpc error: code = DeadlineExceeded desc = no answer in 120 s";
-test("a removal that nobody answered and that worked is a removal, and nothing goes in its place", async () => {
+test("an image removal without an answer that worked counts as one, and no other image is removed", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   when(world.node, "RemoveImage", () => LATE, "after");
@@ -55,7 +55,7 @@ test.each([
   ["CANCELLED", "Call cancelled"],
   ["UNKNOWN", "Received HTTP status code 500"],
   ["INTERNAL", "Received RST_STREAM with code 2"],
-])("a removal that ended in %s (%s) and did not work ends the pass", async (code, words) => {
+])("an image removal that ended in %s (%s) without effect ends the pass", async (code, words) => {
   const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = WIDE;
@@ -67,7 +67,7 @@ test.each([
 });
 
 test.each(["INTERNAL", "FAILED_PRECONDITION", "UNKNOWN"])(
-  "what the runtime refuses with %s is only skipped",
+  "an image whose removal the runtime refuses with %s is skipped",
   async (code) => {
     const world = gcFixture();
     await fullOfImages(world);
@@ -77,7 +77,7 @@ test.each(["INTERNAL", "FAILED_PRECONDITION", "UNKNOWN"])(
   },
 );
 
-test("a runtime that hangs loses nothing more than it was asked for", async () => {
+test("a runtime that hangs after one removal causes no further removals", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
@@ -107,7 +107,7 @@ test.each([
         return undefined;
       }),
   ],
-])("a pass that %s counts nothing of its plan as done", async (_, happens) => {
+])("a pass that %s counts none of its planned removals as done", async (_, happens) => {
   const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 2, imageGCLowThresholdPercent: 1 };

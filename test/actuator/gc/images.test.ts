@@ -7,7 +7,7 @@ type World = ReturnType<typeof gcFixture>;
 const decisionOf = (turn: Awaited<ReturnType<ReturnType<typeof gcFixture>["node"]["turn"]>>) =>
   turn.collections[0]?.answer?.decision as ImageGcDecision;
 
-test("images go in the decision's order until enough came free, and the disk is measured again", async () => {
+test("images are removed in the decided order until enough is free, and the disk is measured again", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const turn = await world.node.turn(["image-gc"]);
@@ -35,7 +35,7 @@ test("images go in the decision's order until enough came free, and the disk is 
   expect(again.collections[0]?.removals).toEqual([]);
 });
 
-test("the runtime is listed once a pass, however many go", async () => {
+test("the runtime is listed once per pass, however many images are removed", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
@@ -45,7 +45,7 @@ test("the runtime is listed once a pass, however many go", async () => {
   expect(world.node.runtime.lists - before).toBe(1);
 });
 
-test("in the place of one that the runtime will not remove the next one goes, and the pass has failed in its words", async () => {
+test("when an image cannot be removed the next one is, and the pass fails with the runtime's words", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   when(world.node, "RemoveImage", () => faultOf("RemoveImage", "UNKNOWN", "device is busy"));
@@ -59,7 +59,7 @@ test("in the place of one that the runtime will not remove the next one goes, an
   expect(turn.collections[0]?.complete).toBe(false);
 });
 
-test("images that are too old go first and alone; what is wanted then is measured anew", async () => {
+test("images above the maximum age are removed first, and the bytes still wanted are measured after that", async () => {
   const world = gcFixture();
   const { node, clock } = world;
   for (let i = 3; i < 9; i++) put(node, fakeContainer(`c${i}`, "s", `sha256:${i}`, { state: "CONTAINER_RUNNING" }));
@@ -99,7 +99,7 @@ test.each([
     "it is not there any more",
     (world: World): void => void world.node.runtime.images.delete("sha256:0"),
   ],
-] as const)("an image that is %s ends the pass, and the next one decides anew", async (_, words, change) => {
+] as const)("an image that is %s ends the pass, and the next pass decides again", async (_, words, change) => {
   const world = gcFixture();
   await fullOfImages(world);
   world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
@@ -120,7 +120,7 @@ test.each([
 });
 
 test.each(["List", "ImageStatus", "ListContainers"])(
-  "when %s cannot be answered nothing is removed, and it is told",
+  "when %s gets no answer no image is removed, and that is reported",
   async (call) => {
     const world = gcFixture();
     await fullOfImages(world);
@@ -134,7 +134,7 @@ test.each(["List", "ImageStatus", "ListContainers"])(
   },
 );
 
-test("a dry run names what would go, removes nothing and remembers nothing as removed", async () => {
+test("a dry run names the images to be removed, removes none and records none as removed", async () => {
   const world = gcFixture({ dryRun: true });
   await fullOfImages(world);
   const turn = await world.node.turn(["image-gc"]);
@@ -145,7 +145,7 @@ test("a dry run names what would go, removes nothing and remembers nothing as re
   expect(facts.records.map(([, firstMs]) => firstMs).every((ms) => ms < START + MINUTE)).toBe(true);
 });
 
-test("told to stop, it finishes the removal under way and tells what it did", async () => {
+test("a stopped daemon finishes the removal under way and reports it", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
@@ -161,7 +161,7 @@ test("told to stop, it finishes the removal under way and tells what it did", as
   expect(node.journal.unclosed()).toEqual({ ok: true, value: null });
 });
 
-test("without a timer (high threshold 100, no maximum age) nothing goes, as in the kubelet", async () => {
+test("with a high threshold of 100 and no maximum age no image is removed, as in the kubelet", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   world.node.runtime.otherBytes = 100;
@@ -171,7 +171,7 @@ test("without a timer (high threshold 100, no maximum age) nothing goes, as in t
   expect(turn.problems).toEqual([]);
 });
 
-test("under disk pressure containers go before images, everything unused, and the eviction manager is asked again", async () => {
+test("under disk pressure unused containers and then images are removed, and eviction is decided again", async () => {
   const world = gcFixture({ joinsEviction: true });
   const { node } = world;
   put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "sha256:1"));

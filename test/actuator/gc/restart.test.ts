@@ -25,7 +25,7 @@ test.each([
   ["before", ["sha256:0", "sha256:1"], ["sha256:2"]],
   ["after", ["sha256:0", "sha256:1", "sha256:2"], []],
 ] as const)(
-  "killed right %s a removal: the next start tells what is gone, and tries nothing twice",
+  "killed right %s a removal, the next start reports what is gone and repeats nothing",
   async (phase, gone, left) => {
     const world = gcFixture();
     await fullOfImages(world);
@@ -50,7 +50,7 @@ test.each([
   },
 );
 
-test("how a removal failed is told after a crash as well", async () => {
+test("the error of a failed removal is reported even after a crash", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
@@ -68,7 +68,7 @@ test("how a removal failed is told after a crash as well", async () => {
   ]);
 });
 
-test("while the runtime does not say what is there, a pass that was cut short keeps everything else from going", async () => {
+test("nothing else is removed until the runtime tells what became of an interrupted pass", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
@@ -83,7 +83,7 @@ test("while the runtime does not say what is there, a pass that was cut short ke
   expect(factsOf(world).removed.map(({ times }) => times)).toEqual([1]);
 });
 
-test("a journal whose last line was cut off is read up to there", async () => {
+test("a journal with a cut last line is read up to there", async () => {
   const { dir } = gcFixture();
   const file = join(dir, "collection.jsonl");
   const journal = new GcJournal(file);
@@ -106,7 +106,7 @@ test("a journal whose last line was cut off is read up to there", async () => {
   });
 });
 
-test("ages go on over a restart, with the API away", async () => {
+test("image ages continue across a restart without the API", async () => {
   const world = gcFixture();
   const { node, api, clock } = world;
   api.reachable = false;
@@ -130,7 +130,7 @@ test("ages go on over a restart, with the API away", async () => {
   expect(page.value.items.length).toBe(3);
 });
 
-test("after a long absence nothing new is asked before all that was decided meanwhile is sent", async () => {
+test("after a long time without the API all kept decisions are sent before a new one is requested", async () => {
   const world = gcFixture();
   const { node, api, clock } = world;
   api.reachable = false;
@@ -156,7 +156,7 @@ test("after a long absence nothing new is asked before all that was decided mean
   );
 });
 
-test("a new API, which knows nothing of the node, decides with what the node remembers", async () => {
+test("a new API without any history decides with the facts that the daemon remembers", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const other = new SimApi(world.clock);
@@ -168,7 +168,7 @@ test("a new API, which knows nothing of the node, decides with what the node rem
   await other.store.close();
 });
 
-test("an image that was collected and comes back is told once, with how often", async () => {
+test("an image that is pulled again after its collection is reported once, with the count", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node, clock } = world;
@@ -185,7 +185,7 @@ test("an image that was collected and comes back is told once, with how often", 
   expect(await reportOf()).toEqual([]);
 });
 
-test("the same pass told again is remembered once, a late one not at all, and a broken file is named", () => {
+test("a repeated pass is stored once, a late one not at all, and a broken facts file is reported", () => {
   const { dir } = gcFixture();
   const problems: string[] = [];
   const memory = () => new FactsStore(dir, (message) => problems.push(message));

@@ -9,7 +9,7 @@ import { ok } from "../../../api/model/result.ts";
 import { podsRead } from "../../kit/manifests.ts";
 import { gcFixture } from "./gc-kit.ts";
 
-test("nothing is collected unless it is asked for, and flags are the kubelet's", () => {
+test("garbage collection is off by default, and its settings are the kubelet's flags", () => {
   expect(actuatorConfig({ stateDir: "/s" })).toMatchObject({ ok: true, value: { garbageCollection: "off" } });
   const given = {
     stateDir: "/s",
@@ -30,7 +30,7 @@ test.each([
   ["garbageCollection", "on"],
   ["podLogsDirectory", "logs"],
   ["imageGCPeriodSeconds", 0],
-])("%s cannot be %s", (name, value) => {
+])("the setting %s cannot be %s", (name, value) => {
   const config = actuatorConfig({ stateDir: "/s", [name]: value });
   expect(config.ok ? "" : config.error).toContain(`${name}: `);
 });
@@ -50,7 +50,7 @@ function opening(dir: string) {
   };
 }
 
-test("of all processes one removes what a runtime holds; to look is always allowed", async () => {
+test("only one process may remove things from a runtime, and any may observe it", async () => {
   const { dir } = gcFixture();
   const runtimeEndpoint = `unix://${join(dir, "none.sock")}`;
   const open = (mode: string) => opening(dir)(mode, runtimeEndpoint);
@@ -66,7 +66,7 @@ test("of all processes one removes what a runtime holds; to look is always allow
   for (const one of [looking, third]) if (one.ok) one.value.release();
 });
 
-test("one runtime under two names is one", async () => {
+test("two names of one socket count as the same runtime", async () => {
   const { dir } = gcFixture();
   mkdirSync(join(dir, "run"));
   writeFileSync(join(dir, "run", "real.sock"), "");

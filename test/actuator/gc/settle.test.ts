@@ -60,27 +60,27 @@ function restarted(
   return { reported, settled: () => closeInterruptedPass(ports as unknown as GcDeps) };
 }
 
-test("a pass that was cut short is told with all its ends, then remembered, then closed", async () => {
+test("an interrupted pass is reported with all its ends, then stored, then closed in the journal", async () => {
   const { reported, settled } = restarted();
   expect(await settled()).toEqual(ok({ kind: "image-gc", done: UNKNOWN_ENDS, left: ["y"], answer: ANSWER }));
   const ask = { operation: "delete-unused", done: UNKNOWN_ENDS, fileSystem: PASS.fileSystem };
   expect(reported).toEqual([["image-gc", { a: 1 }, ask], ANSWER, "closed"]);
 });
 
-test("without a measurement after the old images none is told", async () => {
+test("an interrupted pass without a measurement after removing old images is reported without one", async () => {
   const { reported, settled } = restarted({ unclosed: ok({ ...PASS, fileSystem: null, unknown: [] }) });
   await settled();
   expect(reported[0]).toEqual(["image-gc", { a: 1 }, { operation: "delete-unused", done: PASS.done }]);
 });
 
-test("without a journal, or a pass in it, there is nothing to settle", async () => {
+test("without a journal or an unclosed pass there is nothing to settle", async () => {
   const { reported, settled } = restarted({ unclosed: ok(null) });
   expect(await settled()).toEqual(ok(null));
   expect(reported).toEqual([]);
   expect(await closeInterruptedPass({ journal: null } as unknown as GcDeps)).toEqual(ok(null));
 });
 
-test("a journal that cannot be read, or the runtime that says nothing, keeps everything else from going", async () => {
+test("an unreadable journal, or a runtime without an answer, keeps everything else from being removed", async () => {
   const unread = restarted({ unclosed: err({ code: "journal_unreadable", message: "EIO" }) as never });
   const unreadable = "EIO; nothing is removed until it can be read";
   expect(await unread.settled()).toEqual(err({ from: "journal", message: unreadable }));
@@ -93,7 +93,7 @@ test("a journal that cannot be read, or the runtime that says nothing, keeps eve
   expect([...unread.reported, ...blind.reported]).toEqual([]);
 });
 
-test("what is never taken is named and forgotten; a journal that cannot be closed is named", async () => {
+test("a pass refused for good is reported and closed; a journal that cannot be closed is reported", async () => {
   const problem = { from: "decision", message: "no" } as const;
   const refused = restarted({ answer: err(problem) });
   expect(await refused.settled()).toEqual(err(problem));

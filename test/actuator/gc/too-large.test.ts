@@ -15,7 +15,7 @@ function limitTo({ node, api }: World, bytes: number): void {
   };
 }
 
-test("what is too large for the API is decided here, told with its size, and not kept for later", async () => {
+test("a snapshot too large for the API is decided by the daemon, reported with its size, and not kept", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
@@ -32,7 +32,7 @@ test("what is too large for the API is decided here, told with its size, and not
   expect(node.facts).toMatchObject({ removed: [{ id: "sha256:0", times: 1 }] });
 });
 
-test("containers and eviction are decided here as well", async () => {
+test("container and eviction decisions too large for the API are made by the daemon as well", async () => {
   const world = gcFixture({ joinsEviction: true });
   const { node } = world;
   put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "img"));
@@ -44,7 +44,7 @@ test("containers and eviction are decided here as well", async () => {
   expect(node.outboxSize).toBe(0);
 });
 
-test("once its limit is raised the API is told what it missed", async () => {
+test("once its limit is raised the API gets the facts that it missed", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node, api } = world;
@@ -58,7 +58,7 @@ test("once its limit is raised the API is told what it missed", async () => {
   expect(known.ok && known.value["image-gc"]).toMatchObject({ next: { removed: [{ id: "sha256:0", times: 1 }] } });
 });
 
-test("a crash whose pass is too large to be told loses no end", async () => {
+test("an interrupted pass too large to be reported loses no removal", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;

@@ -18,7 +18,7 @@ const eventsOf = (turn: Awaited<ReturnType<typeof blindTurn>>) =>
   });
 
 test.each([true, false])(
-  "a runtime that lists nothing fails the pass, in the kubelet's events, with the API there: %s",
+  "a runtime that lists nothing fails the pass with the kubelet's events, with the API reachable: %s",
   async (reachable) => {
     const world = gcFixture();
     const { node, api } = world;
@@ -55,7 +55,7 @@ test.each([true, false])(
   },
 );
 
-test("the history has the passes that failed", async () => {
+test("the API's history contains the failed passes", async () => {
   const world = gcFixture();
   await blindTurn(world);
   const page = await world.api.store.listDecisions({ limit: 10 });
@@ -65,7 +65,7 @@ test("the history has the passes that failed", async () => {
   ]);
 });
 
-test("a dry run tells that the runtime lists nothing, and remembers no failure", async () => {
+test("a dry run reports that the runtime lists nothing, and stores no failure", async () => {
   const world = gcFixture({ dryRun: true });
   const turn = await blindTurn(world);
   expect(turn.collections).toEqual([]);

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { CoalescedTimer } from "../../../actuator/grpc/watched-directory.ts";
 
-test("an alarm rings although somebody asks for later again and again, once for all who asked", async () => {
+test("the timer fires once, even if it is requested again and again before", async () => {
   let rings = 0;
   const alarm = new CoalescedTimer(() => rings++);
   for (const until = performance.now() + 10_000; rings === 0 && performance.now() < until; await sleep(1)) alarm.in(50);
   expect(rings).toBe(1);
   alarm.stop();
 });
-test("the soonest of what was asked for counts, and nothing after it is stopped", async () => {
+test("the earliest request counts, and a stopped timer never fires", async () => {
   let rings = 0;
   const alarm = new CoalescedTimer(() => rings++);
   alarm.in(600_000);

@@ -40,8 +40,8 @@ async function otherAt(path: string): Promise<Server> {
   return other;
 }
 
-describe("a socket that is taken away while it is served", () => {
-  test("is bound again, and told of; so is the next time", async () => {
+describe("a socket that was removed while it is served", () => {
+  test("is bound again with a report, each time", async () => {
     const { path, faults, identity } = await rebinding();
     for (const times of [1, 2]) {
       rmSync(path);
@@ -51,7 +51,7 @@ describe("a socket that is taken away while it is served", () => {
     expect(faults[0]).toBe(`${path} was taken away while it was served: it is bound again`);
     expect(socketIdentity(path)).not.toBe(identity);
   });
-  test("together with its directory, likewise", async () => {
+  test("together with its directory is bound again", async () => {
     const { directory, path, faults } = await rebinding({ checkMs: 600_000 });
     for (const times of [1, 2]) {
       rmSync(directory, { recursive: true });
@@ -59,7 +59,7 @@ describe("a socket that is taken away while it is served", () => {
       expect(await heard(path)).toBe("here");
     }
   });
-  test("and brought back is left as it is", async () => {
+  test("and put back in time is left as it is", async () => {
     const { path, faults, identity } = await rebinding({ firstDelayMs: 3_000 });
     renameSync(path, `${path}.away`);
     await sleep(100);
@@ -70,7 +70,7 @@ describe("a socket that is taken away while it is served", () => {
     expect(faults).toEqual([]);
     expect(await heard(path)).toBe("here");
   });
-  test("by somebody who serves there now is left to them, told once, and had again when they are gone", async () => {
+  test("and replaced by another process's is left to it, reported, and bound again when that is gone", async () => {
     const { path, faults } = await rebinding();
     rmSync(path);
     const other = await otherAt(path);
@@ -85,14 +85,14 @@ describe("a socket that is taken away while it is served", () => {
     await expect.poll(() => faults.length, PATIENT).toBe(2);
     expect(await heard(path)).toBe("here");
   });
-  test("for something that is no socket is not had by force", async () => {
+  test("and replaced by what is no socket is not bound again", async () => {
     const { path, faults } = await rebinding();
     rmSync(path);
     writeFileSync(path, "");
     await expect.poll(() => faults.length, PATIENT).toBe(1);
     expect(faults[0]).toContain("is no socket and is left alone");
   });
-  test("again and again is bound less and less often", async () => {
+  test("again and again is bound at longer and longer intervals", async () => {
     const times = [performance.now()];
     const { path } = await rebinding({ firstDelayMs: 100, onFault: () => times.push(performance.now()) });
     for (const until = performance.now() + 15_000; times.length < 4 && performance.now() < until; await sleep(5))
@@ -102,7 +102,7 @@ describe("a socket that is taken away while it is served", () => {
     // a timer may be a millisecond early
     for (const [i, gap] of gaps.entries()) expect(gap).toBeGreaterThan(100 * 2 ** i - 2);
   });
-  test("is not bound once it is closed", async () => {
+  test("is not bound again after close", async () => {
     const { path, close, faults } = await rebinding({ firstDelayMs: 1_000 });
     rmSync(path);
     await sleep(150);
@@ -113,7 +113,7 @@ describe("a socket that is taken away while it is served", () => {
   });
 });
 
-test("where nothing can be watched the slow look finds out", async () => {
+test("a removed socket is found by polling where the directory cannot be watched", async () => {
   const { path, faults, directory } = await rebinding({ checkMs: 200 });
   // watched is the directory that was there
   renameSync(directory, `${directory}.away`);

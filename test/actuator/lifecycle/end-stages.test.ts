@@ -84,7 +84,7 @@ const disruptionOf = (course: Course, stage: Stage) =>
 /** A kubelet starts no more of a static pod whose init containers are done, and calls it pending for ever; we do not. */
 const PENDING_FOR_EVER = "deleted Never file: initializing, well";
 
-test("every course is told as the kubelet tells it, at each of its stages", () => {
+test("every way a pod can end has the kubelet's phase and reason at each stage", () => {
   expect(courses.length).toBe(360);
   for (const course of courses) {
     const { terminated, ...before } = kubelets(course);
@@ -94,13 +94,13 @@ test("every course is told as the kubelet tells it, at each of its stages", () =
   }
 });
 
-describe("a pod that has to go", () => {
+describe("the status of a pod that must end", () => {
   const RUNS = ["Running", undefined];
   test.each([
     ["preempted", "Preempting"],
     ["evicted", "Evicted"],
   ] as const)(
-    "and is %s stays as it was while its containers are stopped, and then is what they made of it",
+    "because it is %s stays the same while its containers are stopped, and then depends on their exit codes",
     (cause, reason) => {
       const succeeded = ["Succeeded", undefined];
       const failed = ["Failed", reason];
@@ -114,18 +114,18 @@ describe("a pod that has to go", () => {
       expect(of(cause, "nothing started")).toEqual([["Pending", undefined], failed, failed]);
     },
   );
-  test("and is static has failed also where its containers ended well, unless its policy lets it end", () => {
+  test("is Failed for a static pod even with exit code 0, unless its restartPolicy lets it end", () => {
     const failed = ["Failed", "Preempting"];
     expect(of("preempted", "all well", "file")).toEqual([RUNS, failed, failed]);
     const succeeded = ["Succeeded", undefined];
     expect(of("preempted", "all well", "file", "OnFailure")).toEqual([RUNS, succeeded, succeeded]);
   });
-  test("for its own deadline has failed whatever its containers did: that is asked each time", () => {
+  test("because of its deadline is Failed, whatever its containers' exit codes", () => {
     const failed = ["Failed", "DeadlineExceeded"];
     expect(of("deadline", "all well")).toEqual([RUNS, failed, failed]);
     expect(of("deadline", "one killed")).toEqual([RUNS, failed, failed]);
   });
-  test("is told as disrupted only when nothing of it runs, also where it has succeeded", () => {
+  test("has the DisruptionTarget condition only once nothing of it runs, even if it Succeeded", () => {
     const course = courses.find((c) => titleOf(c) === "preempted Always api: all well");
     expect(course && STAGES.map((stage) => disruptionOf(course, stage))).toEqual([false, false, true, true]);
   });

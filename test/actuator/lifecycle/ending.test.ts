@@ -30,12 +30,12 @@ const withDeletion = (graceSeconds: number) => {
   });
 };
 
-describe("what is stopped", () => {
+describe("containersToKill", () => {
   const pod = runnableOf(smallPod(["a", "b"], ["s*", "i", "t*", "u*"]));
   const running = (...names: string[]) => seenPod(...names.map((name) => seenContainer(name)));
   const order = (...names: string[]) => containersToKill(pod, running(...names)).map((s) => [s.name, s.waitsFor]);
 
-  test("sidecars wait for the pod's own containers, and for the sidecar behind them", () => {
+  test("lets sidecars wait for the pod's own containers and for the sidecars behind them", () => {
     expect(order("s", "t", "u", "a", "b")).toEqual([
       ["a", []],
       ["b", []],
@@ -44,14 +44,14 @@ describe("what is stopped", () => {
       ["s", ["a", "b", "t"]],
     ]);
   });
-  test("nobody waits for what does not run", () => {
+  test("lets no container wait for one that does not run", () => {
     expect(order("s", "u", "i")).toEqual([
       ["i", []],
       ["u", []],
       ["s", []],
     ]);
   });
-  test("only what runs, in the kubelet's words", () => {
+  test("lists only running containers, in the kubelet's words", () => {
     const seen = seenPod(seenContainer("a"), seenContainer("b", { state: "exited" }), seenContainer("gone"));
     expect(containersToKill(pod, seen)).toEqual([
       { containerId: "a-0", name: "a", message: "Stopping container a", waitsFor: [], preStop: null },
@@ -60,8 +60,8 @@ describe("what is stopped", () => {
   });
 });
 
-describe("the grace", () => {
-  test("is the pod's, or the shortest that was asked for, and never none", () => {
+describe("the grace period", () => {
+  test("is the pod's or the shortest requested one, and at least a second", () => {
     const pod = runnableOf(smallPod(["a"]));
     expect(effectiveGracePeriod(pod, null)).toBe(30);
     expect(effectiveGracePeriod(pod, end(null))).toBe(30);
@@ -72,7 +72,7 @@ describe("the grace", () => {
     expect(restartGracePeriod(pod)).toBe(30);
     expect(restartGracePeriod(withDeletion(3))).toBe(3);
   });
-  test("is used up by the hook and the wait in whole seconds, down to two", () => {
+  test("is reduced by hook and waiting in whole seconds, to no less than two", () => {
     expect(remainingGracePeriod(30, 0, 0)).toBe(30);
     expect(remainingGracePeriod(30, 1999, 999)).toBe(29);
     expect(remainingGracePeriod(30, 20_000, 5_000)).toBe(5);
@@ -82,7 +82,7 @@ describe("the grace", () => {
 });
 
 describe("a pod is over", () => {
-  test("past its deadline, to the second", () => {
+  test("once its deadline has passed, to the second", () => {
     const pod = runnableOf(smallPod(["a"], [], { activeDeadlineSeconds: 60 }));
     expect(pastDeadline(pod, 1000, 60_999)).toBe(false);
     expect(pastDeadline(pod, 1000, 61_000)).toBe(true);
@@ -90,7 +90,7 @@ describe("a pod is over", () => {
     expect(pastDeadline(runnableOf(smallPod(["a"])), 0, 1e12)).toBe(false);
     expect(DEADLINE.message).toBe("Pod was active on the node longer than the specified deadline");
   });
-  test("only where its record says so and nothing of it may run", () => {
+  test("only if its record says so and nothing of it may still run", () => {
     const ended = recordOf(smallPod(["a"]), { state: "terminated" });
     const still = { ...seenPod(), sandboxes: [seenSandbox("s0", { isReady: false })] };
     const dead = seenContainer("a", { state: "exited" });

@@ -18,7 +18,7 @@ const literal = (values: Readonly<Record<string, string>>) =>
 const field = (fieldPath: string) => ({ name: "V", valueFrom: { fieldRef: { fieldPath } } });
 const resource = (more: Fields) => ({ name: "V", valueFrom: { resourceFieldRef: more } });
 
-describe("references", () => {
+describe("variable references", () => {
   const known = [
     { key: "A", value: "1" },
     { key: "B", value: "$(A)" },
@@ -36,21 +36,21 @@ describe("references", () => {
     ["$$", "$"],
     ["$(A$(A)", "$(A$(A)"],
     ["$😀$(A)", "$😀1"],
-  ])("%s is %s", (text, expanded) => {
+  ])("expand %s to %s", (text, expanded) => {
     expect(expandAll([text], known)).toEqual([expanded]);
   });
-  test("see the variables before them only, and of two values the last", () => {
+  test("see only variables defined before them, and the last of two values", () => {
     const env = [...literal({ A: "$(B)", B: "2", C: "$(A)-$(B)" }), { name: "A", value: "3" }];
     expect(valuesOf(withContainer({ env }))).toEqual({ A: "3", B: "2", C: "$(B)-2" });
   });
-  test("a sub path needs them all", () => {
+  test("in a subPathExpr must all be defined", () => {
     expect(expandSubPath("a/$(A)", known)).toEqual({ ok: true, value: "a/1" });
     const missing = [...known, { key: "EMPTY", value: "" }];
     expect(expandSubPath("$(Z)/$(EMPTY)/$(Z)", missing)).toEqual({ ok: false, error: "missing value for EMPTY, Z" });
   });
 });
 
-describe("fields of the pod", () => {
+describe("the downward API fieldRef", () => {
   const metadata = { labels: { app: "web" }, annotations: { "example.com/Team": "core" } };
   test.each([
     ["metadata.name", "web"],
@@ -66,13 +66,13 @@ describe("fields of the pod", () => {
     ["status.hostIPs", "10.0.0.7,fd00::7"],
     ["status.podIP", "10.1.0.2"],
     ["status.podIPs", "10.1.0.2,fd00::1:2"],
-  ])("%s", (path, value) => {
+  ])("%s has the kubelet's value", (path, value) => {
     const container = { name: "c", image: "a:1", env: [field(path)] };
     const account = { serviceAccountName: "runner", automountServiceAccountToken: false };
     const spec = { nodeName: "n1", ...account, containers: [container] };
     expect(valuesOf(podObject(spec, metadata))).toEqual({ V: value });
   });
-  test("the addresses are the node's on its network, and its family comes first", () => {
+  test("podAddresses are the node's on the host's network, with the node's IP family first", () => {
     const onHost = readPod(podObject({ hostNetwork: true }));
     expect(podAddresses(onHost, { hostIPs: FACTS.hostIPs, podIPs: [] })).toEqual(["10.0.0.7", "fd00::7"]);
     const pod = readPod(podObject());
@@ -81,7 +81,7 @@ describe("fields of the pod", () => {
   });
 });
 
-describe("requests and limits", () => {
+describe("the downward API resourceFieldRef", () => {
   const RESOURCES = {
     requests: { cpu: "250m", "hugepages-2Mi": "4Mi" },
     limits: { memory: "100Mi", "hugepages-2Mi": "4Mi" },
@@ -105,15 +105,15 @@ describe("requests and limits", () => {
   ])("%s in units of %s is %s", (name, divisor, value) => {
     expect(ask({ resource: name, divisor })).toBe(value);
   });
-  test("a limit that the container lacks is the pod's before the node's", () => {
+  test("falls back from the container's limit to the pod's, and then to the node's", () => {
     expect(ask({ resource: "limits.cpu", divisor: "1m" }, { resources: { limits: { cpu: "700m" } } })).toBe("700");
   });
-  test("of another container by its name; an init container gets nothing of the node, as in the kubelet", () => {
+  test("may name another container; an init container gets no node default, as in the kubelet", () => {
     const init = { initContainers: [{ name: "i", image: "a:1" }] };
     expect(ask({ resource: "limits.cpu", containerName: "i" }, init)).toBe("0");
     expect(ask({ resource: "limits.cpu", containerName: "c" }, init)).toBe("2");
   });
-  test("of a container that is not there, the kubelet's words", () => {
+  test("fails in the kubelet's words for an unknown container", () => {
     const pod = readPod(withContainer({ env: [resource({ resource: "limits.cpu", containerName: "x" })] }));
     expect(resolveEnv(pod.spec.containers[0] as never, pod, FACTS)).toEqual({
       ok: false,

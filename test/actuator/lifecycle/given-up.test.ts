@@ -55,20 +55,20 @@ describe("a pod that lost its sandbox", () => {
     ["one was made and never started", [created], ["Failed", 137, 137]],
     ["both ended well", [exited("a", 0), exited("b", 0)], ["Succeeded", 0, 0]],
     ["one of both failed", [exited("a", 0), exited("b", 2)], ["Failed", 0, 2]],
-  ])("and must not run twice is over: %s", (_what, containers, states) => {
+  ])("with restartPolicy Never is over: %s", (_what, containers, states) => {
     const [object, seen] = [two("Never"), lost(...containers)];
     expect(actionsOf(object, seen)).toMatchObject({ killPod: true, createSandbox: false, toStart: [] });
     expect(finishedPhase(runnableOf(object), seen, null)).toBe(states[0]);
     expect(statesOf(object, seen)).toEqual(states);
   });
 
-  test("after its init containers, and must not run twice, has failed", () => {
+  test("with restartPolicy Never, after its init containers, is Failed", () => {
     const [object, seen] = [two("Never", ["i"]), lost(exited("i", 0))];
     expect(finishedPhase(runnableOf(object), seen, null)).toBe("Failed");
     expect(statesOf(object, seen)).toEqual(["Failed", 0, 137, 137]);
   });
 
-  test("and did all that it should has succeeded, and gets no other", () => {
+  test("after all its containers succeeded is Succeeded, and gets no new sandbox", () => {
     const [object, seen] = [two("OnFailure", ["i"]), lost(exited("b", 0), exited("a", 0), exited("i", 0))];
     expect(actionsOf(object, seen)).toMatchObject({
       killPod: true,
@@ -80,7 +80,7 @@ describe("a pod that lost its sandbox", () => {
     expect(statesOf(object, seen)).toEqual(["Succeeded", 0, 0, 0]);
   });
 
-  test("is told as failed although it is a static one", () => {
+  test("is Failed even if it is static", () => {
     const object = two("Never");
     const annotations = { "kubernetes.io/config.source": "file" };
     const ofFile = { ...object, metadata: { ...object.metadata, annotations } };
@@ -90,18 +90,18 @@ describe("a pod that lost its sandbox", () => {
 
 describe("a pod whose init container", () => {
   const object = smallPod(["a"], ["i"], { restartPolicy: "Never" });
-  test("ran out of memory, and must not run twice, has failed", () => {
+  test("ran out of memory with restartPolicy Never is Failed", () => {
     const seen = seenPod(exited("i", 0, { reason: "OOMKilled" }));
     expect(finishedPhase(runnableOf(object), seen, null)).toBe("Failed");
     expect(ended(object, seen).phase).toBe("Failed");
   });
-  test("runs or has done its work goes on", () => {
+  test("runs or succeeded is not over", () => {
     expect(finishedPhase(runnableOf(object), seenPod(seenContainer("i")), null)).toBeNull();
     expect(finishedPhase(runnableOf(object), seenPod(exited("i", 0)), null)).toBeNull();
   });
 });
 
-test("a container with another definition does not make a pod over", () => {
+test("a container whose definition changed does not make a pod over", () => {
   const changed = seenContainer("a", { annotations: { "io.kubernetes.container.hash": "other" } });
   const object = smallPod(["a", "b"], [], { restartPolicy: "Never" });
   expect(finishedPhase(runnableOf(object), seenPod(changed, exited("b", 0)), null)).toBeNull();

@@ -9,8 +9,8 @@ const cases = kubeletCases(join(import.meta.dirname, "../../data/lifecycle/kubel
 const count = (is: (answer: KubeletAnswer) => boolean): number => cases.filter(([, answer]) => is(answer)).length;
 const states = ({ status }: KubeletAnswer) => [...status.containerStatuses, ...(status.initContainerStatuses ?? [])];
 
-describe("as the kubelet", () => {
-  test("actions, order of the end, grace, phase and status of every case", () => {
+describe("compared with the kubelet", () => {
+  test("actions, stop order, grace period, phase and status are the same in every case", () => {
     expect(cases.length).toBe(300);
     for (const [c, answer] of cases) expect(ourAnswer(c), c.object.metadata.uid).toEqual(kubeletsAnswer(answer, c));
   });
@@ -33,7 +33,7 @@ describe("as the kubelet", () => {
     expect(Object.entries(seen).filter(([, n]) => n < 3)).toEqual([]);
   });
 
-  test("and every kind of status", () => {
+  test("the cases meet every kind of status", () => {
     const waiting = (reason: string): number =>
       count((a) => states(a).some((s) => (s.state.waiting?.reason ?? "") === reason && s.state.waiting !== undefined));
     const seen = {

@@ -11,8 +11,8 @@ const actionsOf = (object: SmallPod, seen: RuntimePod | null, more = {}) =>
 const exited = (name: string, exitCode: number, attempt = 0) =>
   seenContainer(name, { state: "exited", exitCode, attempt, finishedAtMs: 3000 });
 
-describe("the sandbox", () => {
-  test("is made first, and only the first init container with it", () => {
+describe("the actions for a sandbox", () => {
+  test("create it first, together with only the first init container", () => {
     expect(actionsOf(smallPod(["a", "b"], ["i", "s*"]), null)).toEqual({
       killPod: true,
       createSandbox: true,
@@ -25,7 +25,7 @@ describe("the sandbox", () => {
       heldBack: [],
     });
   });
-  test("that is not ready is replaced by the next attempt; init containers are forgotten and counted on", () => {
+  test("that is not ready replace it by the next attempt, and run init containers again", () => {
     const seen = {
       ...seenPod(exited("a", 0), exited("i", 0, 2)),
       sandboxes: [seenSandbox("s0", { isReady: false, attempt: 4 })],
@@ -41,7 +41,7 @@ describe("the sandbox", () => {
   test.each([
     ["has no address on the pod's own network", false, []],
     ["has one although the pod is on the host's", true, ["10.0.0.2"]],
-  ])("is replaced where it %s", (_, hostNetwork, ips) => {
+  ])("replace it where it %s", (_, hostNetwork, ips) => {
     const pod = smallPod(["a"], [], { hostNetwork });
     const seen = { ...seenPod(seenContainer("a")), sandboxes: [seenSandbox("s0", { ips })] };
     expect(actionsOf(pod, seen)).toMatchObject({
@@ -50,11 +50,11 @@ describe("the sandbox", () => {
       toStart: [{ name: "a", attempt: 1 }],
     });
   });
-  test("two that are ready are reconciled into a third", () => {
+  test("replace two that are ready by a third", () => {
     const seen = { ...seenPod(), sandboxes: [seenSandbox("s1", { attempt: 1 }), seenSandbox("s0")] };
     expect(actionsOf(smallPod(["a"]), seen)).toMatchObject({ killPod: true, createSandbox: true, attempt: 2 });
   });
-  test("is not made again for a pod that must not run twice", () => {
+  test("do not create it again for a pod with restartPolicy Never that already ran", () => {
     const seen = { ...seenPod(exited("a", 1)), sandboxes: [seenSandbox("s0", { isReady: false })] };
     expect(actionsOf(smallPod(["a"], [], { restartPolicy: "Never" }), seen)).toMatchObject({
       killPod: true,
@@ -64,8 +64,8 @@ describe("the sandbox", () => {
   });
 });
 
-describe("containers", () => {
-  test("restart as the policy says", () => {
+describe("the actions for containers", () => {
+  test("restart them by the restartPolicy", () => {
     const names = (policy: "Always" | "OnFailure" | "Never") =>
       actionsOf(
         smallPod(["ok", "bad", "new", "run"], [], { restartPolicy: policy }),
@@ -75,14 +75,14 @@ describe("containers", () => {
     expect(names("OnFailure")).toEqual(["bad", "new"]);
     expect(names("Never")).toEqual(["new"]);
   });
-  test("of a pod that has done its work are not run again, and its sandbox is stopped", () => {
+  test("do not restart those of a finished pod, and stop its sandbox", () => {
     const done = actionsOf(
       smallPod(["a"], ["s*"], { restartPolicy: "OnFailure" }),
       seenPod(exited("a", 0), seenContainer("s")),
     );
     expect(done).toMatchObject({ killPod: true, createSandbox: false, sandboxId: "s0", initToStart: [], toStart: [] });
   });
-  test("with another definition are killed and started again, whatever the policy", () => {
+  test("kill and restart those with a changed definition, whatever the policy", () => {
     const changed = seenContainer("a", { annotations: { [CONTAINER_HASH]: "other" } });
     expect(actionsOf(smallPod(["a"], [], { restartPolicy: "Never" }), seenPod(changed))).toMatchObject({
       killPod: false,
@@ -90,18 +90,18 @@ describe("containers", () => {
       toStart: [{ name: "a", attempt: 1 }],
     });
   });
-  test("that do not tell their definition are left alone", () => {
+  test("leave alone those without a recorded definition", () => {
     expect(actionsOf(smallPod(["a"]), seenPod(seenContainer("a", { annotations: {} })))).toMatchObject({
       toKill: [],
       toStart: [],
     });
   });
-  test("of a pod that is being deleted are not started", () => {
+  test("do not start those of a pod that is being deleted", () => {
     const object = smallPod(["a", "b"]);
     const deleted = { ...object, metadata: { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
     expect(actionsOf(deleted, seenPod(exited("a", 1), seenContainer("b"))).toStart).toEqual([]);
   });
-  test("keep their newest dead instance, and the newest that tells an end", () => {
+  test("keep the newest dead instance and the newest with an exit status, and remove older ones", () => {
     const seen = seenPod(
       seenContainer("a", { attempt: 4, state: "created" }),
       exited("a", 1, 3),
@@ -112,7 +112,7 @@ describe("containers", () => {
   });
 });
 
-describe("init containers", () => {
+describe("the actions for init containers", () => {
   const init = (object: SmallPod, seen: RuntimePod) => {
     const { initToStart, toStart, killPod, toKill } = actionsOf(object, seen);
     return {
@@ -125,32 +125,32 @@ describe("init containers", () => {
   const nothing = { init: [], own: [], killPod: false, kills: [] };
   const pod = smallPod(["a"], ["i", "s*", "j"]);
 
-  test("run one after the other, past a sidecar as soon as it runs", () => {
+  test("start them one after the other, and go on as soon as a sidecar runs", () => {
     expect(init(pod, seenPod())).toEqual({ ...nothing, init: ["i"] });
     expect(init(pod, seenPod(seenContainer("i")))).toEqual(nothing);
     expect(init(pod, seenPod(exited("i", 0)))).toEqual({ ...nothing, init: ["s"] });
     expect(init(pod, seenPod(seenContainer("s"), exited("i", 0)))).toEqual({ ...nothing, init: ["j"] });
     expect(init(pod, seenPod(exited("j", 0), seenContainer("s"), exited("i", 0)))).toEqual({ ...nothing, own: ["a"] });
   });
-  test("that end a sidecar's life start it again, with what follows it", () => {
+  test("restart a sidecar that ended", () => {
     const seen = seenPod(seenContainer("a"), exited("j", 0), exited("s", 0), exited("i", 0));
     expect(init(pod, seen)).toEqual({ ...nothing, init: ["s"] });
   });
-  test("that were removed are not run again once the pod's own containers are there", () => {
+  test("do not run removed ones again once the pod's own containers exist", () => {
     expect(init(pod, seenPod(seenContainer("a"), seenContainer("s")))).toEqual(nothing);
     expect(init(pod, seenPod(seenContainer("a")))).toEqual({ ...nothing, init: ["s"] });
   });
-  test("that fail end a pod with the policy Never, and are tried again otherwise", () => {
+  test("end a pod with restartPolicy Never when one fails, and retry otherwise", () => {
     expect(init(pod, seenPod(exited("i", 1)))).toEqual({ ...nothing, init: ["i"] });
     expect(init(smallPod(["a"], ["i"], { restartPolicy: "Never" }), seenPod(exited("i", 1)))).toEqual({
       ...nothing,
       killPod: true,
     });
   });
-  test("that ran out of memory have failed even with exit code 0", () => {
+  test("treat an OOM kill as a failure even with exit code 0", () => {
     expect(init(pod, seenPod({ ...exited("i", 0), reason: "OOMKilled" }))).toEqual({ ...nothing, init: ["i"] });
   });
-  test("sidecars with another definition are replaced", () => {
+  test("replace sidecars with a changed definition", () => {
     const changed = seenContainer("s", { annotations: { [CONTAINER_HASH]: "other" } });
     expect(init(pod, seenPod(seenContainer("a"), exited("j", 0), changed))).toEqual({
       ...nothing,
@@ -160,19 +160,19 @@ describe("init containers", () => {
   });
 });
 
-describe("back-off", () => {
+describe("the back-off in a pod's actions", () => {
   const backOff = (name: string) => ({ [name]: { delayMs: 20_000, updatedAtMs: 0 } });
   const at = (nowMs: number, object: SmallPod, seen: RuntimePod, name: string) =>
     actionsOf(object, seen, { nowMs, backOff: backOff(name) });
 
-  test("holds one container back until its delay after its end", () => {
+  test("holds a container back until its delay after its end has passed", () => {
     const seen = seenPod(exited("a", 1), exited("b", 1));
     const early = at(22_999, smallPod(["a", "b"]), seen, "a");
     expect(early.toStart.map((s) => s.name)).toEqual(["b"]);
     expect(early.heldBack).toEqual([{ name: "a", untilMs: 23_000, delayMs: 20_000 }]);
     expect(at(23_000, smallPod(["a", "b"]), seen, "a").toStart.map((s) => s.name)).toEqual(["a", "b"]);
   });
-  test("of an init container holds back all that follow, of a sidecar only itself", () => {
+  test("of an init container holds back all following containers, and of a sidecar only itself", () => {
     const seen = seenPod(exited("s", 1), exited("i", 0));
     expect(at(5000, smallPod(["a"], ["i", "s*"]), seen, "s").heldBack.map((h) => h.name)).toEqual(["s"]);
     const recreated = { ...seenPod(exited("i", 1)), sandboxes: [seenSandbox("s0", { isReady: false })] };

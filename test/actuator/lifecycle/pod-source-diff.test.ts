@@ -35,7 +35,7 @@ const changes = (given: Partial<PodSources>): readonly string[] =>
 const asks = (one: typeof web) => ({ desired: new Map([[one.uid, one]]) });
 const knows = (state: PodRecord["state"]) => ({ records: [[web.uid, record(state)] as const] });
 
-test("a pod comes once the runtime was heard, and is adopted only where it runs", () => {
+test("a pod is added once the runtime was listed, and adopted only if it runs", () => {
   expect(changes(asks(web))).toEqual(["added"]);
   expect(changes({ ...asks(web), runtimePods: null })).toEqual([]);
   expect(changes({ ...asks(web), runtimePods: seenWith(true) })).toEqual(["adopted"]);
@@ -43,7 +43,7 @@ test("a pod comes once the runtime was heard, and is adopted only where it runs"
   expect(changes({ ...asks(web), runtimePods: seenWith(false) })).toEqual(["added"]);
 });
 
-test("one whose end is asked for does not come, and what is left of it is taken away", () => {
+test("a pod to be deleted is not added, and what is left of it is adopted and deleted", () => {
   expect(changes(asks(deleted))).toEqual([]);
   // at once, so that it is not kept running for a turn, or even begun again
   for (const isReady of [true, false])
@@ -54,7 +54,7 @@ test("one whose end is asked for does not come, and what is left of it is taken 
   expect(changes({ ...asks(web), ...knows("terminated") })).toEqual([]);
 });
 
-test("doubt ends nothing", () => {
+test("an incomplete list of pods ends none of them", () => {
   expect(changes(knows("active"))).toEqual(["deleted after null"]);
   expect(changes({ ...knows("active"), whole: false })).toEqual([]);
   expect(changes({ runtimePods: seenWith(true) })).toEqual(["orphaned"]);
@@ -74,7 +74,7 @@ test.each([
   ["its name and no uid", { namespace: "default", name: "web" }, "default/web cannot"],
   ["its name and another uid", { namespace: "default", name: "web", uid: "uid-2" }, "default/web cannot"],
   ["its name and no namespace that can be read", { namespace: 7, name: "web" }, "?/web cannot"],
-])("what cannot be run and has %s keeps a pod as it is, and says so", (_, metadata, why) => {
+])("a manifest that cannot be run with %s keeps the pod as it is, with the reason", (_, metadata, why) => {
   const reportOf = (given: Partial<PodSources>) =>
     podSourceDiff({ ...NOTHING, ...refused(metadata), ...given }).map((c) => (c.kind === "lastGood" ? c.why : c.kind));
   expect(reportOf(knows("active"))).toEqual([expect.stringContaining(why)]);
@@ -88,12 +88,12 @@ test.each([
   ["another name", { namespace: "default", name: "other", uid: "uid-2" }],
   ["its name in another namespace", { namespace: "kube-system", name: "web", uid: "uid-2" }],
   ["nothing that could be read", null],
-])("what cannot be run and has %s keeps nobody", (_, metadata) => {
+])("a manifest that cannot be run with %s keeps no pod", (_, metadata) => {
   expect(changes({ ...knows("active"), ...refused(metadata) })).toEqual(["deleted after null"]);
   expect(changes({ runtimePods: seenWith(true), ...refused(metadata) })).toEqual(["orphaned"]);
 });
 
-test("what cannot be run any more and is deleted goes, by its uid alone", () => {
+test("a pod whose manifest can no longer be run can be deleted, by its uid alone", () => {
   const deletion = { deletionTimestamp: "2026-01-31T12:00:00Z", deletionGracePeriodSeconds: 3 };
   const web = { namespace: "default", name: "web", ...deletion };
   expect(changes({ ...knows("active"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["deleted after 3"]);
@@ -104,7 +104,7 @@ test("what cannot be run any more and is deleted goes, by its uid alone", () => 
     expect(changes({ ...knows("active"), ...refused({ ...web, ...more }) })).toEqual(["lastGood"]);
 });
 
-test("another pod that has its uid does not take its place while it runs", () => {
+test("another pod with the uid of a running one does not replace it", () => {
   const other = runnable({}, { name: "other", object });
   expect(changes({ ...asks(other), ...knows("active") })).toEqual(["lastGood"]);
   expect(changes({ ...asks(other), ...knows("pending") })).toEqual([]);
@@ -115,7 +115,7 @@ test("another pod that has its uid does not take its place while it runs", () =>
   expect(changes({ ...asks(other), runtimePods: seenWith(true) })).toEqual(["lastGood"]);
 });
 
-test("nor does it take the place of one of its own name, which does not end for it either", () => {
+test("a pod with another's uid does not replace one of its own name, nor is that one ended for it", () => {
   const otherObject = { ...object, metadata: { ...object.metadata, name: "other", uid: "uid-8" } };
   const of = (known: PodRecord["state"], deletion: typeof deleted.deletion) =>
     podSourceDiff({
@@ -136,7 +136,7 @@ test("nor does it take the place of one of its own name, which does not end for 
   }
 });
 
-test("a file that cannot be read holds back only what may be in it", () => {
+test("a file that cannot be read holds back only pods that may be in it", () => {
   const read = (file?: string) => ({ records: [[web.uid, { ...record("active"), ...(file && { file }) }] as const] });
   const half = { whole: false, unread: ["/m/half.yaml"] };
   expect(changes({ ...read("/m/web.yaml"), ...half })).toEqual(["deleted after null"]);
@@ -147,7 +147,7 @@ test("a file that cannot be read holds back only what may be in it", () => {
   expect(changes({ runtimePods: seenWith(true), ...half })).toEqual(["unconfirmed"]);
 });
 
-test("the file that a pod is read from is noted when it is another one", () => {
+test("a pod read from another file than before is `moved`", () => {
   const files = new Map([[web.uid, "/m/web.yaml"]]);
   const moves = { ...asks(web), files };
   expect(changes({ ...moves, ...knows("active") })).toEqual(["moved"]);
@@ -155,7 +155,7 @@ test("the file that a pod is read from is noted when it is another one", () => {
   expect(changes({ ...asks(deleted), files, ...knows("active") })).toEqual(["moved", "deleted after 7"]);
 });
 
-test("another spec is a change, another status is none", () => {
+test("a changed spec is an update, a changed status is not", () => {
   const other = runnable({}, { object: { ...object, spec: { nodeName: "b" } } });
   const reported = runnable({}, { object: { ...object, status: { phase: "Running" } } });
   expect(changes({ ...asks(other), ...knows("active") })).toEqual(["updated"]);

@@ -171,10 +171,13 @@ const TABLE: Readonly<Record<Kind, Readonly<Record<Before, string>>>> = {
 };
 
 describe.each(Object.keys(TABLE) as readonly Kind[])("%s", (kind) => {
-  test.each(Object.keys(RECORDS) as readonly Before[])("of a pod that is %s", (before) => {
-    const record = deepFrozen(structuredClone(RECORDS[before]));
-    expect(wordsOf(podTransition(record, EVENTS[kind]))).toBe(TABLE[kind][before]);
-  });
+  test.each(Object.keys(RECORDS) as readonly Before[])(
+    "in the state %s has the table's transition and actions",
+    (before) => {
+      const record = deepFrozen(structuredClone(RECORDS[before]));
+      expect(wordsOf(podTransition(record, EVENTS[kind]))).toBe(TABLE[kind][before]);
+    },
+  );
 });
 
 /** The record after the event; throws where it does not change. */
@@ -185,8 +188,8 @@ function next(before: PodRecord | null, event: PodLifecycleEvent): PodRecord {
 }
 const of = (state: PodState): PodRecord => RECORDS[state] as PodRecord;
 
-describe("what is in the record", () => {
-  test("a pod comes with its file, and is admitted once", () => {
+describe("the pod record", () => {
+  test("of an added pod has its file, and is admitted once", () => {
     const added = next(null, EVENTS.Added);
     expect(added).toEqual({ ...waiting, seenAtMs: 10 });
     const refused = next(added, EVENTS.Rejected);
@@ -197,7 +200,7 @@ describe("what is in the record", () => {
     expect(next(null, EVENTS.Adopted)).toEqual({ ...admitted(newRecord(web, 10), 10) });
   });
 
-  test("a refusal counts its tries, keeps since when it stands, and is told when its words change", () => {
+  test("counts a refusal's tries, keeps its start, and reports it when its message changes", () => {
     const first = next(waiting, EVENTS.Rejected);
     expect(first.refusal).toEqual({ reason: "OutOfcpu", message: "no room", sinceMs: 60, tries: 1 });
     const same = podTransition(first, { ...EVENTS.Rejected, nowMs: 90 });
@@ -213,13 +216,13 @@ describe("what is in the record", () => {
     expect(next(first, { ...EVENTS.Rejected, tries: 9 }).refusal?.tries).toBe(9);
   });
 
-  test("what a pod is held for counts no try, and is said once", () => {
+  test("counts no try for a deferred pod, and reports it once", () => {
     const held = next(next(waiting, EVENTS.Rejected), { ...EVENTS.Deferred, message: "later" });
     expect(held.refusal).toEqual({ reason: "OutOfcpu", message: "later", sinceMs: 60, tries: 0 });
     expect(wordsOf(podTransition(held, { ...EVENTS.Deferred, message: "later", nowMs: 99 }))).toBe("(Unchanged)");
   });
 
-  test("an allocation that failed is a refusal with its tries", () => {
+  test("has a refusal with its tries after a failed allocation", () => {
     expect(next(of("active"), EVENTS.AllocationFailed)).toEqual({
       ...of("active"),
       state: "pending",
@@ -236,14 +239,14 @@ describe("what is in the record", () => {
     ["Evicted", { ...END, cause: "evicted" }],
     ["DeadlineExceeded", { ...END, cause: "deadline" }],
     ["Drained", { ...END, cause: "drained" }],
-  ] as const)("%s says why it ends", (kind, end) => {
+  ] as const)("has the cause of the end after %s", (kind, end) => {
     expect(next(of("active"), EVENTS[kind])).toEqual({ ...of("active"), state: "terminating", end });
   });
-  test("an end keeps its grace, its decision and whether it is a disruption", () => {
+  test("keeps an end's grace period, decision and disruption flag", () => {
     const end = endOf("R", "m", 1, { graceSeconds: 0, decisionId: "d", isDisruption: false });
     expect(next(of("active"), { ...EVENTS.Evicted, end }).end).toEqual({ ...end, cause: "evicted" });
   });
-  test("a deadline is told in the kubelet's words, whatever its end says", () => {
+  test("of an exceeded deadline reports the kubelet's message, whatever its end says", () => {
     const reported = podTransition(of("active"), EVENTS.DeadlineExceeded);
     expect(reported.kind === "becomes" && reported.actions.at(-1)).toEqual({
       kind: "recordEvent",
@@ -252,7 +255,7 @@ describe("what is in the record", () => {
     });
   });
 
-  test("changes of a pod that stays where it is", () => {
+  test("changes file, spec, back-off and foreign stops without a change of state", () => {
     expect(next(of("active"), EVENTS.FileMoved).file).toBe("/m/other.yaml");
     expect(next(of("active"), EVENTS.SpecUpdated).pod).toBe(EVENTS.SpecUpdated.pod);
     expect(next(of("active"), EVENTS.BackOffUpdated).backOff).toBe(EVENTS.BackOffUpdated.backOff);
@@ -265,7 +268,7 @@ describe("what is in the record", () => {
   });
 });
 
-describe("when nothing of it runs any more", () => {
+describe("once nothing of a pod runs any more", () => {
   const ending = (cause: PodEnd["cause"], file?: string): PodRecord => {
     const { file: _, ...record } = of("terminating");
     return { ...record, ...(file !== undefined && { file }), end: { ...END, cause } };
@@ -291,7 +294,7 @@ describe("when nothing of it runs any more", () => {
     expect(wordsOf(podTransition(record, { ...EVENTS.Stopped, pod }))).toBe(expected);
   });
 
-  test("one whose containers would not be started again does not come back", () => {
+  test("a pod whose containers would not be restarted does not start again", () => {
     const never = { ...fixed, spec: { ...fixed.spec, restartPolicy: "Never" as const } };
     const seen = { ...seenPod(seenContainer("app", { state: "exited", exitCode: 143 })), sandboxes: [] };
     expect(wordsOf(podTransition(ending("preempted"), { ...EVENTS.Stopped, pod: never, runtimePod: seen }))).toBe(Over);
@@ -300,7 +303,7 @@ describe("when nothing of it runs any more", () => {
     );
   });
 
-  test("one that comes back begins anew, and waits for what it was ended for", () => {
+  test("a pod that starts again begins afresh, and waits with the reason it was ended for", () => {
     const { status: _, ...rest } = of("terminated");
     expect(next({ ...of("terminated"), backOff: EVENTS.BackOffUpdated.backOff }, EVENTS.RestartDue)).toEqual({
       ...rest,
@@ -313,7 +316,7 @@ describe("when nothing of it runs any more", () => {
     expect(drained.refusal).toMatchObject({ reason: "Drained", sinceMs: 50, tries: 0 });
   });
 
-  test("only an eviction is taken back", () => {
+  test("only an evicted pod may be taken back", () => {
     for (const cause of ["deleted", "preempted", "deadline", "drained"] as const)
       expect(wordsOf(podTransition({ ...of("terminated"), end: { ...END, cause } }, EVENTS.RestartDue))).toBe(
         "(NotEvicted)",
@@ -322,7 +325,7 @@ describe("when nothing of it runs any more", () => {
   });
 });
 
-test("whatever happens in whatever order, a record agrees with itself, and nothing starts that is not on the disk", () => {
+test("after any sequence of events a record is consistent, and no pod starts that is not on disk", () => {
   const events: readonly PodLifecycleEvent[] = [
     ...Object.values(EVENTS),
     { ...EVENTS.Stopped, pod: fixed },

@@ -31,7 +31,7 @@ const stopped = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
   sandboxes: [seenSandbox("s0", { isReady: false })],
 });
 
-test("the claims that others made for a pod stay in its status", () => {
+test("resource claim statuses written by others are kept in a pod's status", () => {
   const claims = {
     resourceClaimStatuses: [{ name: "gpu", resourceClaimName: "p-gpu-x1" }],
     extendedResourceClaimStatus: { resourceClaimName: "p-extended-x2", requestMappings: [] },
@@ -45,7 +45,7 @@ test("the claims that others made for a pod stay in its status", () => {
   });
 });
 
-describe("a pod that runs", () => {
+describe("the status of a running pod", () => {
   const object = {
     ...smallPod(["a"], ["s*"]),
     metadata: { name: "p", namespace: "ns", uid: "u", generation: 3 },
@@ -57,7 +57,7 @@ describe("a pod that runs", () => {
     seenPod(seenContainer("a", { attempt: 2 }), exited("a", 1, { attempt: 1, message: "no" }), seenContainer("s")),
   );
 
-  test("is told in full", () => {
+  test("has all fields of the kubelet's", () => {
     expect(status).toMatchObject({
       observedGeneration: 3,
       phase: "Running",
@@ -98,13 +98,13 @@ describe("a pod that runs", () => {
       ["PodScheduled", "True", 3],
     ]);
   });
-  test("is what a snapshot may hold", () => {
+  test("is accepted in a snapshot", () => {
     const decoded = podSchema.parse({ ...allocated, status });
     expect(decoded.status?.containerStatuses?.[0]).toMatchObject({ containerID: "containerd://a-2" });
     expect(decoded.status?.phase).toBe("Running");
     expect(podSchema.safeParse({ ...allocated, status: statusOf(allocated, null) }).success).toBe(true);
   });
-  test("says what is in force where it differs from what is allocated", () => {
+  test("states the resources in force where they differ from the allocated ones", () => {
     const inForce = { a: { requests: { cpu: "50m" } } };
     const [a] = statusOf(allocated, seenPod(seenContainer("a")), {}, { inForce }).containerStatuses;
     expect(a).toMatchObject({ allocatedResources: { cpu: "100m" }, resources: { requests: { cpu: "50m" } } });
@@ -117,7 +117,7 @@ describe("a pod that runs", () => {
       message: "containers with unready status: [a]",
     });
   });
-  test("keeps the time of a condition until it changes", () => {
+  test("keeps a condition's transition time until the condition changes", () => {
     const first = statusOf(smallPod(["a"]), seenPod(seenContainer("a")));
     expect(condition(first, "Ready")?.lastTransitionTime).toBe("2026-11-22T10:00:00Z");
     const later = { nowMs: NOW + 60_000, previous: first };
@@ -129,19 +129,19 @@ describe("a pod that runs", () => {
   });
 });
 
-describe("a sidecar that has not started yet", () => {
+describe("a sidecar that has not started", () => {
   const phase = (sandboxId: string) => {
     const seen = seenPod(exited("a", 1, { sandboxId }), seenContainer("s"));
     return statusOf(smallPod(["a"], ["s*"]), seen, {}, { starting: new Set(["s"]) }).phase;
   };
-  test("makes a pod pending only where the pod's own containers were not in this sandbox before", () => {
+  test("makes the pod Pending only if the pod's own containers were not in this sandbox before", () => {
     expect(phase("another")).toBe("Pending");
     expect(phase("s0")).toBe("Running");
   });
 });
 
-describe("a container that waits", () => {
-  test("tells the reason", () => {
+describe("the status of a waiting container", () => {
+  test("has the reason", () => {
     const reasons = (status: PodStatus) =>
       [...(status.initContainerStatuses ?? []), ...status.containerStatuses].map((c) => c.state.waiting);
     expect(reasons(statusOf(smallPod(["a"]), null))).toEqual([{ reason: "ContainerCreating" }]);
@@ -153,7 +153,7 @@ describe("a container that waits", () => {
     expect(reasons(statusOf(smallPod(["a"]), seenPod(), {}, { errors }))).toEqual([errors.a]);
     expect(reasons(statusOf(smallPod(["a"]), seenPod(seenContainer("a")), {}, { errors }))).toEqual([undefined]);
   });
-  test("for its back-off tells how long, and how it ended", () => {
+  test("in back-off has the delay and the last exit", () => {
     const heldBack = [{ name: "a", untilMs: 0, delayMs: 40_000 }];
     const [a] = statusOf(smallPod(["a"]), seenPod(exited("a", 7)), {}, { heldBack }).containerStatuses;
     expect(a?.state).toEqual({
@@ -161,7 +161,7 @@ describe("a container that waits", () => {
     });
     expect(a?.lastState.terminated?.exitCode).toBe(7);
   });
-  test("is a pod's whole state while it is refused, with the promise to try again", () => {
+  test("of a refused pod is replaced by the refusal, with the promise to retry", () => {
     const refusal = { reason: "OutOfcpu", message: "Node didn't have enough resource: cpu", sinceMs: 0, tries: 3 };
     const status = statusOf(smallPod(["a"]), null, { state: "pending", refusal, admittedAtMs: null });
     expect(status).toMatchObject({ phase: "Pending", reason: "OutOfcpu" });
@@ -174,10 +174,10 @@ describe("a container that waits", () => {
   });
 });
 
-describe("a pod that is ended", () => {
+describe("the status of an ended pod", () => {
   const end = ended("preempted", "Preempting", "Preempted in order to admit critical pod");
 
-  test("fails only when nothing of it runs any more", () => {
+  test("is Failed only once nothing of it runs", () => {
     const running = statusOf(smallPod(["a"]), seenPod(seenContainer("a")));
     const ends = statusOf(
       smallPod(["a"]),
@@ -204,7 +204,7 @@ describe("a pod that is ended", () => {
     });
     expect(condition(gone, "Ready")).toMatchObject({ status: "False", reason: "PodFailed" });
   });
-  test("and whose containers end well has succeeded, as a kubelet has it: only its condition tells", () => {
+  test("is Succeeded when its containers exit 0, as in the kubelet: only a condition shows the end", () => {
     const record = { state: "terminating", end } as const;
     const gone = statusOf(smallPod(["a"]), stopped(exited("a", 0)), record);
     expect([gone.phase, gone.reason, gone.message]).toEqual(["Succeeded", undefined, undefined]);
@@ -215,14 +215,14 @@ describe("a pod that is ended", () => {
     const late = { state: "terminating", end: ended("deadline", "DeadlineExceeded", "m") } as const;
     expect(statusOf(smallPod(["a"]), stopped(exited("a", 0)), late)).toMatchObject({ phase: "Failed", message: "m" });
   });
-  test("and is static has failed: it would have been started again", () => {
+  test("is Failed for a static pod, since it would have been restarted", () => {
     const pod = smallPod(["a"]);
     const annotations = { ...pod.metadata["annotations"], "kubernetes.io/config.source": "file" };
     const fixed = { ...pod, metadata: { ...pod.metadata, annotations } };
     const gone = statusOf(fixed, stopped(exited("a", 0)), { state: "terminating", end });
     expect([gone.phase, gone.reason]).toEqual(["Failed", "Preempting"]);
   });
-  test("for its own deadline is not disrupted, for the node's memory it is", () => {
+  test("has the DisruptionTarget condition for an eviction, not for a deadline", () => {
     const at = (e: PodEnd) =>
       condition(statusOf(smallPod(["a"]), null, { state: "terminated", end: e }), "DisruptionTarget");
     expect(at(ended("deadline", "DeadlineExceeded", "m"))).toBeUndefined();
@@ -230,7 +230,7 @@ describe("a pod that is ended", () => {
       "The node was low on resource: memory.",
     );
   });
-  test("because it was deleted tells how its containers ended", () => {
+  test("that was deleted depends on its containers' exit codes", () => {
     const deleted = { state: "terminated", end: ended("deleted", "", "") } as const;
     expect(statusOf(smallPod(["a"]), stopped(exited("a", 0)), deleted).phase).toBe("Succeeded");
     expect(statusOf(smallPod(["a"]), stopped(exited("a", 137)), deleted).phase).toBe("Failed");
@@ -241,7 +241,7 @@ describe("a pod that is ended", () => {
       message: "The container could not be located when the pod was terminated",
     });
   });
-  test("never lives again", () => {
+  test("never becomes Running again", () => {
     const gone = statusOf(smallPod(["a"]), stopped(exited("a", 143)), { state: "terminated", end });
     expect(statusOf(smallPod(["a"]), seenPod(seenContainer("a")), {}, { previous: gone })).toMatchObject({
       phase: "Failed",
@@ -250,23 +250,23 @@ describe("a pod that is ended", () => {
   });
 });
 
-describe("a pod that finishes by itself", () => {
+describe("a pod that ends by itself", () => {
   const job = (policy: "OnFailure" | "Never") => runnableOf(smallPod(["a", "b"], [], { restartPolicy: policy }));
-  test("has succeeded or failed as its policy says", () => {
+  test("is Succeeded or Failed by its restartPolicy", () => {
     expect(finishedPhase(job("Never"), seenPod(exited("a", 0), exited("b", 0)), null)).toBe("Succeeded");
     expect(finishedPhase(job("Never"), seenPod(exited("a", 0), exited("b", 1)), null)).toBe("Failed");
     expect(finishedPhase(job("OnFailure"), seenPod(exited("a", 0), exited("b", 1)), null)).toBeNull();
     expect(finishedPhase(job("Never"), seenPod(exited("a", 0), seenContainer("b")), null)).toBeNull();
     expect(finishedPhase(job("Never"), null, null)).toBeNull();
   });
-  test("stays finished where the runtime forgets it", () => {
+  test("keeps its phase when the runtime has forgotten it", () => {
     const object = smallPod(["a"], [], { restartPolicy: "Never" });
     const reported = statusOf(object, seenPod(exited("a", 0)));
     expect(finishedPhase(runnableOf(object), null, reported)).toBe("Succeeded");
   });
 });
 
-describe("what is told at the end of a container", () => {
+describe("the termination message in a status", () => {
   test("is cut to the container's share of 12 KiB, in whole characters", () => {
     const message = "ü".repeat(10_000);
     const [a] = statusOf(smallPod(["a", "b", "c"]), seenPod(exited("a", 1, { message }))).containerStatuses;
@@ -276,12 +276,12 @@ describe("what is told at the end of a container", () => {
   });
 });
 
-describe("addresses", () => {
+describe("the IPs in a status", () => {
   const ips = (own: readonly string[], hostIPs: readonly string[], hostNetwork = false) => {
     const seen = { ...seenPod(), sandboxes: [seenSandbox("s0", { ips: own })] };
     return statusOf(smallPod(["a"], [], { hostNetwork }), seen, {}, { hostIPs }).podIPs?.map((i) => i.ip);
   };
-  test("one of each family, the node's first", () => {
+  test("are one of each family, the node's family first", () => {
     expect(ips(["fd00::2", "10.0.0.2", "10.0.0.3"], ["192.168.0.1"])).toEqual(["10.0.0.2", "fd00::2"]);
     expect(ips(["10.0.0.2", "fd00::2"], ["fd00::1"])).toEqual(["fd00::2", "10.0.0.2"]);
     expect(ips(["10.0.0.2"], [])).toEqual(["10.0.0.2"]);

@@ -36,14 +36,14 @@ const actionsOf = (pod: RunnablePod, seen: RuntimePod, stored: Readonly<Record<s
     resultOf: results(stored),
   });
 
-describe("a container whose probe failed", () => {
+describe("a container with a failed probe", () => {
   test.each([
     ["liveness", "Always", ", will be restarted", 1],
     ["liveness", "OnFailure", ", will be restarted", 1],
     ["liveness", "Never", "", 0],
     ["startup", "Always", ", will be restarted", 1],
     ["startup", "Never", "", 0],
-  ] as const)("of %s, with restart policy %s", (type, restartPolicy, tail, starts) => {
+  ] as const)("is killed and restarted by its policy: %s, restart policy %s", (type, restartPolicy, tail, starts) => {
     const seen = seenPod(seenContainer("a"), seenContainer("b"));
     const pod = probing(smallPod(["a", "b"], [], { restartPolicy }), "a", type);
     const actions = actionsOf(pod, seen, { [`a-0 ${type}`]: "Failure" });
@@ -53,16 +53,16 @@ describe("a container whose probe failed", () => {
     expect(actions.toStart.map(({ name }) => name)).toEqual(["a"].slice(0, starts));
     expect(actions.killPod).toBe(false);
   });
-  test("and that alone kept the pod alive, ends it where it is never started again", () => {
+  test("ends the pod when it was the only one left and is not restarted", () => {
     const pod = probing(smallPod(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
     expect(actionsOf(pod, seenPod(seenContainer("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
   });
-  test("of readiness stays as it is, and so does one that another instance failed", () => {
+  test("is left alone when its readiness failed, or another instance's liveness", () => {
     const pod = probing(smallPod(["a"]), "a", "liveness", "readiness");
     const stored = { "a-0 readiness": "Failure", "a-7 liveness": "Failure", "a-0 liveness": "Success" } as const;
     expect(actionsOf(pod, seenPod(seenContainer("a")), stored)).toMatchObject({ toKill: [], toStart: [] });
   });
-  test("has the grace of the probe, and a deletion's before it", () => {
+  test("has the probe's grace period, and a deletion's takes precedence", () => {
     const pod = runnableOf(smallPod(["a"]));
     expect(restartGracePeriod(pod, { ...PROBE, terminationGracePeriodSeconds: 3 })).toBe(3);
     expect(restartGracePeriod(pod, PROBE)).toBe(pod.spec.terminationGracePeriodSeconds);
@@ -76,14 +76,14 @@ describe("a sidecar", () => {
   test.each([
     ["that was not asked yet", {}],
     ["that has not started", { "s-0 startup": "Unknown" }],
-  ] as const)("%s holds back those behind it", (_, stored) => {
+  ] as const)("%s holds back the following containers", (_, stored) => {
     expect(actionsOf(pod, seen, stored)).toMatchObject({ initToStart: [], toStart: [], toKill: [] });
   });
-  test("that has started lets them begin", () => {
+  test("that has started lets the following containers begin", () => {
     const { initToStart } = actionsOf(pod, seen, { "s-0 startup": "Success" });
     expect(initToStart).toEqual([{ name: "i", attempt: 0 }]);
   });
-  test.each(["startup", "liveness"] as const)("whose %s failed is started again", (type) => {
+  test.each(["startup", "liveness"] as const)("whose %s probe failed is restarted", (type) => {
     const stored = { "s-0 startup": "Success", [`s-0 ${type}`]: "Failure" } as const;
     const actions = actionsOf(pod, seen, stored);
     expect(actions.toKill).toEqual([
@@ -94,7 +94,7 @@ describe("a sidecar", () => {
   });
 });
 
-describe("the status", () => {
+describe("the container status", () => {
   const statusOf = (pod: RunnablePod, isStarted: boolean, isReady: boolean) =>
     podStatus(pod, recordOf(smallPod(["a"])), seenPod(seenContainer("a")), {
       nowMs: 100_000,
@@ -110,7 +110,7 @@ describe("the status", () => {
     [["readiness"], false, true, [true, true]],
     [["startup", "readiness"], false, true, [false, false]],
     [["liveness"], false, false, [true, true]],
-  ] as const)("with probes %j: started %s, ready %s", (types, isStarted, isReady, [started, ready]) => {
+  ] as const)("with probes %j: has started %s, ready %s", (types, isStarted, isReady, [started, ready]) => {
     const status = statusOf(probing(smallPod(["a"]), "a", ...types), isStarted, isReady);
     expect(status.containerStatuses).toMatchObject([{ started, ready }]);
     expect(status.conditions.find(({ type }) => type === "Ready")?.status).toBe(ready ? "True" : "False");

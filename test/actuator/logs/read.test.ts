@@ -16,7 +16,7 @@ function lines(options: Partial<LinesOptions> = {}) {
 }
 const at = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, "0")}.5Z`;
 
-describe("lines of a log", () => {
+describe("reading a log", () => {
   const LOG = [
     `${at(1)} stdout F one`,
     `${at(2)} stderr F to the other`,
@@ -36,19 +36,19 @@ describe("lines of a log", () => {
     return out;
   };
 
-  test("parts of a line are one, each stream has its own, whatever pieces they come in", async () => {
+  test("joins the parts of a line, each stream by itself, whatever pieces the file is read in", async () => {
     const whole = { stdout: "one\na long line\ntwo\n", stderr: "to the other\nbetween\n" };
     for (const bytes of [1, 7, 10_000]) expect(await of({}, LOG, bytes)).toEqual(whole);
     expect(await of({}, `${at(1)} stdout F without an end`)).toEqual({ stdout: "without an end", stderr: "" });
   });
-  test("times and names stand before lines, not before their parts", async () => {
+  test("puts timestamps and prefixes before lines, not before their parts", async () => {
     expect((await of({ timestamps: true, prefix: "[p] " })).stdout).toBe(
       [1, 3, 7]
         .map((second, i) => `[p] ${at(second).replace(".5Z", ".500000000Z")} ${["one", "a long line", "two"][i]}\n`)
         .join(""),
     );
   });
-  test("from a moment on, to the nanosecond; and no more bytes than wanted", async () => {
+  test("starts at a time, to the nanosecond, and stops at a number of bytes", async () => {
     expect((await of({ sinceNanos: nanosOf("2026-01-01T01:00:07.5+01:00") as bigint })).stdout).toBe("two\n");
     expect((await of({ sinceNanos: nanosOf("2026-01-01T00:00:07.500000001Z") as bigint })).stdout).toBe("");
     expect(await of({ limitBytes: 6 })).toEqual({ stdout: "one\n", stderr: "to" });
@@ -85,15 +85,15 @@ async function read(log: WrittenLog, filter: LogFilter = {}): Promise<string> {
   return out.stdout;
 }
 
-describe("a log with what it was rotated into", () => {
-  test("is read as one, and its last lines are, wherever they begin", async () => {
+describe("reading a log with its rotated files", () => {
+  test("gives one text, and its last lines wherever they begin", async () => {
     const log = await rotated();
     expect(await read(log)).toBe(text(0, 50));
     for (const tail of [0, 1, 10, 11, 25, 49, 50, 99])
       expect(await read(log, { tail })).toBe(text(Math.max(0, 50 - tail), 50));
     expect(await read(log, { sinceNanos: BigInt(Date.now() + 60_000) * 1_000_000n })).toBe("");
   });
-  test("what a rotation that was cut short left is not read twice", async () => {
+  test("does not repeat what an interrupted rotation left", async () => {
     const log = await rotated();
     const [newest = ""] = log.files().filter((name) => name.endsWith("03"));
     writeFileSync(`${join(log.directory, newest)}.tmp`, "a part");
@@ -104,7 +104,7 @@ describe("a log with what it was rotated into", () => {
     renameSync(log.path, `${log.path}.20260101-000009`);
     expect(await read(log)).toBe(text(0, 50));
   });
-  test("a log that is not there, a link, and bytes that are no gzip, are told", async () => {
+  test("fails for a missing log, a link, and invalid gzip data", async () => {
     const log = new WrittenLog(ownDirectory());
     rmSync(log.path);
     await expect(read(log)).rejects.toMatchObject({ code: "ENOENT" });
@@ -115,7 +115,7 @@ describe("a log with what it was rotated into", () => {
     await expect(read(log)).rejects.toMatchObject({ code: "Z_DATA_ERROR" });
   });
 
-  test("is followed over rotations, several between two looks too", async () => {
+  test("follows it over rotations, also several between two looks", async () => {
     const log = await rotated();
     const { out, lines: into } = lines();
     const reader = new LogReader(log.path, { tail: 2 }, into);
@@ -143,7 +143,7 @@ describe("a log with what it was rotated into", () => {
     expect(out.stdout).toBe(`${text(48, log.lines)}new\n`);
     await reader.close();
   });
-  test("one that somebody cuts off goes on from its beginning", async () => {
+  test("starts again at the beginning when the file was truncated", async () => {
     const log = new WrittenLog(ownDirectory());
     log.write();
     const { out, lines: into } = lines();
@@ -154,7 +154,7 @@ describe("a log with what it was rotated into", () => {
     expect(out.stdout).toBe(`${text(0, 10)}anew\n`);
     await reader.close();
   });
-  test("old logs are not even read where later ones are asked for", async () => {
+  test("does not open old files when only later lines are requested", async () => {
     const log = await rotated();
     const [oldest = ""] = log.files().filter((name) => name.endsWith("00.gz"));
     writeFileSync(join(log.directory, oldest), "not even gzip");

@@ -39,7 +39,7 @@ async function full(): Promise<WrittenLog> {
 const from = (first: number, end: number): readonly number[] =>
   Array.from({ length: end - first }, (_, i) => first + i);
 
-test("the newest rotated log stays as it is, those before it are compressed, the oldest go", async () => {
+test("rotation keeps the newest rotated log plain, compresses older ones and removes the oldest", async () => {
   const log = await full();
   chmodSync(join(log.directory, `0.log.${stamp(5)}`), 0o604);
   const expected = (newest: number) => [
@@ -80,9 +80,9 @@ function killedAt(n: number, where: Where) {
   return { files, at, steps: () => step };
 }
 
-describe("killed between any two steps", () => {
+describe("rotation killed between any two steps", () => {
   const cases = from(1, 7).flatMap((n) => (["before", "midway", "after"] as const).map((where) => [where, n] as const));
-  test.each(cases)("%s step %i: no line is lost, and none is there twice", async (where, n) => {
+  test.each(cases)("%s step %i: loses and duplicates no line", async (where, n) => {
     const log = await full();
     const { files, at, steps } = killedAt(n, where);
     const reopen = () => at(() => log.reopen());
@@ -103,7 +103,7 @@ describe("killed between any two steps", () => {
     expect(log.files().filter((name) => name.endsWith(".tmp"))).toEqual([]);
   });
 
-  test.each(cases)("%s step %i, and the container has ended meanwhile: its log has its name", async (where, n) => {
+  test.each(cases)("%s step %i, with the container ended meanwhile: gives the log its name back", async (where, n) => {
     const log = await full();
     const { files, at } = killedAt(n, where);
     await rotate(log, 6, files, () => at(() => log.reopen())).catch(() => {});
@@ -117,7 +117,7 @@ describe("killed between any two steps", () => {
     expect(inUse.length + unused.length + 1).toBe(log.files().length);
   });
 
-  test.each(from(1, 4))("while the log gets its name back, at step %i", async (n) => {
+  test.each(from(1, 4))("while the log gets its name back, at step %i: loses and duplicates no line", async (n) => {
     const log = await full();
     let second = 0;
     const { files, at } = killedAt(n, n % 2 === 0 ? "after" : "before");
@@ -142,8 +142,8 @@ describe("killed between any two steps", () => {
 const fails = (code: string, syscall: string) =>
   Object.assign(new Error(`${code}: refused, ${syscall} 'x'`), { code, syscall, path: "x" });
 
-describe("what is refused", () => {
-  test("the runtime does not reopen: the log has its name back, and the next time it works", async () => {
+describe("rotation with a failing step", () => {
+  test("gives the log its name back when the runtime does not reopen it, and works the next time", async () => {
     const log = await full();
     const before = statSync(log.path).ino;
     const ended = await rotate(log, 6, systemLogFiles, (async () => unavailable) as never);
@@ -154,7 +154,7 @@ describe("what is refused", () => {
     expect(log.numbers()).toEqual(from(20, log.lines));
   });
 
-  test("only its answer was lost: the new log is not written over", async () => {
+  test("does not overwrite the new log when only the runtime's answer was lost", async () => {
     const log = await full();
     const answerless = async () => {
       await log.reopen();
@@ -168,7 +168,7 @@ describe("what is refused", () => {
     expect(log.numbers()).toEqual(from(20, log.lines));
   });
 
-  test("a full disk: what cannot be compressed stays, and the logs are bounded all the same", async () => {
+  test("on a full disk keeps what cannot be compressed, and still bounds the logs", async () => {
     const log = await full();
     const compress = async (_: string, to: string): Promise<void> => {
       writeFileSync(to, "a part");
@@ -188,7 +188,7 @@ describe("what is refused", () => {
     expect(log.files().filter((name) => name.endsWith(".gz"))).toHaveLength(3);
   });
 
-  test.each(["rename", "unlink"] as const)("the system refuses to %s: the log is as it was", async (step) => {
+  test.each(["rename", "unlink"] as const)("leaves the log as it was when the system refuses to %s", async (step) => {
     const log = await full();
     const refuse = async (): Promise<void> => {
       throw fails("EROFS", step);
@@ -201,7 +201,7 @@ describe("what is refused", () => {
     expect(log.numbers()).toEqual(from(log.numbers()[0] as number, log.lines));
   });
 
-  test("it is told to end while it compresses", async () => {
+  test("stops cleanly when it is aborted while compressing", async () => {
     const log = await full();
     const ended = await rotateLog(
       { directory: log.directory, name: log.name, maxFiles: MAX_FILES, reopen: log.reopen },
@@ -213,7 +213,7 @@ describe("what is refused", () => {
   });
 });
 
-test("links, directories and names of others are not touched, and no link is followed", async () => {
+test("links, directories and foreign names are not touched, and no link is followed", async () => {
   const log = await full();
   const outside = join(ownDirectory(), "secret");
   writeFileSync(outside, "secret");
@@ -234,7 +234,7 @@ test("links, directories and names of others are not touched, and no link is fol
   expect(log.files()).not.toContain(`0.log.${stamp(9)}`);
 });
 
-test("names go up, whatever the clock does", () => {
+test("rotated names always increase, whatever the clock does", () => {
   const now = new Date(2026, 0, 31, 23, 59, 59);
   expect(nextStamp(now, undefined)).toBe("20260131-235959");
   expect(nextStamp(now, "20260131-235958")).toBe("20260131-235959");

@@ -52,7 +52,7 @@ function ground(more: Partial<RotationDeps> = {}) {
   return { world, rotation, look, logOf, messages, reopened, counts, problems, podLogsDirectory };
 }
 
-test("a log is rotated from its size on, and one that is smaller or has ended is not", async () => {
+test("a running container's log is rotated once it has the maximum size, smaller and ended ones are not", async () => {
   const { look, logOf, counts, messages } = ground();
   const [large, small, ended] = [logOf("large"), logOf("small"), logOf("ended", "exited")];
   for (const log of [large, ended]) log.write(10);
@@ -68,7 +68,7 @@ test("a log is rotated from its size on, and one that is smaller or has ended is
   expect(large.files().length).toBe(3);
 });
 
-test("what the configuration says is in force at the next look; one that a kubelet refuses leaves the former in force", async () => {
+test("a changed configuration is used at the next look; one that a kubelet refuses is reported", async () => {
   const { world, look, logOf, messages, problems } = ground();
   const log = logOf("app");
   world.configuration = { containerLogMaxSize: "-1" };
@@ -91,7 +91,7 @@ test("what the configuration says is in force at the next look; one that a kubel
   expect(problems()).toEqual([]);
 });
 
-test("a log that is not there is begun anew, and a runtime that cannot is told once", async () => {
+test("a missing log is reopened, and a runtime that cannot do so is reported once", async () => {
   const { world, look, logOf, messages, problems, reopened, podLogsDirectory } = ground();
   const log = logOf("app");
   rmSync(log.path);
@@ -113,7 +113,7 @@ test("a log that is not there is begun anew, and a runtime that cannot is told o
   expect(problems()).toEqual([]);
 });
 
-test("a link in a log's place, or in that of a directory above it, leads nowhere out", async () => {
+test("links in place of a log or a directory above it are not followed out of the log directory", async () => {
   const { world, look, logOf, problems, podLogsDirectory } = ground();
   const outside = ownDirectory();
   const secret = join(outside, "0.log");
@@ -143,7 +143,7 @@ test("a link in a log's place, or in that of a directory above it, leads nowhere
   expect(readFileSync(secret, "utf8")).toBe("x".repeat(1000));
 });
 
-test("a rotation that was cut short before the container's end gives the log its name back", async () => {
+test("an ended container's log gets its name back after an interrupted rotation", async () => {
   const { look, logOf } = ground();
   const log = logOf("app", "exited");
   log.write();
@@ -152,7 +152,7 @@ test("a rotation that was cut short before the container's end gives the log its
   expect(log.files()).toEqual(["0.log"]);
 });
 
-test("as many at a time as containerLogMaxWorkers says, and none twice", async () => {
+test("rotations run at most containerLogMaxWorkers at a time, and never twice for one log", async () => {
   const compressing: string[] = [];
   let most = 0;
   const gate = Promise.withResolvers<void>();
@@ -181,7 +181,7 @@ test("as many at a time as containerLogMaxWorkers says, and none twice", async (
   for (const log of logs) expect(log.files().filter((name) => name.endsWith(".gz"))).toHaveLength(1);
 });
 
-test("a log whose directory goes with its pod meanwhile is no fault", async () => {
+test("a log whose directory is removed with its pod meanwhile is no fault", async () => {
   const { world, look, logOf, podLogsDirectory, counts, messages } = ground({
     files: {
       ...systemLogFiles,
@@ -198,7 +198,7 @@ test("a log whose directory goes with its pod meanwhile is no fault", async () =
   expect([counts, messages]).toEqual([{ rotated: 0, failed: 0 }, []]);
 });
 
-test("neither zlib's faults nor mistakes in the code end the daemon", async () => {
+test("neither zlib errors nor bugs in a rotation end the daemon", async () => {
   let thrown: Error = Object.assign(new Error("invalid"), { code: "Z_DATA_ERROR" });
   const { look, logOf, counts, messages } = ground({
     files: {

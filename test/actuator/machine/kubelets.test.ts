@@ -116,7 +116,7 @@ test.each<[string, Process, object, string]>([
   ],
   ["of MicroShift, which has CRI-O", { comm: "microshift", argv: ["/usr/bin/microshift", "run"] }, {}, "another"],
   ["of KubeEdge, which nothing tells", { comm: "edgecore", argv: ["/usr/local/bin/edgecore"] }, {}, "unknown"],
-])("a kubelet's runtime is told %s", (_, process, files, uses) => {
+])("a kubelet's runtime is recognised %s", (_, process, files, uses) => {
   const traces = machine(
     { "41": process, "1": { comm: "init", argv: ["/sbin/init"] } },
     files as Record<string, string>,
@@ -124,7 +124,7 @@ test.each<[string, Process, object, string]>([
   expect(traces.processes.map((one) => [one.pid, one.uses])).toEqual([[41, uses]]);
 });
 
-test("the default endpoint is this runtime where this one is at the default place, by any of its names", () => {
+test("the default endpoint counts as this runtime when this one is at the default path, under any of its names", () => {
   const { look } = machine({ "41": kubelet() });
   expect(look("unix:///run/containerd/containerd.sock")(true).processes[0]?.uses).toBe("this");
   expect(look("/var/run/containerd/containerd.sock")(true).processes[0]?.uses).toBe("this");
@@ -134,7 +134,7 @@ test("the default endpoint is this runtime where this one is at the default plac
   });
 });
 
-test("the same path in another mount namespace is another socket; where one may not look, the mounts decide", () => {
+test("the same path in another mount namespace is another socket; mounts decide where it cannot be read", () => {
   const inside = scratchFolder();
   mkdirSync(join(inside, "run/nodewise"), { recursive: true });
   writeFileSync(join(inside, OURS), "");
@@ -151,7 +151,7 @@ test("the same path in another mount namespace is another socket; where one may 
   ]);
 });
 
-test("whether it collects our pods' logs is told by the very directory", () => {
+test("a kubelet collects our pods' logs only if its log directory is the very same", () => {
   const elsewhere = scratchFolder();
   for (const dir of ["etc", "logs/pods"]) mkdirSync(join(elsewhere, dir), { recursive: true });
   writeFileSync(join(elsewhere, "etc/k.yaml"), "podLogsDir: /logs/pods\n");
@@ -162,7 +162,7 @@ test("whether it collects our pods' logs is told by the very directory", () => {
   expect(look()(true).processes.map(({ collectsLogs }) => collectsLogs)).toEqual([true, false, false, false]);
 });
 
-test("what only has a kubelet's name in its own is none", () => {
+test("processes that merely have kubelet in their name are ignored", () => {
   const { look } = machine({
     "41": { comm: "vi", argv: ["vi", "/etc/kubelet"] },
     "42": { comm: "kubelet-csr-app", argv: ["/kubelet-csr-approver"] },
@@ -174,7 +174,7 @@ test("what only has a kubelet's name in its own is none", () => {
   expect(look()(true).processes.map(({ pid }) => pid)).toEqual([44]);
 });
 
-test("one that starts is seen at the next look, and one that ends is not seen any more", () => {
+test("a new kubelet is found at the next look, and an ended one disappears", () => {
   const { root, put, look } = machine({ "1": { comm: "init", argv: ["/sbin/init"] } });
   const kubelets = look("unix:///run/containerd/containerd.sock");
   expect(kubelets(true).processes).toEqual([]);
@@ -188,7 +188,7 @@ test("one that starts is seen at the next look, and one that ends is not seen an
   expect(kubelets(false).processes).toEqual([]);
 });
 
-test("ports and sockets of a kubelet are told with their holder, but those that somebody seen accounts for", () => {
+test("a kubelet's ports and sockets are listed with their holder, except those of a kubelet already found", () => {
   const files = {
     "/proc/net/unix": UNIX,
     "/proc/net/tcp": TCP_HEAD + port(10250, "7") + port(10248, "8") + port(10251, "9"),

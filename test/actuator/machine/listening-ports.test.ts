@@ -9,7 +9,7 @@ const HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when
 const line = (address: string, state: string, inode: string): string =>
   `   0: ${address} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  1000        0 ${inode} 1 0000000000000000 100 0 0 10 0\n`;
 
-test("who waits at a port is read from the kernel's tables, and nobody else", () => {
+test("listenersIn reads listening sockets from the kernel's tables, and no others", () => {
   const tcp = HEAD + line("0100007F:46A5", "0A", "11") + line("0100007F:46A6", "01", "12");
   expect(listenersIn(tcp, "TCP")).toEqual([{ protocol: "TCP", ip: "127.0.0.1", port: 18_085, inode: "11" }]);
   const any = "00000000000000000000000000000000";
@@ -26,7 +26,7 @@ test("who waits at a port is read from the kernel's tables, and nobody else", ()
   expect(listenersIn(`${HEAD}   0: what:is this\n\n`, "TCP")).toEqual([]);
 });
 
-test("an address has one form", () => {
+test("shortestIp gives each address one form", () => {
   expect(["2001:DB8:0::1", "::ffff:10.0.0.1", "10.0.0.1", "", "no"].map(shortestIp)).toEqual([
     "2001:db8::1",
     "10.0.0.1",
@@ -36,7 +36,7 @@ test("an address has one form", () => {
   ]);
 });
 
-test("a socket's process is found by its descriptors", () => {
+test("the process that owns a socket is found by its file descriptors", () => {
   const root = scratchFolder();
   for (const pid of ["7", "4711"]) mkdirSync(join(root, "proc", pid, "fd"), { recursive: true });
   mkdirSync(join(root, "proc/net"));
@@ -54,7 +54,7 @@ test("a socket's process is found by its descriptors", () => {
   expect(ports.list()).toEqual([]);
 });
 
-test("of this machine: a server of this very process", async () => {
+test("this process's own server is found on this machine", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());

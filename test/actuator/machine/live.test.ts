@@ -11,12 +11,12 @@ const output = (program: string, ...args: string[]): string => execFileSync(prog
 const meminfo = (name: string): number =>
   Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, "m").exec(readFileSync("/proc/meminfo", "utf8"))?.[1]) * 1024;
 
-test("this machine's CPUs are those that the C library counts as online", () => {
+test("this machine's CPUs equal the C library's online CPUs", () => {
   expect(machine.cpus).toHaveLength(Number(output("getconf", "_NPROCESSORS_ONLN")));
   expect(machine.cpus.length).toBeGreaterThanOrEqual(Number(output("nproc")));
 });
 
-test("this machine's cores and sockets are those that lscpu finds", () => {
+test("this machine's cores and sockets equal lscpu's", () => {
   const rows = output("lscpu", "--parse=CPU,CORE,SOCKET,NODE")
     .split("\n")
     .filter((line) => !line.startsWith("#"));
@@ -27,7 +27,7 @@ test("this machine's cores and sockets are those that lscpu finds", () => {
   expect(machine.cpus.map((c) => c.numa)).toEqual(found.map(([, , , node]) => node || 0));
 });
 
-test("this machine's memory and page size are the kernel's", () => {
+test("this machine's memory and page size equal the kernel's", () => {
   expect(machine.memory).toEqual({
     totalBytes: meminfo("MemTotal"),
     swapTotalBytes: meminfo("SwapTotal"),
@@ -35,7 +35,7 @@ test("this machine's memory and page size are the kernel's", () => {
   });
 });
 
-test("this machine's file system is what df sees", () => {
+test("this machine's file system usage equals df's", () => {
   const [, row = ""] = output("df", "-B1", "--output=size,used,avail,itotal,iused,iavail", "/").split("\n");
   const [size = 0, used = 0, available = 0, inodes = 0, inodesUsed = 0] = row.trim().split(/\s+/).map(Number);
   const onRoot = observeMachine({ kubeletDirectory: "/" }).nodeFs;
@@ -46,7 +46,7 @@ test("this machine's file system is what df sees", () => {
   expect(Math.abs((onRoot?.inodesUsed ?? 0) - inodesUsed)).toBeLessThan(inodes / 100);
 });
 
-test("this machine's identity is what uname and the kernel tell", () => {
+test("this machine's identity equals that of uname and the kernel", () => {
   expect(machine.system).toMatchObject({
     hostname: hostname(),
     kernelVersion: output("uname", "-r"),
@@ -55,7 +55,7 @@ test("this machine's identity is what uname and the kernel tell", () => {
   expect({ x86_64: "amd64", aarch64: "arm64" }[output("uname", "-m")]).toBe(machine.system.architecture);
 });
 
-test.skipIf(machine.cgroup.version === undefined)("this machine's memory in use fits its memory", () => {
+test.skipIf(machine.cgroup.version === undefined)("this machine's memory in use is within its memory", () => {
   const { availableBytes = 0, workingSetBytes = 0, usageBytes = 0 } = machine.memoryUsage ?? {};
   expect(workingSetBytes).toBeGreaterThan(0);
   expect(workingSetBytes).toBeLessThanOrEqual(usageBytes);
@@ -64,7 +64,7 @@ test.skipIf(machine.cgroup.version === undefined)("this machine's memory in use 
   expect(machine.processes.maxpid).toBeGreaterThan(machine.processes.curproc ?? Number.POSITIVE_INFINITY);
 });
 
-test("this machine's snapshot is one that the API takes", () => {
+test("this machine's snapshot is accepted by the API", () => {
   const posted = snapshotOf({ machine, kubeletConfiguration: {}, pods: [], cgroup: { driver: "cgroupfs" } });
   expect(decodeSnapshot(JSON.parse(JSON.stringify(posted)))).toMatchObject({ ok: true });
 });

@@ -5,7 +5,7 @@ import { plantMachine } from "./plant.ts";
 
 const GIB = 1024 ** 3;
 
-test("a hybrid is cgroup v1, and its working set leaves the hierarchy's inactive files out", () => {
+test("a hybrid hierarchy is cgroup v1, and its working set excludes the hierarchy's inactive files", () => {
   const machine = observeMachine({ root: plantMachine("two-socket-smt") });
   expect(machine.cgroup).toEqual({
     version: 1,
@@ -24,7 +24,7 @@ test("a hybrid is cgroup v1, and its working set leaves the hierarchy's inactive
   expect(machine.swapUsage).toEqual({ swapUsageBytes: 397008896, swapAvailableBytes: 8388604 * 1024 - 397008896 });
 });
 
-test("cgroup v2 has no memory.current at its root: usage is anon and file, swap is what meminfo tells", () => {
+test("without a root memory.current on cgroup v2 the usage is anon plus file, and swap is meminfo's", () => {
   const machine = observeMachine({ root: plantMachine("v2-arm64") });
   expect(machine.cgroup).toEqual({ version: 2, root: "/sys/fs/cgroup", memory: "/sys/fs/cgroup", hugetlb: true });
   expect(machine.memoryUsage).toMatchObject({
@@ -36,12 +36,12 @@ test("cgroup v2 has no memory.current at its root: usage is anon and file, swap 
   expect(machine.swapUsage).toEqual({ swapUsageBytes: 48576 * 1024, swapAvailableBytes: 1000000 * 1024 });
 });
 
-test("a cgroup v2 group that is mounted as the root is taken at its memory.current", () => {
+test("a cgroup v2 group mounted as the root uses its memory.current", () => {
   const root = plantMachine("v2-arm64", { "/sys/fs/cgroup/memory.current": "3221225472\n" });
   expect(observeMachine({ root }).memoryUsage).toMatchObject({ usageBytes: 3 * GIB, workingSetBytes: 2 * GIB });
 });
 
-test("a cgroup2 mount without the memory controller is no version 2", () => {
+test("a cgroup2 mount without the memory controller is not version 2", () => {
   const machine = observeMachine({
     root: plantMachine("v2-arm64", { "/sys/fs/cgroup/cgroup.controllers": "cpu hugetlb" }),
   });
@@ -52,13 +52,13 @@ test("a cgroup2 mount without the memory controller is no version 2", () => {
   );
 });
 
-test("the whole memory hierarchy is preferred to a bind mount of one group, blanks in its path included", () => {
+test("the mount of the whole memory hierarchy is preferred to a bind mount of one group", () => {
   const machine = observeMachine({ root: plantMachine("offline-cpus") });
   expect(machine.cgroup).toMatchObject({ version: 1, memory: "/srv/with blank/memory" });
   expect(machine.memoryUsage).toMatchObject({ usageBytes: 1000, workingSetBytes: 0, rssBytes: 10 });
 });
 
-test("the process limit is the lower of pid_max and threads-max, and every thread counts", () => {
+test("the process limit is the lower of pid_max and threads-max, and every thread counts as a process", () => {
   expect(observeMachine({ root: plantMachine("two-socket-smt") }).processes).toEqual({
     maxpid: 1030424,
     curproc: 3518,
@@ -66,7 +66,7 @@ test("the process limit is the lower of pid_max and threads-max, and every threa
   expect(observeMachine({ root: plantMachine("without-sys") }).processes).toEqual({ maxpid: 32768, curproc: 9 });
 });
 
-test("the identity of the machine comes from its files", () => {
+test("the machine's identity is read from its files", () => {
   expect(observeMachine({ root: plantMachine("v2-arm64") }).system).toEqual({
     hostname: "edge-3",
     architecture: "arm64",
@@ -79,7 +79,7 @@ test("the identity of the machine comes from its files", () => {
   });
 });
 
-test("an empty root gives no fact, names what it looked for, and does not throw", () => {
+test("an empty root gives no facts and names the missing files", () => {
   const root = scratchFolder();
   const machine = observeMachine({ root });
   expect(machine.cpus).toEqual([]);
@@ -91,13 +91,13 @@ test("an empty root gives no fact, names what it looked for, and does not throw"
   }
 });
 
-test("a root that is not there gives no file system either", () => {
+test("a missing root gives no file system facts", () => {
   const machine = observeMachine({ root: "/nonexistent/root" });
   expect(machine.nodeFs).toBeUndefined();
   expect(machine.missing.map((m) => m.path)).toContain("/");
 });
 
-test("files of the wrong kind or content are named once, with what was found", () => {
+test("files of the wrong kind or content are reported once, with what was found", () => {
   const root = plantMachine("kubelet-n1", {
     "/proc/meminfo": null,
     "/proc/meminfo/file": "a directory where a file belongs",

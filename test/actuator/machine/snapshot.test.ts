@@ -27,7 +27,7 @@ function kubeletMachine(): MachineFacts {
   return { ...machine, nodeFs };
 }
 
-test("the captured machine has the capacity, node info and labels that its kubelet registered", () => {
+test("the captured machine's snapshot has the capacity, node info and labels that its kubelet registered", () => {
   const node = at(snapshot(kubeletMachine(), { kubeletConfiguration: { kubeletconfig: { maxPods: 20 } } }), "node");
   expect(at(node, "status.capacity")).toEqual(at(kubeletNode, "status.capacity"));
   expect(at(node, "status.nodeInfo")).toEqual({
@@ -40,7 +40,7 @@ test("the captured machine has the capacity, node info and labels that its kubel
   expect(node).toMatchObject({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } });
 });
 
-test("the captured machine has the memory, file system, process and swap numbers that its kubelet measured", () => {
+test("the captured machine's snapshot has its kubelet's memory, file system, process and swap numbers", () => {
   const { psi: _, ...memory } = at(kubeletSummary, "memory") as Fields;
   // the kubelet prints whole seconds
   const stats = JSON.stringify(at(snapshot(kubeletMachine()), "stats.node")).replaceAll("50.123Z", "50Z");
@@ -63,7 +63,7 @@ test("the captured machine's NUMA node has the memory that the kubelet's memory 
 });
 
 test.each(["kubelet-n1", "two-socket-smt", "v2-arm64", "offline-cpus", "without-sys"])(
-  "the snapshot of %s is one that the API takes",
+  "the snapshot of %s is accepted by the API",
   (name) => {
     const posted = snapshot(observeMachine({ root: plantMachine(name) }));
     expect(JSON.parse(JSON.stringify(posted))).toEqual(posted);
@@ -77,7 +77,7 @@ test.each(["kubelet-n1", "two-socket-smt", "v2-arm64", "offline-cpus", "without-
   },
 );
 
-test("huge pages, swap and the host's name are told as Kubernetes writes them", () => {
+test("huge pages, swap and host name have Kubernetes' notation", () => {
   const node = at(snapshot(observeMachine({ root: plantMachine("two-socket-smt") })), "node");
   expect(at(node, "metadata.name")).toBe("worker-07.example.org");
   expect(at(node, "status.capacity")).toMatchObject({
@@ -110,14 +110,14 @@ test.each([
   expect(at(snapshot(machine, { kubeletConfiguration }), "node.status.capacity.pods")).toBe(pods);
 });
 
-test("local storage that is not isolated is no capacity", () => {
+test("without local storage isolation ephemeral-storage is no capacity", () => {
   const machine = observeMachine({ root: plantMachine("v2-arm64") });
   const off = snapshot(machine, { kubeletConfiguration: { localStorageCapacityIsolation: false } });
   expect(at(off, "node.status.capacity")).not.toHaveProperty("ephemeral-storage");
   expect(at(snapshot(machine), "node.status.capacity")).toHaveProperty("ephemeral-storage");
 });
 
-test("what is not known is absent: no node without a name, no cgroup without a version", () => {
+test("unknown facts are absent from the snapshot: no node without a name, no cgroup without a version", () => {
   const root = plantMachine("without-sys", { "/proc/sys/kernel/hostname": null, "/proc/meminfo": null });
   const posted = snapshot(observeMachine({ root }));
   for (const field of ["node", "cgroup", "bootId", "devices", "assignments", "runtime"])
@@ -127,7 +127,7 @@ test("what is not known is absent: no node without a name, no cgroup without a v
   expect(decodeSnapshot(posted)).toMatchObject({ ok: true });
 });
 
-test("the caller's parts are passed on as they are", () => {
+test("parts given by the caller are passed on unchanged", () => {
   const pods = [pod("a")];
   const posted = snapshot(observeMachine({ root: plantMachine("v2-arm64") }), {
     pods,
@@ -148,7 +148,7 @@ test("the caller's parts are passed on as they are", () => {
   });
 });
 
-test("memory that is set aside for huge pages is available to nobody, since the version that knows", () => {
+test("memory set aside for huge pages is not available, from the kubelet version that subtracts it", () => {
   const machine = { ...kubeletMachine(), hugepages: { "2Mi": 512, "1Gi": 1 } };
   const available = (profile: Profile, configuration: object = {}) =>
     at(snapshot(machine, { profile, kubeletConfiguration: configuration }), "stats.node.memory.availableBytes");

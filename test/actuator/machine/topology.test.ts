@@ -14,7 +14,7 @@ const columns = (root: string) => {
   };
 };
 
-test("cores of two sockets get numbers of their own although the kernel's repeat", () => {
+test("cores of two sockets get different numbers although the kernel's repeat", () => {
   const root = plantMachine("two-socket-smt");
   expect(columns(root)).toEqual({
     cpu: "0 1 2 3 4 5 6 7",
@@ -39,16 +39,16 @@ test("NUMA nodes carry their own memory, huge pages and distances", () => {
   expect(machine.hugepages).toEqual({ "2Mi": 1024, "1Gi": 2 });
 });
 
-test("a level 3 cache that serves part of a node is its uncore cache, by the kernel's id", () => {
+test("a level 3 cache that serves part of a NUMA node is its uncore cache, by the kernel's id", () => {
   expect(columns(plantMachine("v2-arm64")).uncore).toBe("11 11 11 11 27 27 27 27");
 });
 
-test("a level 3 cache that serves the whole node is no uncore cache: the socket stands for it", () => {
+test("a level 3 cache that serves the whole NUMA node is no uncore cache: the socket's number is used", () => {
   const whole = { "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list": "0-7" };
   expect(columns(plantMachine("v2-arm64", whole)).uncore).toBe("0 11 11 11 27 27 27 27");
 });
 
-test("offline CPUs are not there, and a core is numbered by its lowest online thread", () => {
+test("offline CPUs are left out, and a core is numbered by its lowest online thread", () => {
   const { cpu, core } = columns(plantMachine("offline-cpus"));
   expect([cpu, core]).toEqual(["1 3 4 6 7", "1 3 4 6 6"]);
 });
@@ -74,7 +74,7 @@ test("a cpuinfo without cores and sockets makes every CPU a core of socket 0", (
   expect([cpu, core, socket]).toEqual(["0 1", "0 1", "0 0"]);
 });
 
-test("a CPU that tells no core id is numbered by its thread siblings, and one with id -1 is in socket 0", () => {
+test("a CPU without a core id is numbered by its thread siblings, and one with package id -1 is in socket 0", () => {
   const gone = {
     "/sys/devices/system/cpu/cpu0/topology/core_id": null,
     "/sys/devices/system/cpu/cpu4/topology/core_id": null,
@@ -91,7 +91,7 @@ test("a CPU that tells no core id is numbered by its thread siblings, and one wi
   );
 });
 
-test("an odd online list, distance or cpulist is named and does not stop the rest", () => {
+test("an invalid online list, distance or cpulist is reported and does not affect the rest", () => {
   const odd = {
     "/sys/devices/system/cpu/online": "0-4294967295",
     "/sys/devices/system/node/node1/distance": "21",
@@ -119,6 +119,6 @@ test.each([
   ["0-4096", undefined],
   ["1,,2", undefined],
   ["-1", undefined],
-])("the CPU list `%s` is %j", (text, cpus) => {
+])("parseCpuList reads `%s` as %j", (text, cpus) => {
   expect(parseCpuList(text)).toEqual(cpus);
 });

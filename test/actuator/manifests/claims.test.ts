@@ -35,7 +35,7 @@ const settings = (more: object) => {
   return config.value;
 };
 
-test("claims, slices and classes stand beside pods, in documents and in lists", async () => {
+test("claims, slices and classes may stand beside pods, in documents and in lists", async () => {
   const { dir, write } = emptyDir();
   write("a.yaml", [pod, claimed("one")].map((one) => JSON.stringify(one)).join("\n---\n"));
   const { apiVersion: _, kind: __, ...bare } = claimed("two") as Record<string, unknown>;
@@ -56,7 +56,7 @@ test("claims, slices and classes stand beside pods, in documents and in lists", 
   ).toEqual([["one", "two"], ["s"], ["gpu"]]);
 });
 
-test("a claim without a uid has one that stays while its devices do", async () => {
+test("a claim without a uid gets one that stays while its devices do", async () => {
   const { dir, write } = emptyDir();
   const uidOf = async (device: string, pods: readonly string[]) => {
     const { status } = claim("one", [result(device)], pods);
@@ -70,7 +70,7 @@ test("a claim without a uid has one that stays while its devices do", async () =
   expect((await uidOf("b", ["p"]))?.uid).not.toBe(first?.uid);
 });
 
-test("a claim that is wrong is told with its place, the last good one of its file stays, and of two of one name the first counts", async () => {
+test("an invalid claim is reported with its place, the last valid ones stay, duplicates are refused", async () => {
   const { dir, write } = emptyDir();
   const lastGood = new Map();
   write("a.yaml", JSON.stringify(claimed("one")));
@@ -98,7 +98,7 @@ test("a claim that is wrong is told with its place, the last good one of its fil
   ]);
 });
 
-test("claims of manifests are those that were read last", async () => {
+test("claims of manifests come from the last reading", async () => {
   const { dir, write } = emptyDir();
   write("a.yaml", [pod, claimed("one")].map((one) => JSON.stringify(one)).join("\n---\n"));
   const config = settings({ manifests: dir });
@@ -107,7 +107,7 @@ test("claims of manifests are those that were read last", async () => {
   expect(found.ok && [...found.value.keys()]).toEqual(["one"]);
 });
 
-test("claims of an API server are asked for by their names, and a kubelet has none", async () => {
+test("claims of an API server are requested by name; a kubelet's endpoint has none", async () => {
   const asked: unknown[] = [];
   const server = createServer(({ url = "", headers }, response) => {
     asked.push([url, headers.authorization]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { formOf, formText, hasForm, isConfiguration } from "../../../api/documents/document-form.ts";
 
-describe("documents that say no kind are told by their fields", () => {
+describe("a document without a kind is recognised by its fields", () => {
   test.each([
     [{ metadata: { name: "n" }, status: { capacity: {} } }, "v1.Node"],
     [{ metadata: { name: "p" }, spec: { containers: [] } }, "v1.Pod"],
@@ -40,18 +40,18 @@ describe("documents that say no kind are told by their fields", () => {
     [[1], undefined],
     ["text", undefined],
     [null, undefined],
-  ] as const)("%j: %s", (value, form) => {
+  ] as const)("%j as %s", (value, form) => {
     expect(formOf(value)).toBe(form);
     if (form !== undefined) expect(hasForm(value, form)).toBe(true);
   });
 });
 
-test("a state file of a policy that keeps nothing may be either manager's", () => {
+test("the state file of policy none may be of either manager", () => {
   expect(hasForm({ policyName: "none" }, "cpu_manager_state")).toBe(true);
   expect(hasForm({ policyName: "none" }, "memory_manager_state")).toBe(true);
 });
 
-test("any subset of a configuration is one, other documents are none", () => {
+test("isConfiguration accepts any part of a configuration, and no other documents", () => {
   for (const value of [{}, { port: 10250 }, { kind: "KubeletConfiguration" }, { kubeletconfig: {} }])
     expect(isConfiguration(value)).toBe(true);
   for (const value of [
@@ -66,7 +66,7 @@ test("any subset of a configuration is one, other documents are none", () => {
     expect(isConfiguration(value)).toBe(false);
 });
 
-test("what is found is told in few words", () => {
+test("formText describes a document in few words", () => {
   expect(formText({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 })).toBe("an object with `a`, `b`, `c`, `d` and 2 more");
   expect([formText({}), formText([]), formText("x"), formText(1)]).toEqual([
     "an empty object",
@@ -77,7 +77,7 @@ test("what is found is told in few words", () => {
   expect(formText({ kind: "x".repeat(1000) }).length).toBeLessThan(100);
 });
 
-test("what crictl prints of file systems is no node, though it has a status", () => {
+test("the output of crictl imagefsinfo is no node, though it has a status", () => {
   expect(hasForm({ status: { imageFilesystems: [] } }, "v1.Node")).toBe(false);
   expect(formText({ images: [] })).toBe("what `crictl images` prints");
 });

@@ -5,7 +5,7 @@ import { type LastGood, type Manifests, readManifests } from "../../../actuator/
 import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "./scratch.ts";
 
-describe("a file that holds no object", () => {
+describe("a manifest file without any object", () => {
   const EMPTY = [
     ["no byte", ""],
     ["blank lines", "\n \n"],
@@ -16,36 +16,33 @@ describe("a file that holds no object", () => {
   const MESSAGE = "holds no object: expected JSON or YAML; to end its pods remove the file";
   const namesOf = ({ pods }: Manifests) => pods.map((p) => p.metadata.name);
 
-  test.each(EMPTY)("with %s: at first sight it is a fault, and its neighbours are read", async (_, text) => {
+  test.each(EMPTY)("(%s) is a fault when read first, and its neighbours are read", async (_, text) => {
     const directory = scratch({ "a.yaml": text, "b.yaml": podYaml("b") });
     const read = await readManifests(directory, "n1");
     const problem = { code: "malformed", file: join(directory, "a.yaml"), message: MESSAGE };
     expect([namesOf(read), read.problems, read.kept]).toEqual([["b-n1"], [problem], []]);
   });
-  test.each(EMPTY)("with %s: where it is all there is to read it is a fault", async (_, text) => {
+  test.each(EMPTY)("(%s) is a fault when it is the only file", async (_, text) => {
     const file = join(scratch({ "a.yaml": text }), "a.yaml");
     const { pods, problems } = await readManifests(file, "n1");
     expect([pods, problems]).toEqual([[], [{ code: "malformed", file, message: MESSAGE }]]);
   });
-  test.each(EMPTY)(
-    "with %s: where there were pods before they stay, and it is told each time until it is mended",
-    async (_, text) => {
-      const directory = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
-      const file = join(directory, "a.yaml");
-      const lastGood: LastGood = new Map();
-      await readManifests(directory, "n1", lastGood);
-      writeFileSync(file, text);
-      for (let i = 0; i < 2; i++) {
-        const read = await readManifests(directory, "n1", lastGood);
-        expect(namesOf(read)).toEqual(["a-n1", "b-n1"]);
-        expect([read.kept, read.problems]).toEqual([[file], [{ code: "malformed", file, message: MESSAGE }]]);
-      }
-      writeFileSync(file, podYaml("c"));
-      const mended = await readManifests(directory, "n1", lastGood);
-      expect([namesOf(mended), mended.kept, mended.problems]).toEqual([["c-n1", "b-n1"], [], []]);
-    },
-  );
-  test("is not one with an empty list, which takes its pods away", async () => {
+  test.each(EMPTY)("(%s) keeps the pods it had before, and is reported until it is corrected", async (_, text) => {
+    const directory = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
+    const file = join(directory, "a.yaml");
+    const lastGood: LastGood = new Map();
+    await readManifests(directory, "n1", lastGood);
+    writeFileSync(file, text);
+    for (let i = 0; i < 2; i++) {
+      const read = await readManifests(directory, "n1", lastGood);
+      expect(namesOf(read)).toEqual(["a-n1", "b-n1"]);
+      expect([read.kept, read.problems]).toEqual([[file], [{ code: "malformed", file, message: MESSAGE }]]);
+    }
+    writeFileSync(file, podYaml("c"));
+    const mended = await readManifests(directory, "n1", lastGood);
+    expect([namesOf(mended), mended.kept, mended.problems]).toEqual([["c-n1", "b-n1"], [], []]);
+  });
+  test("differs from one with an empty list, which removes its pods", async () => {
     const directory = scratch({ "a.yaml": podYaml("a") });
     const lastGood: LastGood = new Map();
     await readManifests(directory, "n1", lastGood);

@@ -6,7 +6,7 @@ const values = (text: string): unknown[] => parseDocuments(text, "f.yaml").docum
 const problems = (text: string): string[] => parseDocuments(text, "f.yaml").problems.map(problemText);
 const codes = (text: string): string[] => parseDocuments(text, "f.yaml").problems.map((p) => p.code);
 
-test("YAML means what it means to Kubernetes: version 1.1 without clock times and dates", () => {
+test("YAML is read as by Kubernetes: version 1.1 without times and dates", () => {
   const text = `
 mode: 0644
 on: yes
@@ -42,7 +42,7 @@ test("anchors, aliases and merge keys are resolved", () => {
   ]);
 });
 
-test("JSON is read as JSON, and a list or a flow map that only YAML knows as YAML", () => {
+test("JSON is read as JSON, and a list or flow map valid in YAML only as YAML", () => {
   expect(values(' {"a": [1, "0644", "yes"], "b": "12:30"}')).toEqual([{ a: [1, "0644", "yes"], b: "12:30" }]);
   expect(values("{a: 1}\n---\n[b]\n")).toEqual([{ a: 1 }, ["b"]]);
   expect(values("\n# nothing\n---\n---\n")).toEqual([]);
@@ -56,7 +56,7 @@ test.each([
   ["a tab as indentation", "a:\n\tb: 1\n", "f.yaml:2:1: is not YAML or JSON: tabs are not allowed as indentation"],
   ["an unknown alias", "a: 1\nb: *none\n", "is not YAML or JSON: unresolved alias"],
   ["a key twice", "a:\n  x: 1\n  y: 2\n  x: 3\n", "f.yaml:4:3: has the key `x` twice: keep one"],
-])("%s is named with line and column", (_, text, message) => {
+])("%s is reported with line and column", (_, text, message) => {
   expect(problems(text)).toEqual([expect.stringContaining(message)]);
   expect(values(text)).toEqual([]);
 });
@@ -65,24 +65,24 @@ test.each([
   ["at its top", '{"a": 1,\n "b": 2,\n  "a": 3}', "3:3", "a"],
   ["deep in it", '[{"x": ["}", {"y": "\\"", "y": 1}]}]', "1:26", "y"],
   ["written in two ways", '{"a": {}, "b": [], "\\u0061": 1}', "1:20", "a"],
-])("JSON with a key twice %s is refused, as YAML is, at the second", (_, text, place, key) => {
+])("JSON with a duplicate key %s is refused at the second key, like YAML", (_, text, place, key) => {
   expect(JSON.parse(text)).toBeDefined();
   expect(problems(text)).toEqual([`f.yaml:${place}: has the key \`${key}\` twice: keep one`]);
   expect(values(text)).toEqual([]);
 });
 
-test("JSON whose keys and texts are alike in different places is none with a key twice", () => {
+test("JSON with equal keys and texts in different places has no duplicate key", () => {
   const value = { a: [{ a: "a" }, { a: ["a", "a", ","] }, "b"], b: { a: '{"a":1,"a":', b: "\\" }, "": { "": 1 } };
   for (const text of [JSON.stringify(value), JSON.stringify(value, null, "\t")]) expect(values(text)).toEqual([value]);
 });
 
-test("what a file named .json holds is told in JSON's words, several documents in YAML's", () => {
+test("faults in a file named .json have JSON's words, and those of several documents YAML's", () => {
   const reportOf = (text: string, file: string) => parseDocuments(text, file).problems.map(problemText);
   expect(reportOf("a: [", "f.json")).toEqual(["f.json:1:1: is not JSON: expected a JSON value, found `a`"]);
   expect(reportOf('{"a": 1}\n---\n{"b": [', "f.yaml")[0]).toMatch(/^f\.yaml:3:\d: document 2: is not YAML or JSON: /);
 });
 
-test("JSON objects one after the other are a document each, with the places of the whole text", () => {
+test("consecutive JSON objects are a document each, with places in the whole text", () => {
   const text = '{"a": "}{"}\n{"b": {\n  "c": [1]}}  {"d": "\\""}\n';
   expect(values(text)).toEqual([{ a: "}{" }, { b: { c: [1] } }, { d: '"' }]);
   const { documents } = parseDocuments(text, "f.json");
@@ -108,7 +108,7 @@ test("JSON objects one after the other are a document each, with the places of t
     expect([faulty, ...codes(faulty)]).toEqual([faulty, "malformed"]);
 });
 
-test("the place of a value is found, and of a missing one the nearest above it", () => {
+test("a value's place is found, and for a missing value its parent's", () => {
   const [first, second] = parseDocuments("a: 1\n---\nspec:\n  list:\n  - x: 1\n  - key:  2\n", "f.yaml").documents;
   expect(first?.place([])).toEqual({ line: 1, column: 1 });
   expect(second?.place(["spec", "list", 1, "key"])).toEqual({ line: 6, column: 11 });
@@ -117,7 +117,7 @@ test("the place of a value is found, and of a missing one the nearest above it",
   expect(json?.place(["a", "b"])).toEqual({ line: 2, column: 9 });
 });
 
-test("alias bombs are refused: by expansion, by their number, and one that holds itself", () => {
+test("alias bombs are refused: by expansion, by number and by self-reference", () => {
   const laughs = ["a: &a [l, l, l, l, l, l, l, l, l, l]"];
   for (const [from, to] of ["ab", "bc", "cd", "de", "ef", "fg", "gh", "hi"])
     laughs.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(", ")}]`);
@@ -128,7 +128,7 @@ test("alias bombs are refused: by expansion, by their number, and one that holds
   expect(codes("a: &a [*a]")).toEqual(["too-deep"]);
 });
 
-test("a hundred aliases of one anchor are nothing unusual", () => {
+test("a hundred aliases of one anchor are accepted", () => {
   expect(codes(`a: &a {x: 1}\nb: [${Array(90).fill("*a").join(", ")}]`)).toEqual([]);
 });
 
@@ -138,16 +138,16 @@ test.each([
   ["YAML in dashes", "- ".repeat(200_000)],
   ["YAML blocks", Array.from({ length: 400 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")],
   ["JSON of 101 levels", "[".repeat(101) + "]".repeat(101)],
-])("%s that is nested too deep is refused", (_, text) => {
+])("%s nested too deep is refused", (_, text) => {
   expect(values(text)).toEqual([]);
   expect(codes(text)).toEqual(["too-deep"]);
 });
 
-test("a hundred levels are read", () => {
+test("a hundred levels of nesting are accepted", () => {
   expect(values("[".repeat(100) + "]".repeat(100))).toHaveLength(1);
 });
 
-test("keys named like object internals are plain keys", () => {
+test("keys named like object internals are ordinary keys", () => {
   const [value] = values("__proto__: {polluted: true}\nconstructor: 1\n");
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   expect(Object.keys(value as object)).toEqual(["__proto__", "constructor"]);

@@ -15,7 +15,7 @@ async function outcome(path: string) {
   return { pods: pods.map((p) => p.metadata.name), problems: at };
 }
 
-test("files are read in the order of their names, hidden ones and directories left aside", async () => {
+test("files are read in the order of their names, without hidden files and directories", async () => {
   const directory = scratch({
     "b.yaml": podYaml("b"),
     "a.json": JSON.stringify({
@@ -32,7 +32,7 @@ test("files are read in the order of their names, hidden ones and directories le
   expect(await outcome(directory)).toEqual({ pods: ["c-n1", "a-n1", "b-n1", "e-n1"], problems: ["inner not-a-file"] });
 });
 
-test("a file holds several documents, lists among them, and empty ones are passed over", async () => {
+test("a file may hold several documents and lists, and empty documents are skipped", async () => {
   const list = (kind: string, name: string, head: string) =>
     `apiVersion: v1\nkind: ${kind}\nitems:\n- ${head}metadata: {name: ${name}}\n  spec: {containers: [{name: c}]}\n`;
   const text = [
@@ -48,12 +48,12 @@ test("a file holds several documents, lists among them, and empty ones are passe
   });
 });
 
-test("a list whose items are null holds no pod, and is no fault", async () => {
+test("a list with null items holds no pod, and is no fault", async () => {
   const text = "apiVersion: v1\nkind: PodList\nitems:\n---\napiVersion: v1\nkind: PodList\n";
   expect(await outcome(scratch({ "a.yaml": text }))).toEqual({ pods: [], problems: ["a.yaml:5:1 not-a-pod"] });
 });
 
-test("a bad document is named with its place and hides neither its neighbours nor other files", async () => {
+test("an invalid document is reported with its place, and does not hide others", async () => {
   const text = `${podYaml("good")}---\nkind: [\n---\n${podYaml("also-good")}---\napiVersion: v1\nkind: ConfigMap\n`;
   const directory = scratch({ "mixed.yaml": text, "z.yaml": podYaml("last") });
   const { problems } = await readManifests(directory, "n1");
@@ -121,7 +121,7 @@ test.each([
     "5:3",
     "spec: two containers are named `c`",
   ],
-])("%s is refused where it stands", async (_, body, place, message) => {
+])("%s is refused at its place", async (_, body, place, message) => {
   const { pods, problems } = await readManifests(scratch({ "p.yaml": `apiVersion: v1\nkind: Pod\n${body}\n` }), "n1");
   expect(pods).toEqual([]);
   expect(problems.map((p) => `${p.place?.line}:${p.place?.column}`)).toEqual([place]);
@@ -129,7 +129,7 @@ test.each([
   expect(problems[0]?.message).toContain(message);
 });
 
-test("what only looks like a number is a name, and a dot is a word", async () => {
+test("names that merely look like numbers, and a dot, are text", async () => {
   const body = "metadata: {name: e1}\nspec: {containers: [{name: c, command: [find, .], env: [{name: a, value: e2}]}]}";
   const { pods, problems } = await readManifests(scratch({ "p.yaml": `apiVersion: v1\nkind: Pod\n${body}\n` }), "n1");
   expect(problems).toEqual([]);
@@ -138,7 +138,7 @@ test("what only looks like a number is a name, and a dot is a word", async () =>
   ]);
 });
 
-test("a fault inside a JSON list has its place too", async () => {
+test("a fault inside a JSON list is reported with its place", async () => {
   const items = [
     { metadata: { name: "ok" }, spec: { containers: [{ name: "c" }] } },
     { metadata: { name: "bad" }, spec: { containers: 3 } },
@@ -151,7 +151,7 @@ test("a fault inside a JSON list has its place too", async () => {
   });
 });
 
-test("a directory that is not there, a file of the wrong kind and one that is too large are named", async () => {
+test("a missing directory, a file of the wrong kind and an oversized file are reported", async () => {
   const directory = scratch({
     "big.yaml": `# ${"x".repeat(1024 * 1024)}\n${podYaml("big")}`,
     "latin.yaml": Uint8Array.of(0x6b, 0xff, 0xfe),
@@ -167,7 +167,7 @@ test("a directory that is not there, a file of the wrong kind and one that is to
   expect(await outcome(join(directory, "ok.yaml"))).toEqual({ pods: ["ok-n1"], problems: [] });
 });
 
-test("of two pods with one name, or one uid, the first counts", async () => {
+test("of two pods with the same name or uid the first is read, and the second is a duplicate", async () => {
   const withUid = (name: string) =>
     podYaml(name).replace("metadata:", "metadata:\n  uid: 11111111-2222-4333-8444-555555555555");
   const directory = scratch({
@@ -192,7 +192,7 @@ test("of two pods with one name, or one uid, the first counts", async () => {
   });
 });
 
-describe("of two pods with one name the one in force counts", () => {
+describe("of two pods with the same name the pod in force is read", () => {
   const chosen = async (files: Record<string, string>, known: { uid?: string; file?: string }) => {
     const directory = scratch(files);
     const { uid = "none", file } = known;
@@ -203,7 +203,7 @@ describe("of two pods with one name the one in force counts", () => {
   const withUid = (uid: string) => podYaml("same").replace("metadata:", `metadata:\n  uid: ${uid}`);
   const files = { "1.yaml": withUid("one"), "2.yaml": withUid("two"), "3.yaml": podYaml("other") };
 
-  test("by its uid, else by its file, else the first", async () => {
+  test("known by its uid, else by its file, else the first one", async () => {
     for (const known of [{ uid: "two" }, { uid: "two", file: "1.yaml" }, { file: "2.yaml" }])
       expect(await chosen(files, known)).toEqual([
         ["2.yaml", "3.yaml"],
@@ -213,7 +213,7 @@ describe("of two pods with one name the one in force counts", () => {
       expect((await chosen(files, known))[0]).toEqual(["1.yaml", "3.yaml"]);
   });
 
-  test("whoever takes its uid", async () => {
+  test("even if another pod takes its uid", async () => {
     const taken = podYaml("thief").replace("metadata:", "metadata:\n  uid: one");
     expect(await chosen({ "0.yaml": taken, "1.yaml": withUid("one") }, { uid: "one" })).toEqual([
       ["1.yaml"],
@@ -222,7 +222,7 @@ describe("of two pods with one name the one in force counts", () => {
   });
 });
 
-test("a node takes 512 pods, the others are named", async () => {
+test("a node takes 512 pods, and further ones are reported", async () => {
   const pods = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, i) => podYaml(`p${from + i}`)).join("---\n");
   const { pods: taken, problems } = await outcome(scratch({ "a.yaml": pods(0, 500), "b.yaml": pods(500, 515) }));

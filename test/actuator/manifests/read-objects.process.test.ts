@@ -12,13 +12,13 @@ async function outcome(path: string, options: ReadObjectsOptions = {}): Promise<
   return read.ok ? read.value.map((d) => d.value) : problemText(read.error);
 }
 
-test("a file of several documents gives each as plain values", async () => {
+test("each document of a file is returned as a plain value", async () => {
   const directory = scratch({ "two.yaml": "a: 1\n---\nb: [2]\n", "one.json": '\uFEFF{"kind": "Node"}' });
   expect(await outcome(join(directory, "two.yaml"))).toEqual([{ a: 1 }, { b: [2] }]);
   expect(await outcome(join(directory, "one.json"))).toEqual([{ kind: "Node" }]);
 });
 
-test("`-` reads standard input, also when a character is split between two chunks", async () => {
+test("`-` reads standard input, also with a character split between two chunks", async () => {
   const bytes = Buffer.from("name: grün\n");
   const stdin = Readable.from([bytes.subarray(0, 9), bytes.subarray(9)]);
   expect(await outcome("-", { stdin })).toEqual([{ name: "grün" }]);
@@ -57,7 +57,7 @@ test("a fault names file, line and column, and what to do", async () => {
   expect(await outcome(directory)).toBe(`${directory}: is a directory: name a file in it`);
 });
 
-test("a text that just fits is read, one byte more is not", async () => {
+test("a text of the maximum size is read, and one with a byte more is refused", async () => {
   const file = join(scratch({ "a.yaml": "a: 12345\n" }), "a.yaml");
   expect(await outcome(file, { maxBytes: 9 })).toEqual([{ a: 12345 }]);
   expect(await outcome(file, { maxBytes: 8 })).toBe(`${file}: is larger than 8 bytes: split it`);

@@ -18,7 +18,7 @@ const KUBELET = {
   tolerations: [{ operator: "Exists", effect: "NoExecute" }],
 };
 
-test("a static pod gets from us what a kubelet gave it", () => {
+test("a static pod gets the same metadata, tolerations and status as from a kubelet", () => {
   const made = staticPodOf(
     pod({ name: "static1", namespace: "kube-system", labels: { app: "static1" } }),
     "n1",
@@ -36,7 +36,7 @@ test("a static pod gets from us what a kubelet gave it", () => {
   expect(made["status"]).toEqual({ phase: "Pending" });
 });
 
-test("what the file says stays: uid, annotations, other tolerations; not a status", () => {
+test("a manifest's uid, annotations and other tolerations are kept, its status is not", () => {
   const own = { key: "gpu", operator: "Exists" };
   const timed = { operator: "Exists", effect: "NoExecute", tolerationSeconds: 30 };
   const given = {
@@ -54,7 +54,7 @@ test("what the file says stays: uid, annotations, other tolerations; not a statu
   expect(made["status"]).toEqual({ phase: "Pending" });
 });
 
-test("on the host's network a port of a container is one of the host, as an API server has it", () => {
+test("on the host's network a containerPort becomes the hostPort, as in the API server", () => {
   const ports = [{ containerPort: 80 }, { containerPort: 81, hostPort: 0 }, { containerPort: 82, hostPort: 82 }];
   const spec = { containers: [{ name: "c", ports }, { name: "d" }], initContainers: [{ name: "i", ports }] };
   const portsOf = (more: object) => {
@@ -69,7 +69,7 @@ test("on the host's network a port of a container is one of the host, as an API 
   expect(staticPodOf(pod({}, odd), "n1", "/m/a.yaml").spec).toMatchObject(odd);
 });
 
-test("the uid stays for the same pod whatever the order of its keys, and changes with pod, node and file", () => {
+test("the uid does not depend on the order of keys, but on pod, node and file", () => {
   const first = uid(staticPodOf(pod(), "n1", "/m/a.yaml"));
   const { spec, metadata } = pod();
   expect(uid(staticPodOf({ spec, metadata, kind: "Pod", apiVersion: "v1" }, "n1", "/m/a.yaml"))).toBe(first);
@@ -81,7 +81,7 @@ test("the uid stays for the same pod whatever the order of its keys, and changes
   expect(new Set([first, ...others.map(uid)]).size).toBe(4);
 });
 
-test("the uid outlives a restart: reading the directory again gives the same pods", async () => {
+test("reading the directory again gives the same uids", async () => {
   const directory = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
   const [first, again] = [await readManifests(directory, "n1"), await readManifests(join(directory, "."), "n1")];
   expect(first.pods.map(uid)).toEqual([expect.stringMatching(HEX), expect.stringMatching(HEX)]);

@@ -8,7 +8,7 @@ const OF_GO = answers as unknown as readonly (readonly [text: string, json: stri
 /** Go refuses these for what is not their spelling: no list may begin there, and `x` is no null. */
 const OTHERWISE = ["-", "!!null x"];
 
-describe("scalars, as the library reads them that Kubernetes uses", () => {
+describe("YAML scalars are read as by Kubernetes' library", () => {
   const rows = OF_GO.filter(([text]) => !OTHERWISE.includes(text));
   test.each(rows)("%s -> %s", (text, json) => {
     const { documents, problems } = parseDocuments(`v: ${text}\n`, "a.yaml");
@@ -20,12 +20,12 @@ describe("scalars, as the library reads them that Kubernetes uses", () => {
     expect(documents[0]?.value).toEqual({ v: plus0(JSON.parse(json)) });
   });
 
-  test("in a list and in a flow they are the same, and in quotes all are text", () => {
+  test("also in lists and flow sequences; quoted ones are text", () => {
     const [document] = parseDocuments("command: [find, ., -name, e2]\nenv: [{name: a, value: 'e2'}]\n", "a").documents;
     expect(document?.value).toEqual({ command: ["find", ".", "-name", "e2"], env: [{ name: "a", value: "e2" }] });
   });
 
-  test("the what-if page reads them by the same rule", () => {
+  test("and by the same rule on the what-if page", () => {
     const read = documentsOf({ name: "a", text: "a: e1\nb: 08\nc: 12:30\n" });
     expect(read.ok && read.value[0]?.value).toEqual({ a: "e1", b: 8, c: "12:30" });
   });

@@ -56,11 +56,11 @@ test.each([
     "other_writer",
   ],
   ["what another made of ours", 1, one("cpu.shares", "5", "9", { written: "5" }), "other_writer"],
-] as const)("%s (v%i)", (_name, version, drift, cause) => {
+] as const)("drift in %s (v%i) has the expected cause, or is none", (_name, version, drift, cause) => {
   expect(classifyDrift(drift, context(version))?.cause ?? null).toBe(cause);
 });
 
-test("a difference is told in one line with what was wanted and what is there", () => {
+test("a difference is described in one line with the wanted and the actual value", () => {
   const messages = [
     classifyDrift(one("cpu.weight", "39", "100", { shares: 1024 }), context(2)),
     classifyDrift(one("cpu.shares", "593", "77", { written: "593" }), context(1)),
@@ -81,7 +81,7 @@ test("a difference is told in one line with what was wanted and what is there", 
   ]);
 });
 
-test("both formulas differ for nearly every share value, and each is recognised", () => {
+test("cpu.weight by the other formula is recognised for nearly every value of shares", () => {
   let count = 0;
   for (let shares = 3; shares < 262_144; shares += 97) {
     const [linear, curve] = [String(linearWeight(shares)), String(curveWeight(shares))];
@@ -112,7 +112,7 @@ test("drift is found in every file of every existing cgroup of a decision", asyn
   ]);
 });
 
-test("a cgroup that was made since the pass before is new for one pass, also where its path is an old one", async () => {
+test("a cgroup created since the last pass is `new_cgroup` for one pass, even if its path existed before", async () => {
   const { hierarchy } = simulated(1);
   const paths = ["/", "/kubepods", "/kubepods/pod1"];
   for (const path of paths) await hierarchy.create(path, hierarchy.support().controllers);

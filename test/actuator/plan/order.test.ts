@@ -3,7 +3,7 @@ import { simulated } from "../cgroups/hierarchy-kit.ts";
 import { lines, planned, stateOf, treeOf, worldWith } from "../cgroups/planned.ts";
 
 describe("the order of steps", () => {
-  test("new cgroups come parents first, then their values; defaults need no write", async () => {
+  test("new cgroups are created parents first, then written; kernel defaults need no write", async () => {
     const world = simulated(2);
     const plan = planned(
       treeOf(2, { "/kubepods/burstable/pod1": { "cpu.weight": "39", "cpu.max": "max 100000", "memory.max": "4096" } }),
@@ -20,7 +20,7 @@ describe("the order of steps", () => {
     expect(plan.steps.map((step) => step.needs)).toEqual([[], [0], [1], [2], [3], [3]]);
   });
 
-  test("what grows is written from the top, then what shrinks from the bottom", async () => {
+  test("growing limits are written from the top down, then shrinking ones from the bottom up", async () => {
     const before = { "memory.limit_in_bytes": "8192", "pids.max": "10" };
     const after = { "memory.limit_in_bytes": "4096", "pids.max": "20" };
     const world = await worldWith(1, { "/kubepods": before, "/kubepods/pod1": before });
@@ -34,7 +34,7 @@ describe("the order of steps", () => {
     expect(plan.steps.map((step) => step.needs)).toEqual([[], [0], [], [2]]);
   });
 
-  test("v1: memsw goes up before the memory limit and comes down after it", async () => {
+  test("v1: memsw is raised before the memory limit and lowered after it", async () => {
     const both = (n: string) => ({ "memory.limit_in_bytes": n, "memory.memsw.limit_in_bytes": n });
     const world = await worldWith(1, { "/kubepods": both("8192") });
     const files = (n: string) =>
@@ -43,7 +43,7 @@ describe("the order of steps", () => {
     expect(files("4096")).toEqual(["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"]);
   });
 
-  test("v2: memory.swap.max is written before memory.max, both ways", async () => {
+  test("v2: memory.swap.max is written before memory.max, whether raised or lowered", async () => {
     const both = (n: string) => ({ "memory.max": n, "memory.swap.max": n });
     const world = await worldWith(2, { "/kubepods": both("8192") });
     for (const n of ["4096", "12288"]) {
@@ -52,7 +52,7 @@ describe("the order of steps", () => {
     }
   });
 
-  test("v1: another CFS period at the same bandwidth lifts the quota for a moment, as one group", async () => {
+  test("v1: a new CFS period at the same bandwidth lifts the quota for a moment, as one group of steps", async () => {
     const cfs = (quota: string, period: string) => ({ "cpu.cfs_quota_us": quota, "cpu.cfs_period_us": period });
     const world = await worldWith(1, { "/kubepods": cfs("20000", "100000") });
     const plan = planned(treeOf(1, { "/kubepods": cfs("10000", "50000") }), stateOf(world));
@@ -68,7 +68,7 @@ describe("the order of steps", () => {
 });
 
 describe("the order of cpuset writes", () => {
-  test("a CPU is released by one pod before another claims it, and the claim needs the release", async () => {
+  test("one pod releases a CPU before another claims it, and the claim depends on the release", async () => {
     const cpus = (set: string) => ({ "cpuset.cpus": set });
     const world = await worldWith(1, { "/kubepods": {}, "/kubepods/pod1": cpus("2-3"), "/kubepods/pod2": cpus("0-1") });
     const plan = planned(treeOf(1, { "/kubepods/pod2": cpus("0-2"), "/kubepods/pod1": cpus("3-4") }), stateOf(world));
@@ -80,7 +80,7 @@ describe("the order of cpuset writes", () => {
     expect(plan.steps.map((step) => step.needs)).toEqual([[], [0], [0]]);
   });
 
-  test("a parent is widened before its child and narrowed after it, with what the child still holds in between", async () => {
+  test("a parent is widened before its child and narrowed after it, with the child's CPUs in between", async () => {
     const cpus = (set: string) => ({ "cpuset.cpus": set });
     const world = await worldWith(1, { "/kubepods": cpus("0-1"), "/kubepods/pod1": cpus("0-1") });
     const plan = planned(treeOf(1, { "/kubepods": cpus("4-5"), "/kubepods/pod1": cpus("4-5") }), stateOf(world));
@@ -92,7 +92,7 @@ describe("the order of cpuset writes", () => {
     expect(plan.steps.map((step) => step.needs)).toEqual([[], [0], [0, 1]]);
   });
 
-  test("v1: a cgroup without a set of its own follows its parent down, and its children up", async () => {
+  test("v1: a cgroup without its own cpuset shrinks with its parent and grows with its children", async () => {
     const cpus = (set: string) => ({ "cpuset.cpus": set });
     const world = await worldWith(1, { "/kubepods": cpus("0-3"), "/kubepods/pod1": {}, "/kubepods/pod1/c": cpus("0") });
     const down = planned(
@@ -114,7 +114,7 @@ describe("the order of cpuset writes", () => {
     ]);
   });
 
-  test("v1: a new cgroup without a set of its own gets all of what its parent is to have", async () => {
+  test("v1: a new cgroup without its own cpuset gets its parent's future set", async () => {
     const cpus = (set: string) => ({ "cpuset.cpus": set });
     const world = await worldWith(1, { "/kubepods": cpus("0") });
     const up = planned(treeOf(1, { "/kubepods": cpus("0-3"), "/kubepods/pod1": {} }), stateOf(world));
@@ -131,7 +131,7 @@ describe("the order of cpuset writes", () => {
   });
 });
 
-test("shares have no order: one that fails holds no other back", async () => {
+test("cpu.shares writes do not depend on each other, so that one failure holds no other back", async () => {
   const world = await worldWith(1, { "/kubepods": {}, "/kubepods/pod1": {} });
   const tree = { "/kubepods": { "cpu.shares": "5" }, "/kubepods/pod1": { "cpu.shares": "6" } };
   expect(planned(treeOf(1, tree), stateOf(world)).steps.map((step) => step.needs)).toEqual([[], []]);

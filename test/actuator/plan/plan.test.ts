@@ -8,10 +8,10 @@ import { cgroup, decide } from "../cgroups/decisions.ts";
 import { ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { lines, OPTIONS, planned, stateOf, type Tree, treeOf, worldWith } from "../cgroups/planned.ts";
 
-describe("what a plan leaves out", () => {
+describe("a plan skips", () => {
   const skipped = (plan: WritePlan) => plan.skipped.map(({ path, file, code }) => [path, file, code]);
 
-  test("files of controllers that this machine does not have, files that this kernel does not have, and what is no setting", async () => {
+  test("files of missing controllers, files this kernel does not have, and files that are no setting", async () => {
     const world = await worldWith(1, { "/kubepods": {} });
     world.kernel.find("memory", `${ROOT}/kubepods`)?.files.delete("memory.memsw.limit_in_bytes");
     const files = {
@@ -34,7 +34,7 @@ describe("what a plan leaves out", () => {
     expect(lines(plan)).toEqual(["write /kubepods pids.max: max -> 5 (narrow)"]);
   });
 
-  test("containers that their runtime has not started, paths that are none, and the second of a double", async () => {
+  test("containers not started by their runtime, invalid paths, and duplicates", async () => {
     const world = await worldWith(1, { "/kubepods": {} });
     const odd = treeOf(1, {
       "/kubepods/burstable": {},
@@ -61,7 +61,7 @@ describe("what a plan leaves out", () => {
     expect(known.skipped[0]?.message).toContain("is made by the container runtime and is not there yet");
   });
 
-  test("a container's weight that its runtime made of the same shares by its own formula, and no other's", async () => {
+  test("a container's cpu.weight that its runtime derived by its own formula, and no other weight", async () => {
     const [pod, container] = ["/kubepods/burstable/pod1", "/kubepods/burstable/pod1/c1"];
     const made = { "/kubepods": {}, "/kubepods/burstable": {} };
     const world = await worldWith(2, { ...made, [pod]: { "cpu.weight": "100" }, [container]: { "cpu.weight": "39" } });
@@ -84,13 +84,13 @@ describe("what a plan leaves out", () => {
     expect(planWith(decision)).toEqual([others[0], `write ${container} cpu.weight: 40 -> 100 (set)`, others[1]]);
   });
 
-  test("a decision for the other cgroup version is refused whole", async () => {
+  test("a decision for the other cgroup version is refused as a whole", async () => {
     const answer = planWrites(treeOf(2, {}), stateOf(simulated(1)), OPTIONS);
     expect(answer).toMatchObject({ ok: false, error: { code: "version_mismatch" } });
   });
 });
 
-describe("orphans", () => {
+describe("orphaned cgroups", () => {
   const TREE: Tree = {
     "/kubepods": {},
     "/kubepods/burstable": {},
@@ -103,13 +103,13 @@ describe("orphans", () => {
   const keep = { "/kubepods": {}, "/kubepods/burstable": {} };
   const removed = (plan: WritePlan) => plan.steps.filter((s) => s.op === "rmdir").map((s) => s.path);
 
-  test("are removed leaves first, below the QoS cgroups and kubepods only", async () => {
+  test("are removed leaves first, and only below kubepods and its QoS cgroups", async () => {
     const plan = planned(treeOf(1, keep), stateOf(await worldWith(1, TREE)), { ...OPTIONS, removeOrphans: true });
     expect(removed(plan)).toEqual(["/kubepods/burstable/pod1/c", "/kubepods/burstable/pod1", "/kubepods/pod2"]);
     expect(plan.steps.map((step) => step.needs)).toEqual([[], [0], []]);
   });
 
-  test("stay when nobody asked, and while anything runs in them", async () => {
+  test("stay unless their removal is requested, and while they hold processes", async () => {
     const world = await worldWith(1, TREE);
     expect(removed(planned(treeOf(1, keep), stateOf(world)))).toEqual([]);
     world.kernel.find("pids", `${ROOT}/kubepods/burstable/pod1/c`)?.processes.add(9);
@@ -118,7 +118,7 @@ describe("orphans", () => {
     expect(plan.skipped).toMatchObject([{ path: "/kubepods/burstable/pod1", code: "has_processes" }]);
   });
 
-  test("a runtime's own cgroups in a pod stay; where there is no runtime, containers that are gone go", async () => {
+  test("inside a pod stay where a runtime manages containers, and are removed where none does", async () => {
     const world = await worldWith(1, TREE);
     const pod = treeOf(1, { ...keep, "/kubepods/burstable/pod1": {}, "/kubepods/pod2": {} });
     expect(removed(planned(pod, stateOf(world), { removeOrphans: true, containers: "existing" }))).toEqual([]);
@@ -127,7 +127,7 @@ describe("orphans", () => {
     ]);
   });
 
-  test("are known by their slices' names under systemd, also below a cgroup root of its own", async () => {
+  test("are recognised by their slice names under systemd, also below another cgroup root", async () => {
     const [qos, pod] = [
       "/foo.slice/foo-kubepods.slice/foo-kubepods-burstable.slice",
       "foo-kubepods-burstable-pod1_2.slice",
@@ -143,7 +143,7 @@ describe("orphans", () => {
   });
 });
 
-test("under systemd its own rounding is left alone, under cgroupfs it is put right", async () => {
+test("a quota rounded by systemd is left alone under systemd, and corrected under cgroupfs", async () => {
   const world = await worldWith(2, { "/kubepods": { "cpu.max": "42000 100000" } });
   const tree = { "/kubepods": { "cpu.max": "41700 100000" } };
   expect(planned(treeOf(2, tree, "systemd"), stateOf(world)).steps).toEqual([]);
@@ -152,7 +152,7 @@ test("under systemd its own rounding is left alone, under cgroupfs it is put rig
   ]);
 });
 
-test("a cgroup that lacks a controller is completed before anything is written there", async () => {
+test("a cgroup that lacks a controller is completed before it is written", async () => {
   const world = await worldWith(1, { "/kubepods": {} });
   world.kernel.rmdir("pids", `${ROOT}/kubepods`);
   const plan = planned(treeOf(1, { "/kubepods": { "pids.max": "5" } }), stateOf(world));

@@ -54,7 +54,7 @@ test.each([1, 2] as const)(
 );
 
 test.each([1, 2] as const)(
-  "cgroup v%i: no CPU is in two containers at once while their CPUs move around",
+  "cgroup v%i: no exclusive CPU is ever in two containers' cpusets at once",
   { timeout: TIMEOUT_MS },
   async (version) => {
     let moved = 0;

@@ -21,7 +21,7 @@ const same = (version: 1 | 2, file: string, a: string, b: string, page = 4096): 
   return sameValue(rule, a, b, page);
 };
 
-describe("two texts mean the same to the kernel", () => {
+describe("equality of values as the kernel stores them", () => {
   test.each([
     [1, "memory.limit_in_bytes", "1000001", "999424"],
     [1, "memory.limit_in_bytes", "-1", "9223372036854771712"],
@@ -41,7 +41,7 @@ describe("two texts mean the same to the kernel", () => {
     [1, "hugetlb.2MB.limit_in_bytes", "3145728", "2097152"],
     [2, "hugetlb.1GB.max", "4611686018427387904", "4611686018427387904"],
     [1, "hugetlb.2MB.limit_in_bytes", "-1", "9223372036852678656"],
-  ] as const)("v%i %s: `%s` is `%s`", (version, file, a, b) => expect(same(version, file, a, b)).toBe(true));
+  ] as const)("v%i %s: `%s` equals `%s`", (version, file, a, b) => expect(same(version, file, a, b)).toBe(true));
 
   test.each([
     [1, "memory.limit_in_bytes", "1000001", "1003520"],
@@ -55,9 +55,11 @@ describe("two texts mean the same to the kernel", () => {
     [2, "cpu.max", "20000 100000", "10000 50000"],
     [2, "pids.max", "1024", "1025"],
     [1, "hugetlb.2MB.limit_in_bytes", "0", "2097152"],
-  ] as const)("v%i %s: `%s` is not `%s`", (version, file, a, b) => expect(same(version, file, a, b)).toBe(false));
+  ] as const)("v%i %s: `%s` does not equal `%s`", (version, file, a, b) =>
+    expect(same(version, file, a, b)).toBe(false),
+  );
 
-  test("pages of another size round otherwise", () => {
+  test("memory is rounded to the machine's page size", () => {
     expect(same(2, "memory.max", "100000", "98304", 16_384)).toBe(true);
     expect(same(2, "memory.max", "100000", "65536", 65_536)).toBe(true);
     expect(same(2, "memory.max", "100000", "65536", 16_384)).toBe(false);
@@ -77,12 +79,12 @@ test.each([
   [1, "cpu.shares", "1.5"],
   [1, "cpu.shares", ""],
   [2, "memory.oom.group", "0\n1"],
-] as const)("v%i %s cannot hold `%s`", (version, file, text) => {
+] as const)("v%i %s does not accept `%s`", (version, file, text) => {
   const rule = ruleOf(version, file);
   expect(rule !== null && isValue(rule, text)).toBe(false);
 });
 
-test("only settable files have a rule, each in its own version", () => {
+test("only settable files have a rule, each in its own cgroup version", () => {
   for (const version of [1, 2] as const) {
     expect(fixedRules(version).length).toBeGreaterThan(7);
     for (const { file } of fixedRules(version)) expect(ruleOf(version, file)?.file).toBe(file);
@@ -101,8 +103,8 @@ test("only settable files have a rule, each in its own version", () => {
   expect(ruleOf(2, "hugetlb.64KB.rsvd.max")).toMatchObject({ controller: "hugetlb", unit: 65_536n });
 });
 
-describe("cpusets", () => {
-  test("are read and printed as the kernel does", () => {
+describe("parseCpuset and formatCpuset", () => {
+  test("read and print CPU lists as the kernel does", () => {
     for (let seed = 0; seed < 300; seed++) {
       const d = draws(seed);
       const members = new Set(Array.from({ length: d.below(40) }, () => d.below(d.chance(4) ? 4096 : 64)));
@@ -113,12 +115,12 @@ describe("cpusets", () => {
     }
   });
   test.each(["", " ", "\n"])("%j is the empty set", (text) => expect(parseCpuset(text)).toBe(0n));
-  test.each(["a", "1-2-3", "-1", "1,,2", "0x1", "2-1", "8192"])("%j is none", (text) =>
+  test.each(["a", "1-2-3", "-1", "1,,2", "0x1", "2-1", "8192"])("%j is no cpuset", (text) =>
     expect(parseCpuset(text)).toBeNull(),
   );
 });
 
-test("systemd rounds a quota up to whole 10 ms a second", () => {
+test("systemd rounds a quota up to whole 10 ms per second", () => {
   const rounded = (quota: bigint, period: bigint): bigint => roundedBySystemd({ quota, period }).quota;
   expect(rounded(41_700n, 100_000n)).toBe(42_000n);
   expect(rounded(42_000n, 100_000n)).toBe(42_000n);
@@ -127,7 +129,7 @@ test("systemd rounds a quota up to whole 10 ms a second", () => {
   expect(rounded(UNLIMITED, 100_000n)).toBe(UNLIMITED);
 });
 
-test("every step between two bandwidths lies between them, or is no limit", () => {
+test("every step between two bandwidths lies between them, or is unlimited", () => {
   const met = { one: 0, two: 0, three: 0 };
   for (let seed = 0; seed < 2000; seed++) {
     const d = draws(seed);

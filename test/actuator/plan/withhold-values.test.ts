@@ -30,14 +30,14 @@ test.each([
   ["the same in other words", 1, TIER, "memory.limit_in_bytes", "9223372036854771712", "-1", false],
   ["the node's limit, which no pod changes", 2, "/kubepods", "memory.max", "8192", "16384", false],
   ["a pod's own", 1, POD, "cpu.shares", "922", "2", false],
-] as const)("%s is held back or not", (_, version, path, file, now, to, isHeld) => {
+] as const)("withholdValues decides correctly about %s", (_, version, path, file, now, to, isHeld) => {
   const decision = decide(version, [cgroup(path, { [file]: to, "pids.max": "7" })]);
   const { decision: left, held } = withholdValues(decision, stateOf(version, path, { [file]: now, "pids.max": "9" }));
   expect(held).toEqual(isHeld ? [`${path} ${file}`] : []);
   expect(left.cgroups[0]?.files.map((f) => f.path)).toEqual(isHeld ? ["pids.max"] : [file, "pids.max"]);
 });
 
-test("a tier that is still to be made gets what was decided", () => {
+test("a QoS cgroup that does not exist yet gets what was decided", () => {
   const decision = decide(1, [cgroup(TIER, { "cpu.shares": "2" })]);
   expect(withholdValues(decision, stateOf(1, "/kubepods", {}))).toEqual({ decision, held: [] });
 });

@@ -36,14 +36,14 @@ const POD_A = {
   ],
 };
 
-test("a pod's sidecars and containers are told, in that order, each device with one of its nodes a row", () => {
+test("a pod's sidecars and containers are listed in that order, with one row per device and NUMA node", () => {
   expect(podResourcesOf(FULL, { podName: "a", podNamespace: "default" })).toEqual({
     ok: true,
     value: { podResources: POD_A },
   });
 });
 
-test("the list goes by namespace and name, whatever order the pods came in", () => {
+test("pods are listed by namespace and name, in whatever order they arrived", () => {
   const { podResources: listed } = podResources(FULL);
   expect(listed.map(({ namespace, name }) => `${namespace}/${name}`)).toEqual([
     "default/a",
@@ -57,7 +57,7 @@ test("the list goes by namespace and name, whatever order the pods came in", () 
   expect(podResources({ ...FULL, activePods: FULL.activePods.toReversed() })).toEqual({ podResources: listed });
 });
 
-test("v1alpha1 has all pods, of each the own containers only, and of a device as many rows without topology", () => {
+test("v1alpha1 lists all pods with their regular containers only, and devices without topology", () => {
   const { podResources: listed } = alphaPodResources(FULL);
   expect(listed.map(({ namespace, name }) => `${namespace}/${name}`)).toEqual([
     "default/a",
@@ -71,7 +71,7 @@ test("v1alpha1 has all pods, of each the own containers only, and of a device as
   expect(listed[2]?.containers).toEqual([{ name: "app", devices: [] }]);
 });
 
-test("what can be allocated goes by resource, device and node; a device of which no node is known has a row without", () => {
+test("allocatable resources are listed by resource, device and NUMA node; a device without a node gets one row", () => {
   expect(allocatableResources(FULL)).toEqual({
     devices: [
       gpu("gpu-2", 1),
@@ -84,7 +84,7 @@ test("what can be allocated goes by resource, device and node; a device of which
   });
 });
 
-test("a pod is found by both its names only, and of two of one name the later", () => {
+test("Get finds a pod by namespace and name, and the later of two with the same name", () => {
   const first = servedPod("a", ["old"]);
   const second = servedPod("a", ["new"]);
   const source = sourceWith({ activePods: [first, second] });
@@ -102,7 +102,7 @@ test("a pod is found by both its names only, and of two of one name the later", 
   }
 });
 
-test("a node with nothing has nothing to tell", () => {
+test("an empty node has empty lists", () => {
   expect(podResources(sourceWith({}))).toEqual({ podResources: [] });
   expect(allocatableResources(sourceWith({}))).toEqual({ devices: [], cpuIds: [], memory: [] });
 });

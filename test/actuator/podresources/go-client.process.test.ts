@@ -31,7 +31,7 @@ const asJson = (value: unknown): unknown => {
 
 describe.skipIf("missing" in client)("a Go program with the kubelet's own types", () => {
   test.each(["url", "dialer"])(
-    "reads every field, and the errors (%s)",
+    "reads every field and the error of each call (%s)",
     async (way) => {
       const { path } = await serving();
       const { stdout } = await promisify(execFile)(programOf(client), [way, path, "default", "a"]);
@@ -49,7 +49,7 @@ describe.skipIf("missing" in client)("a Go program with the kubelet's own types"
 });
 
 describe.skipIf("missing" in oldClient)("a Go program with grpc-go 1.38, which sends a path as :authority", () => {
-  test("is answered, the second time too", async () => {
+  test("gets an answer to its first and its second call", async () => {
     const { path } = await serving();
     const { stdout } = await promisify(execFile)(programOf(oldClient), [path]);
     const messages = stdout.trim().split("\n");

@@ -16,7 +16,7 @@ const request = (stream: number, method: string, authority: string, message: Buf
     data(stream, message),
   ]);
 
-test("a client that sends the socket's path as :authority is answered, by each method", async () => {
+test("a client that sends the socket's path as :authority gets an answer to each method", async () => {
   const { path } = await serving();
   const raw = await rawConnection(path);
   const nothing = Buffer.alloc(0);
@@ -37,7 +37,7 @@ test("a client that sends the socket's path as :authority is answered, by each m
   raw.socket.destroy();
 });
 
-test("a client that does not read a large answer keeps none of its other calls from theirs", async () => {
+test("a client that does not read a large answer still gets the answers to its other calls", async () => {
   const devices = Array.from({ length: 15_000 }, (_, i) => ({ id: `${"x".repeat(150)}-${i}`, numaNodes: [0] }));
   const source = sourceWith({
     allocatable: { devices: [{ resource: "example.com/gpu", devices }], cpus: [], memory: [] },
@@ -55,7 +55,7 @@ test("a client that does not read a large answer keeps none of its other calls f
 });
 
 describe("hostile bytes", () => {
-  test("right behind a request end the connection, and nothing else", async () => {
+  test("right behind a request end that connection, and nothing else", async () => {
     const { path } = await serving();
     const asked = {
       "a good request": request(1, "Get", "localhost", GET_A),
@@ -83,7 +83,7 @@ describe("hostile bytes", () => {
     await expect.poll(() => ask("Get", A)).toHaveProperty("ok");
   });
 
-  test("whatever is changed in a good conversation, the server answers or closes, and serves on", async () => {
+  test("after any change to a valid conversation the server answers or closes, and keeps serving", async () => {
     const { path } = await serving();
     const conversation = Buffer.concat([
       PREFACE,
@@ -98,7 +98,7 @@ describe("hostile bytes", () => {
     await expect.poll(() => ask("Get", A)).toHaveProperty("ok");
   }, 120_000);
 
-  test("of no protocol, and headers without an end, do no harm", async () => {
+  test("of another protocol, and endless headers, do no harm", async () => {
     const { path } = await serving();
     await sayNoise(path, 50, random(7));
     expect(await sayEndlessHeaders(path)).toBeLessThan(250 * 1024 * 1024);

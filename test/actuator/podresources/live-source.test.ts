@@ -33,8 +33,8 @@ function changingNode(...names: readonly string[]) {
 const names = (source: Result<PodResourcesSource, string>): unknown =>
   source.ok ? podResources(source.value).podResources.map(({ name }) => name) : source;
 
-describe("the source of a living node", () => {
-  test("is the same one while the version is, and is not made before somebody asks", () => {
+describe("liveSource", () => {
+  test("makes a source only when it is needed, and reuses it until the version changes", () => {
     const { node, source } = changingNode("a");
     expect(node.looks).toBe(0);
     const first = source();
@@ -45,7 +45,7 @@ describe("the source of a living node", () => {
     expect(names(source())).toEqual(["a", "b"]);
     expect(node.looks).toBe(2);
   });
-  test("tells the claims of containers as dra_manager_state has them", () => {
+  test("reports the claims of containers as in dra_manager_state", () => {
     const device = (name: string, shareId: string | null = null) => ({
       poolName: "n1",
       deviceName: name,
@@ -75,7 +75,7 @@ describe("the source of a living node", () => {
       [],
     ]);
   });
-  test("sees with the next call what changes while its snapshot is made", () => {
+  test("picks up with the next call what changed while the snapshot was made", () => {
     let version = 1;
     const reported = [ok({ pods: [pod("old")] }), ok({ pods: [pod("new")] })];
     const source = liveSource({
@@ -88,14 +88,14 @@ describe("the source of a living node", () => {
     expect(names(source())).toEqual(["old"]);
     expect(names(source())).toEqual(["new"]);
   });
-  test("of a node that is not known yet says why, and looks again with each call", () => {
+  test("returns why the node is not known yet, and looks again with each call", () => {
     const { node, source } = changingNode("a");
     node.reported = err("the configuration cannot be read");
     expect(source()).toEqual(err("the configuration cannot be read"));
     node.reported = ok({ pods: [pod("a")] });
     expect(names(source())).toEqual(["a"]);
   });
-  test("says what in a snapshot is wrong, once worked out", () => {
+  test("returns what is wrong with a snapshot, worked out once", () => {
     const { node, source } = changingNode();
     node.becomes(ok({ pods: [{ metadata: {} }, { metadata: {} }] }));
     const fault = source();
@@ -103,7 +103,7 @@ describe("the source of a living node", () => {
     expect(source()).toBe(fault);
     expect(node.looks).toBe(1);
   });
-  test("says why a kubelet would not start, and what is missing to know who holds what", () => {
+  test("returns why a kubelet would not start, or what is missing to know the assignments", () => {
     const { node, source } = changingNode();
     const { machine, ...real } = realSnapshot();
     node.becomes(ok(real));
@@ -111,7 +111,7 @@ describe("the source of a living node", () => {
     node.becomes(ok({ ...real, machine, kubeletConfiguration: { cpuManagerPolicy: "none" } }));
     expect(source()).toEqual(err(expect.stringMatching(/^a kubelet would not start on this node: .*"none".*"static"/)));
   });
-  test("as an exporter hears of it", async () => {
+  test("serves each change of the node to a client", async () => {
     const { node, source } = changingNode("a");
     const ask = clientOf((await serving({ source })).path);
     expect(node.looks).toBe(0);

@@ -30,7 +30,7 @@ describe("the captured node of a real kubelet 1.36.3", () => {
       containers.map((c) => [`${name}/${c.name}`, c] as const),
     ),
   );
-  test("CPUs are those of cpu_manager_state, memory that of memory_manager_state, for their containers alone", () => {
+  test("lists CPUs by cpu_manager_state and memory by memory_manager_state, for the pinned containers alone", () => {
     expect(reported.get("guar-int/c")).toEqual({
       name: "c",
       devices: [],
@@ -43,15 +43,15 @@ describe("the captured node of a real kubelet 1.36.3", () => {
     expect([...reported.values()].filter(({ cpuIds }) => cpuIds.length > 0)).toHaveLength(1);
     expect([...reported.values()].filter((c) => c.memory.length > 0)).toHaveLength(3);
   });
-  test("a sidecar is told before the pod's containers, its other init containers are not", () => {
+  test("lists a sidecar before the pod's containers, and no other init containers", () => {
     const sidecar = podResourcesOf(source, { podName: "sidecar", podNamespace: "default" });
     expect(sidecar.ok && sidecar.value.podResources.containers.map(({ name }) => name)).toEqual(["side", "c"]);
     expect([...reported.keys()].filter((name) => name.startsWith("inits/"))).toEqual(["inits/c"]);
   });
-  test("what can be allocated is all but the reserved CPU and the reserved memory", () => {
+  test("offers all CPUs and memory but the reserved ones as allocatable", () => {
     expect(allocatableResources(source)).toEqual({ devices: [], cpuIds: [1], memory: memory(15_273_775_104) });
   });
-  test("without the policies nobody has anything alone, and nothing can be had", () => {
+  test("lists no CPUs or memory for containers, nor as allocatable, without the static policies", () => {
     const none = sourceFrom({ ...realSnapshot(), kubeletConfiguration: {}, assignments: {} });
     expect(allocatableResources(none)).toEqual({ devices: [], cpuIds: [], memory: [] });
     const all = podResources(none).podResources.flatMap(({ containers }) => containers);
@@ -60,7 +60,7 @@ describe("the captured node of a real kubelet 1.36.3", () => {
   });
 });
 
-describe("the device plugins of a real kubelet 1.36.3", () => {
+describe("the plugin devices of a real kubelet 1.36.3", () => {
   interface Step {
     readonly name: string;
     readonly pod?: { readonly metadata: { readonly name: string } };
@@ -89,7 +89,7 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
   const IDS = ["88147f87fc92e69580ba38051f238b947269e059", "a68db766f638034740111848aafee2d2dcd6b642"];
   const LAST = "e599ef874758d327fa12ad6d44bcd43b1af19dfb";
 
-  test("each pod that runs has what the checkpoint says, one that was refused is not told at all", () => {
+  test("are listed for each running pod by the checkpoint; a refused pod is not listed", () => {
     const source = sourceFrom(snapshotAfter(step("11")));
     const held = podResources(source).podResources.map(({ name, containers: [c] }) => [name, c?.devices]);
     expect(held).toEqual([
@@ -103,7 +103,7 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
       error: "pod fu2 in namespace default not found",
     });
   });
-  test("all healthy devices can be allocated, held or not; those of a plugin that stopped cannot", () => {
+  test("are allocatable while healthy, held or not, unless their plugin stopped", () => {
     const all = snapshotAfter(step("11"));
     const fuse = [...IDS, LAST].map((id) => device(FUSE, id));
     expect(allocatableResources(sourceFrom(all)).devices).toEqual([
@@ -118,7 +118,7 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
     const held = podResourcesOf(sourceFrom(later), { podName: "dp1", podNamespace: "default" });
     expect(held.ok && held.value.podResources.containers[0]?.devices).toEqual([device(SAMPLE, "Dev-1")]);
   });
-  test("a device whose plugin says nothing of where it is can be allocated, one said to be nowhere is left out", () => {
+  test("are allocatable without a topology, but left out with an empty one", () => {
     const devices = [
       { resource: FUSE, id: "a" },
       { resource: FUSE, id: "b", numaNodes: [] },
@@ -127,7 +127,7 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
     const on = (node: number) => ({ ...device(FUSE, "c"), topology: { nodes: [{ ID: node }] } });
     expect(allocatableResources(sourceFrom({ devices })).devices).toEqual([device(FUSE, "a"), on(0), on(1)]);
   });
-  test("a pod that failed is told while its containers are still being stopped", () => {
+  test("are still listed for a Failed pod whose containers are being stopped", () => {
     const { pods, ...rest } = snapshotAfter(step("11"));
     const failing = pods.map((pod) =>
       pod.metadata.name === "dp1"
@@ -138,7 +138,7 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
     expect(names).toContain("dp1");
     expect(names).not.toContain("fu2");
   });
-  test("v1alpha1 tells of a pod that was refused or has ended too; its devices are free once all pods are known", () => {
+  test("are listed by v1alpha1 for refused and ended pods too, without devices once all sources are ready", () => {
     const { pods, ...rest } = snapshotAfter(step("11"));
     const ended = pods.map((pod) => (pod.metadata.name === "dp1" ? { ...pod, status: { phase: "Succeeded" } } : pod));
     const reportOf = (kubelet: object) =>
@@ -155,7 +155,7 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
     ]);
     expect(reportOf({ sourcesReady: false })[0]).toEqual(["dp1", [device(SAMPLE, "Dev-1")]]);
   });
-  test("of a checkpoint with a wrong checksum nothing is held", () => {
+  test("are not listed when the checkpoint has a wrong checksum", () => {
     const { assignments, ...rest } = snapshotAfter(step("11"));
     const wrong = { kubelet_internal_checkpoint: { ...assignments.kubelet_internal_checkpoint, Checksum: 1 } };
     const reported = podResources(sourceFrom({ ...rest, assignments: wrong })).podResources;

@@ -5,7 +5,7 @@ import { rateLimit } from "../../../actuator/podresources/server.ts";
 const letThrough = (take: () => boolean, calls: number): number =>
   Array.from({ length: calls }, take).filter(Boolean).length;
 
-test("ten calls at once, and one more each 10 ms", () => {
+test("ten calls pass at once, and one more every 10 ms", () => {
   let now = 5_000;
   const take = rateLimit(() => now);
   expect(letThrough(take, 15)).toBe(10);
@@ -19,14 +19,14 @@ test("ten calls at once, and one more each 10 ms", () => {
   expect(letThrough(take, 2)).toBe(1);
 });
 
-test("what nobody used does not pile up", () => {
+test("unused calls do not accumulate beyond ten", () => {
   let now = 0;
   const take = rateLimit(() => now);
   now += 3_600_000;
   expect(letThrough(take, 50)).toBe(10);
 });
 
-test("a second of steady calls lets a hundred through, beside the first ten", () => {
+test("a second of steady calls lets a hundred through besides the first ten", () => {
   let now = 0;
   const take = rateLimit(() => now);
   let through = 0;

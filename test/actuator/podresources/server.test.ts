@@ -17,8 +17,8 @@ const A = { podName: "a", podNamespace: "default" };
 const read = (reported: unknown): unknown =>
   JSON.parse(JSON.stringify(reported), (key, value) => (key === "topology" && value === null ? undefined : value));
 
-describe("the calls", () => {
-  test("come over the socket as they were answered", async () => {
+describe("a call", () => {
+  test("returns over the socket what the source has", async () => {
     const ask = clientOf((await serving()).path);
     expect(read(await ask("List"))).toEqual({ ok: podResources(FULL) });
     expect(read(await ask("GetAllocatableResources"))).toEqual({ ok: allocatableResources(FULL) });
@@ -27,7 +27,7 @@ describe("the calls", () => {
     expect(read(await ask("v1alpha1.List"))).toEqual({ ok: alphaPodResources(FULL) });
   });
 
-  test("of a pod that is not there end as the kubelet's do, and each is told of", async () => {
+  test("for an unknown pod fails as in the kubelet, and each call is reported with its code", async () => {
     const calls: string[] = [];
     const ask = clientOf((await serving({ onCall: (method, code) => calls.push(`${method} ${code}`) })).path);
     expect(await ask("Get", { podName: "x", podNamespace: "y" })).toEqual({
@@ -39,7 +39,7 @@ describe("the calls", () => {
     expect(calls).toEqual(["Get UNKNOWN", "Get UNKNOWN", "List OK"]);
   });
 
-  test("see what is so at their moment, and why nothing is known before", async () => {
+  test("sees the source's current state, and fails with the reason while there is none", async () => {
     let now: Result<PodResourcesSource, string> = err("the first turn has not ended yet");
     const ask = clientOf((await serving({ source: () => now })).path);
     expect(await ask("List")).toEqual({ code: "UNAVAILABLE", message: "the first turn has not ended yet" });
@@ -50,7 +50,7 @@ describe("the calls", () => {
     expect(await names()).toEqual(['"name":"two"']);
   });
 
-  test("are answered ten at once, the others are told so, and after a pause there is room again", async () => {
+  test("beyond ten at once is refused as RESOURCE_EXHAUSTED, and succeeds after a pause", async () => {
     const calls: string[] = [];
     const ask = clientOf((await serving({ onCall: (_, code) => calls.push(code) })).path);
     // a machine may be so slow that there is room again meanwhile: then more are asked
@@ -66,7 +66,7 @@ describe("the calls", () => {
     await expect.poll(() => ask("List")).toHaveProperty("ok");
   });
 
-  test("with bytes that are no message fail alone", async () => {
+  test("with bytes that are no message fails without harm to others", async () => {
     const ask = clientOf((await serving()).path);
     expect(await ask("Get", {}, Buffer.from([0xff]))).toHaveProperty("code", "INTERNAL");
     expect(await ask("Get", {}, Buffer.from([0x0a]))).toHaveProperty("code", "INTERNAL");
@@ -74,7 +74,7 @@ describe("the calls", () => {
     expect(await ask("Get", A)).toHaveProperty("ok");
   });
 
-  test("whose source throws fail alone", async () => {
+  test("fails alone when its source throws", async () => {
     let isBroken = true;
     const source = () => {
       if (isBroken) throw new Error("broken");
@@ -94,14 +94,14 @@ describe("connections", () => {
       onTestFinished(() => void socket.destroy());
     });
 
-  test("that speak something else, or nothing, keep nobody from theirs", async () => {
+  test("of another protocol, or silent ones, do not block other clients", async () => {
     const { path } = await serving();
     const sockets = await Promise.all(Array.from({ length: 20 }, () => raw(path)));
     for (const [i, socket] of sockets.entries()) if (i % 2 === 0) socket.write(Buffer.alloc(100_000, `GET / ${i}\r\n`));
     expect(await clientOf(path)("Get", A)).toHaveProperty("ok");
   });
 
-  test("that are half closed end, also without a request", async () => {
+  test("that are half closed are ended, even without a request", async () => {
     const { path } = await serving();
     for (const bytes of [PREFACE, Buffer.concat([PREFACE, SETTINGS])]) {
       const { socket, closed } = await rawConnection(path);
@@ -110,7 +110,7 @@ describe("connections", () => {
     }
   });
 
-  test("end with the server, which can come back on the same path; its clients find it again", async () => {
+  test("end with the server, and clients reconnect when it serves the same path again", async () => {
     const directory = scratch();
     const first = await serving({ directory });
     const ask = clientOf(first.path);

@@ -32,7 +32,7 @@ describe("the socket", () => {
     return served.error;
   };
 
-  test("lies in a directory that is made for its user and group", async () => {
+  test("is made in a directory for its user and group", async () => {
     const directory = join(scratch(), "kubelet/pod-resources");
     const { path } = await serving({ directory });
     expect(path).toBe(join(directory, "kubelet.sock"));
@@ -41,20 +41,23 @@ describe("the socket", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test.each(["nothing", "a dead socket"])("is one server's where several begin at once over %s", async (before) => {
-    const directory = scratch();
-    const path = join(directory, "kubelet.sock");
-    if (before === "a dead socket") await leaveDead(path);
-    const begun = await Promise.all(
-      Array.from({ length: 4 }, () => servePodResources({ directory, source: () => ok(FULL) })),
-    );
-    for (const one of begun) if (one.ok) onTestFinished(one.value.close);
-    expect(begun.filter((one) => one.ok)).toHaveLength(1);
-    expect(readdirSync(directory)).toEqual(["kubelet.sock"]);
-    expect(await clientOf(path)("List")).toHaveProperty("ok");
-  });
+  test.each(["nothing", "a dead socket"])(
+    "belongs to exactly one of several servers that start at once over %s",
+    async (before) => {
+      const directory = scratch();
+      const path = join(directory, "kubelet.sock");
+      if (before === "a dead socket") await leaveDead(path);
+      const begun = await Promise.all(
+        Array.from({ length: 4 }, () => servePodResources({ directory, source: () => ok(FULL) })),
+      );
+      for (const one of begun) if (one.ok) onTestFinished(one.value.close);
+      expect(begun.filter((one) => one.ok)).toHaveLength(1);
+      expect(readdirSync(directory)).toEqual(["kubelet.sock"]);
+      expect(await clientOf(path)("List")).toHaveProperty("ok");
+    },
+  );
 
-  test("that nobody listens on any more is replaced", async () => {
+  test("replaces one that nobody listens on any more", async () => {
     const directory = scratch();
     const path = join(directory, "kubelet.sock");
     await leaveDead(path);
@@ -63,7 +66,7 @@ describe("the socket", () => {
     expect(await clientOf(path)("List")).toHaveProperty("ok");
   });
 
-  test("that somebody answers on is left to them", async () => {
+  test("is refused where another process answers on it", async () => {
     const directory = scratch();
     const { path } = await serving({ directory });
     const before = lstatSync(path).ino;
@@ -78,7 +81,7 @@ describe("the socket", () => {
     ["a file", (path: string) => writeFileSync(path, "kept")],
     ["a directory", (path: string) => mkdirSync(path)],
     ["a link", (path: string) => symlinkSync("/nowhere/kubelet.sock", path)],
-  ])("is not put over %s", async (_, put) => {
+  ])("does not replace %s", async (_, put) => {
     const directory = scratch();
     const path = join(directory, "kubelet.sock");
     put(path);
@@ -88,7 +91,7 @@ describe("the socket", () => {
     expect(lstatSync(path).isSocket()).toBe(false);
   });
 
-  test("needs a directory, and a path that fits", async () => {
+  test("is refused in what is no directory, and for a path that is too long", async () => {
     const directory = scratch();
     writeFileSync(join(directory, "file"), "");
     expect(await refusal(join(directory, "file"))).toMatch(/kubelet\.sock: .*ENOTDIR/);
@@ -97,11 +100,11 @@ describe("the socket", () => {
     expect(existsSync(long)).toBe(false);
   });
 
-  test("cannot be had where no directory can be made", async () => {
+  test("is refused where its directory cannot be created", async () => {
     expect(await refusal("/proc/none/pod-resources")).toMatch(/^\/proc\/none\/pod-resources\/kubelet\.sock: ENOENT/);
   });
 
-  test("of another process that took the path meanwhile stays there", async () => {
+  test("of another process that took the path meanwhile is not removed on close", async () => {
     const directory = scratch();
     const first = await serving({ directory });
     rmSync(first.path);

@@ -61,7 +61,7 @@ const faultsOf = (...results: readonly StepResult[]) => {
   return { fault, faults };
 };
 
-test("nothing decided is no view, and a decision that was not carried out has no faults", () => {
+test("the view is null before any decision, and has no faults while a decision is not applied", () => {
   expect(cgroupView({ cgroups: null, applied: null })).toBe(null);
   const view = cgroupView({ cgroups: DECISION, applied: null });
   expect([view?.version, view?.driver, view?.cpusetFault, view?.rewritten]).toEqual([1, "cgroupfs", null, []]);
@@ -71,7 +71,7 @@ test("nothing decided is no view, and a decision that was not carried out has no
   ]);
 });
 
-test("a pod has its cgroup and limit, values by each container's name, and of those that run by id", () => {
+test("each pod has its cgroup, memory limit, values by container name, and running containers by id", () => {
   const { pods } = viewOf();
   expect([...pods.keys()]).toEqual(["u1", "u2"]);
   expect(pods.get("u1")).toEqual({
@@ -90,20 +90,20 @@ test("a pod has its cgroup and limit, values by each container's name, and of th
   expect(pods.get("u2")).toMatchObject({ path: "/kubepods/podu2", memory: null, values: new Map() });
 });
 
-describe("why a pod's cgroups are not as decided", () => {
-  test.each(["failed", "skipped", "rolled_back"] as const)("a step that is %s is told", (status) => {
+describe("faults of a pod's cgroups", () => {
+  test.each(["failed", "skipped", "rolled_back"] as const)("a step that is %s is reported as a fault", (status) => {
     expect(faultsOf(wrote(POD, status, { message: "busy" }))).toEqual({ fault: "busy", faults: ["busy"] });
   });
-  test.each(["applied", "unchanged", "planned"] as const)("one that is %s is none", (status) => {
+  test.each(["applied", "unchanged", "planned"] as const)("a step that is %s is no fault", (status) => {
     expect(faultsOf(wrote(POD, status, { message: "well" }))).toEqual({ fault: null, faults: [] });
   });
-  test("a file that this kernel does not have is none", () => {
+  test("a step skipped because this kernel has no such file is no fault", () => {
     expect(faultsOf(wrote(POD, "skipped", { code: "no_such_file", message: "no such file" }))).toEqual({
       fault: null,
       faults: [],
     });
   });
-  test("what failed is told instead of what was not tried for it, whichever came first", () => {
+  test("a failed step's fault takes precedence over the steps skipped because of it, in either order", () => {
     const failed = wrote(POD, "failed", { message: "busy" });
     const skipped = wrote(POD, "skipped", { message: "after step 3" });
     for (const results of [
@@ -112,20 +112,20 @@ describe("why a pod's cgroups are not as decided", () => {
     ])
       expect(faultsOf(...results)).toEqual({ fault: "busy", faults: ["busy"] });
   });
-  test("one of a container keeps no container from starting, and comes first if it is what failed", () => {
+  test("a container's fault does not block the pod, and is listed first if the container's step is what failed", () => {
     const ofApp = (status: StepStatus) => wrote(`${POD}/id-1`, status, { message: "of the container" });
     expect(faultsOf(ofApp("failed"))).toEqual({ fault: null, faults: ["of the container"] });
     const skipped = wrote(POD, "skipped", { message: "of the pod" });
     expect(faultsOf(skipped, ofApp("failed")).faults).toEqual(["of the container", "of the pod"]);
     expect(faultsOf(skipped, ofApp("skipped")).faults).toEqual(["of the pod", "of the container"]);
   });
-  test("one of another pod is the other's", () => {
+  test("a fault in one pod's cgroup does not show up on another pod", () => {
     const view = viewOf(wrote("/kubepods/podu2", "failed", { message: "busy" }));
     expect([view.pods.get("u1")?.fault, view.pods.get("u2")?.fault]).toEqual([null, "busy"]);
   });
 });
 
-test("a set of CPUs that could not be moved is the whole node's fault; one of memory nodes, or one that moved, is not", () => {
+test("a failed write of cpuset.cpus is a fault of the whole node, a failed cpuset.mems is not", () => {
   const cpus = { file: "cpuset.cpus", message: "busy" };
   expect(viewOf(wrote("/kubepods/podu2/other", "failed", cpus)).cpusetFault).toBe("busy");
   expect(viewOf(wrote(POD, "skipped", cpus)).cpusetFault).toBe("busy");
@@ -133,7 +133,7 @@ test("a set of CPUs that could not be moved is the whole node's fault; one of me
   expect(viewOf(wrote(POD, "failed", { ...cpus, file: "cpuset.mems" })).cpusetFault).toBe(null);
 });
 
-test("the runtime is told of running containers that were written, and of nothing else", () => {
+test("only running containers whose files were written are to be updated in the runtime", () => {
   const step = {
     id: 0,
     op: "mkdir",

@@ -24,7 +24,7 @@ function machine() {
 }
 
 describe("a second daemon", () => {
-  test("has directories of its own", async () => {
+  test("starts when its directories are its own", async () => {
     const { claim, claims } = machine();
     const [a, b] = [await claim("a"), await claim("b")];
     expect([a.why, b.why]).toEqual(["", ""]);
@@ -37,7 +37,7 @@ describe("a second daemon", () => {
     ["stateDir", "state"],
     ["podLogsDirectory", "logs"],
     ["containerLogsDirectory", "links"],
-  ])("with the same %s is refused with what to do, and leaves no claim", async (setting, name) => {
+  ])("with the same %s is refused with what to do, and leaves no claim behind", async (setting, name) => {
     const { dir, claim, claims } = machine();
     const first = await claim("a");
     const before = readdirSync(claims);
@@ -54,21 +54,21 @@ describe("a second daemon", () => {
     ["above", "a"],
     ["below", "a/pods/x"],
     ["at the end of a link of", "link"],
-  ])("may have none %s the other's", async (_, path) => {
+  ])("may not use a directory that lies %s the other daemon's", async (_, path) => {
     const { dir, claim } = machine();
     await claim("a");
     symlinkSync(join(dir, "a/pods"), join(dir, "link"));
     expect((await claim("b", { podsDirectory: join(dir, path) })).why).toContain("another daemon, keeps");
   });
 
-  test("whose directory has a space in its name is refused as well", async () => {
+  test("is refused the same directory also when the path contains a space", async () => {
     const { dir, claim } = machine();
     const podsDirectory = join(dir, "my pods");
     await claim("a", { podsDirectory });
     expect((await claim("b", { podsDirectory })).why).toContain(`podsDirectory ${podsDirectory}: process`);
   });
 
-  test.skipIf(!isRoot)("has no other path to the same directory", async () => {
+  test.skipIf(!isRoot)("is refused the same directory under a bind mount's path", async () => {
     const { dir, claim } = machine();
     await claim("a");
     const mounted = join(dir, "mounted");
@@ -79,7 +79,7 @@ describe("a second daemon", () => {
   });
 });
 
-test("a directory that cannot be made is told", async () => {
+test("a directory that cannot be created is an error", async () => {
   const { claim } = machine();
   expect((await claim("a", { podsDirectory: "/dev/null/pods" })).why).toContain("directories of pods: ");
 });

@@ -23,8 +23,8 @@ function world() {
 }
 const volumesOf = (podDirectory: string) => join(podDirectory, "volumes/kubernetes.io~empty-dir");
 
-describe.skipIf(!isRoot)("a pod's directory goes", () => {
-  test("with its volume in memory, a sub-path of the machine, and links that lead out", async () => {
+describe.skipIf(!isRoot)("removing a pod's directory", () => {
+  test("removes memory volumes and sub-path mounts, and leaves alone what links point to outside", async () => {
     const { dir, places, remove, outside } = world();
     const volumes = [{ name: "fast", emptyDir: { medium: "Memory" as const, sizeLimitBytes: 1 << 16 } }];
     await makeVolumes(runnable({ volumes }), places, null, systemMounter);
@@ -36,11 +36,11 @@ describe.skipIf(!isRoot)("a pod's directory goes", () => {
     expect(existsSync(places.podDirectory)).toBe(false);
     expect([mountsBelow(dir), readdirSync(outside)]).toEqual([[], ["kept"]]);
   });
-  test("and is gone the second time", async () => {
+  test("succeeds a second time, when the directory is already gone", async () => {
     const { remove } = world();
     expect([await remove(), await remove()]).toEqual([[], []]);
   });
-  test("with directories nested deeper than a path may be long", async () => {
+  test("removes directories nested deeper than the longest path", async () => {
     const { places, remove } = world();
     const data = join(volumesOf(places.podDirectory), "data");
     mkdirSync(data, { recursive: true });
@@ -55,8 +55,8 @@ describe.skipIf(!isRoot)("a pod's directory goes", () => {
   });
 });
 
-describe.skipIf(!isRoot)("a pod's volumes go", () => {
-  test("with what is mounted for them, and nothing else of its directory", async () => {
+describe.skipIf(!isRoot)("removing a pod's volumes", () => {
+  test("unmounts and removes the volumes, and nothing else in the pod's directory", async () => {
     const { dir, places, mount, outside } = world();
     const volumes = ["fast", "disk"].map((name) => {
       return {
@@ -86,7 +86,7 @@ describe.skipIf(!isRoot)("a pod's volumes go", () => {
     ]);
     expect(readdirSync(outside)).toEqual(["kept"]);
   });
-  test("and never through a link", async () => {
+  test("does not follow a link in place of the volumes directory", async () => {
     const { places, outside } = world();
     mkdirSync(join(outside, "kubernetes.io~empty-dir/data"), { recursive: true });
     renameSync(join(places.podDirectory, "volumes"), join(places.podDirectory, "plugins"));
@@ -97,8 +97,8 @@ describe.skipIf(!isRoot)("a pod's volumes go", () => {
   });
 });
 
-describe.skipIf(!isRoot)("what stays is named", () => {
-  test("a mount that is not this daemon's own, with all that lies behind it", async () => {
+describe.skipIf(!isRoot)("removing a pod's directory reports what it leaves", () => {
+  test("when a foreign mount is below it: the mount stays with everything behind it", async () => {
     const { dir, places, remove, mount, outside } = world();
     const inside = join(volumesOf(places.podDirectory), "data/mounted");
     mkdirSync(inside, { recursive: true });
@@ -109,7 +109,7 @@ describe.skipIf(!isRoot)("what stays is named", () => {
     expect(readdirSync(join(volumesOf(places.podDirectory), "data"))).toEqual(["mounted"]);
     expect(mountsBelow(dir)).toEqual([inside]);
   });
-  test("a volume in memory that is in use", async () => {
+  test("when a memory volume is busy", async () => {
     const { places, remove, mount } = world();
     const fast = join(volumesOf(places.podDirectory), "fast");
     mkdirSync(fast, { recursive: true });
@@ -121,7 +121,7 @@ describe.skipIf(!isRoot)("what stays is named", () => {
     expect(left[0]?.why).toContain("busy");
     expect(existsSync(join(fast, "x"))).toBe(true);
   });
-  test("a link in the directory's own place is not followed", async () => {
+  test("when the directory itself is a link, which is not followed", async () => {
     const { dir, places, outside } = world();
     const linked = { ...places, podDirectory: join(dir, "pods/linked") };
     symlinkSync(outside, linked.podDirectory);

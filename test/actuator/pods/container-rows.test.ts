@@ -7,7 +7,7 @@ const lastOf = (state: unknown) => {
   return containerRows({ containers: [{ name: "app" }] }, status, new Map())[0]?.lastState;
 };
 
-test("of a container that crashed its row has how it ended", async () => {
+test("the row of a crashed container shows how the container ended", async () => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: 1000, exitCode: 7, stopsMs: 0 });
   world.pods = [appPod("web", {})];
@@ -17,7 +17,7 @@ test("of a container that crashed its row has how it ended", async () => {
   expect(Date.parse(row?.lastState?.finishedAt ?? "")).toBeGreaterThan(0);
 });
 
-test("its reason and its last words are told as they are", () => {
+test("the last state keeps reason and message as they are, and missing fields are empty", () => {
   const end = { exitCode: 137, reason: "OOMKilled", message: "last words", finishedAt: "2026-11-22T12:00:00Z" };
   expect(lastOf({ terminated: end })).toEqual(end);
   expect(lastOf({ terminated: { exitCode: 0 } })).toEqual({ exitCode: 0, reason: "", message: "", finishedAt: null });
@@ -25,7 +25,7 @@ test("its reason and its last words are told as they are", () => {
   expect([lastOf({}), lastOf(undefined), lastOf({ terminated: { exitCode: "x" } })]).toEqual([null, null, null]);
 });
 
-test("of a pod that nobody has seen its containers are unknown; of one that was seen they wait", () => {
+test("containers are unknown when the pod has no status yet, and waiting when it has one", () => {
   const spec = { containers: [{ name: "app" }] };
   expect(containerRows(spec, null, new Map())).toMatchObject([{ state: "unknown" }]);
   expect(containerRows(spec, { phase: "Pending" }, new Map())).toMatchObject([{ state: "waiting" }]);

@@ -87,7 +87,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
 }
 
 const NO_PODS = podsRead();
-test("nobody is answered before the first look has ended, for all would seem not ready", async () => {
+test("the status server answers only after the first pass, since every pod would seem not ready before", async () => {
   const read = Promise.withResolvers<typeof NO_PODS>();
   const { readiness, turns } = await daemon({ readPods: () => read.promise });
   expect(await readiness()).toBeUndefined();
@@ -97,7 +97,7 @@ test("nobody is answered before the first look has ended, for all would seem not
   expect(JSON.parse(first)).toEqual({ ready: false, reasons: ["the container runtime does not answer"] });
 });
 
-test("a first look that hangs is told soon all the same", async () => {
+test("readiness is answered even when the first pass hangs", async () => {
   const read = Promise.withResolvers<typeof NO_PODS>();
   const { readiness } = await daemon({ readPods: () => read.promise });
   const first = await vi.waitUntil(readiness, PATIENT);
@@ -105,7 +105,7 @@ test("a first look that hangs is told soon all the same", async () => {
   read.resolve(NO_PODS);
 });
 
-test("failed calls of the runtime count by call and code, and are told once while they fail", async () => {
+test("failed runtime calls are counted by call and code, and logged once while they keep failing", async () => {
   const { pace, messages, metrics, readiness, status, turns } = await daemon();
   await turns(1);
   expect(status()).toMatchObject({ runtime: null, pass: { sequence: 1 } });
@@ -120,7 +120,7 @@ test("failed calls of the runtime count by call and code, and are told once whil
   expect(messages.filter((message) => message.startsWith("ListPodSandbox: "))).toHaveLength(1);
 });
 
-test("the runtime's own version is shown while it answers, and settings that were read again wake the daemon", async () => {
+test("the runtime's version is shown only while the runtime answers", async () => {
   const { socket, pace, metrics, status, turns } = await daemon();
   await turns(1);
   const server = await serveCri(new FakeRuntime(), socket);
@@ -136,7 +136,7 @@ test("the runtime's own version is shown while it answers, and settings that wer
   expect(status().runtime).toBeNull();
 });
 
-test("it is not ready while its journal cannot be written, and is again when it can", async () => {
+test("the daemon is not ready while its journal cannot be written, and ready again afterwards", async () => {
   const dir = scratch({});
   const file = join(dir, "journal.jsonl");
   const journal = must(Journal.open(file, BOOT.bootId));
@@ -159,7 +159,7 @@ test("it is not ready while its journal cannot be written, and is again when it 
   expect(messages.filter((message) => message.includes("EISDIR"))).toHaveLength(1);
 });
 
-test("what the API does wrong stands until it does right; what was left out of the configuration stands and is told once", async () => {
+test("an API fault stands until the API recovers; a configuration notice stands and is logged once", async () => {
   let isWrong = true;
   const own = localClient(new FactsStore(scratch({}), () => {}));
   const client: DecisionClient = {
@@ -184,7 +184,7 @@ test("what the API does wrong stands until it does right; what was left out of t
   expect(messages.filter((message) => message === 'unknown field "x"')).toHaveLength(1);
 });
 
-test("what keeps new settings from being taken stands whatever turns see, until others are", async () => {
+test("a fault in reloaded settings stands across turns until the settings are accepted", async () => {
   const { pace, notices, status, turns } = await daemon();
   const ofSettings = () => status().problems.filter((one) => one.startsWith("settings: "));
   await turns(1);
@@ -196,7 +196,7 @@ test("what keeps new settings from being taken stands whatever turns see, until 
   expect(ofSettings()).toEqual([]);
 });
 
-test("before its runtime answers it has compared nothing, and does not say that nothing drifted", async () => {
+test("before its runtime answers, a pass reports that it has compared nothing", async () => {
   const { status, turns } = await daemon();
   await turns(1);
   expect(status().pass).toMatchObject({ decidedBy: null, compared: false });

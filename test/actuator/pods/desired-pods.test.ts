@@ -10,7 +10,7 @@ const containers = [container("c", undefined, undefined, { image: "a:1" })];
 const webPod = (spec: Json, metadata: Json = {}) =>
   pod("web", { metadata: { namespace: "default", uid: "u", ...metadata }, spec: { containers, ...spec } });
 
-test("a refused manifest is told in one line: where, which, its first fault and how many more", () => {
+test("a refused manifest is reported in one line: where, which pod, its first fault and how many more", () => {
   const pod = webPod({ replicas: 3, hostUsers: false });
   const origin = { file: "/m/web.yaml", nodeName: undefined, place: () => ({ line: 4, column: 2 }) };
   const of = desiredPodsReader("n1", NEWEST)({ ...podsRead([pod]), origins: new Map([[pod, origin]]) });
@@ -27,12 +27,12 @@ test.each([
   [{}, []],
   [{ nodeName: "n1" }, []],
   [{ nodeName: "n2" }, [{ path: "spec.nodeName", message: "this node is `n1`, not `n2`: remove it" }]],
-])("a pod of a list with %j", (spec, faults) => {
+])("a listed pod with the spec %j is desired only if it names this node or none", (spec, faults) => {
   const desired = desiredPodsReader("n1", NEWEST)(podsRead([webPod(spec)]));
   expect([desired?.pods.size, desired?.refused.flatMap((one) => one.faults)]).toEqual([faults.length ? 0 : 1, faults]);
 });
 
-test("an item of a list that has no name is told by its index", () => {
+test("a list item without a name is reported by its index", () => {
   const nameless = { metadata: { uid: "v" }, spec: { containers } };
   const reader = desiredPodsReader("n1", NEWEST);
   const reportOf = (pods: readonly unknown[]) =>
@@ -50,7 +50,7 @@ test("an item of a list that has no name is told by its index", () => {
   ]);
 });
 
-test("different pods that a list gives one uid are none of them run, and each is told by name", () => {
+test("different pods that share a uid are all refused, each by name", () => {
   const named = (name: string, uid: string, spec: Json = {}) =>
     webPod(spec, { name, uid, deletionTimestamp: "2026-01-31T12:00:00Z" });
   const desired = desiredPodsReader(
@@ -72,7 +72,7 @@ test("different pods that a list gives one uid are none of them run, and each is
   expect(desiredPodsReader("n1", NEWEST)(podsRead([named("a", "1"), named("a", "1")]))?.refused).toEqual([]);
 });
 
-test("a pod is read as of the kubelet that the daemon plays", () => {
+test("a pod is checked by the rules of the kubelet version that the daemon plays", () => {
   const spec = { volumes: [{ name: "v", emptyDir: { mode: 511 } }] };
   const reportOf = (version: string) =>
     desiredPodsReader("n1", profileOf(version))(podsRead([webPod(spec)]))?.refused.flatMap(({ faults }) => faults);

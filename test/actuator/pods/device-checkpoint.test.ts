@@ -35,11 +35,11 @@ function valueIn(directory: string): DeviceCheckpoint {
   return read.value;
 }
 
-test("without a file nothing is held, and nothing is wrong", () => {
+test("without a checkpoint file no device is held, and that is no fault", () => {
   expect(readAgain(scratch())).toEqual({ ok: true, value: undefined });
 });
 
-test("a real kubelet's file is read, and written again byte by byte, once", () => {
+test("a real kubelet's checkpoint is read and written back byte by byte", () => {
   for (const number of ["02", "11", "15"]) {
     const directory = directoryWith(real(number));
     const checkpoint = valueIn(directory);
@@ -67,17 +67,20 @@ test.each([
   ],
   ["half of it", real("11").slice(0, 200), "not_json", "unexpected end of JSON input"],
   ["nothing in it", "", "empty", "unexpected end of JSON input"],
-])("of a file with %s nothing is taken, and the kubelet's reason is told", (_, text, code, message) => {
-  const directory = directoryWith(text);
-  expect(readAgain(directory)).toMatchObject({ ok: false, error: { code, message } });
-  // it stays for people to look at, until something is held again
-  expect(readFileSync(fileIn(directory), "utf8")).toBe(text);
-  const files = new ManagerFiles(directory);
-  expect(persistDeviceCheckpoint(files, { entries: null, registered: new Map() })).toEqual({ ok: true, value: true });
-  expect(valueIn(directory)).toEqual({ entries: null, registered: new Map() });
-});
+])(
+  "a checkpoint with %s is rejected with the kubelet's reason, and stays on disk until the next write",
+  (_, text, code, message) => {
+    const directory = directoryWith(text);
+    expect(readAgain(directory)).toMatchObject({ ok: false, error: { code, message } });
+    // it stays for people to look at, until something is held again
+    expect(readFileSync(fileIn(directory), "utf8")).toBe(text);
+    const files = new ManagerFiles(directory);
+    expect(persistDeviceCheckpoint(files, { entries: null, registered: new Map() })).toEqual({ ok: true, value: true });
+    expect(valueIn(directory)).toEqual({ entries: null, registered: new Map() });
+  },
+);
 
-test("a file that cannot be read is told as such, not as none", () => {
+test("an unreadable checkpoint is reported as unreadable, not as missing", () => {
   const directory = directoryWith("{}");
   rmSync(fileIn(directory));
   mkdirSync(fileIn(directory));
@@ -86,7 +89,7 @@ test("a file that cannot be read is told as such, not as none", () => {
   expect(!read.ok && read.error.message).toContain("kubelet_internal_checkpoint: ");
 });
 
-test("what cannot be written is told, and the file stays as it was", () => {
+test("a failed write is reported and leaves the checkpoint as it was", () => {
   const directory = directoryWith(real("02"));
   const files = new ManagerFiles(directory);
   mkdirSync(`${fileIn(directory)}.new`);
@@ -97,7 +100,7 @@ test("what cannot be written is told, and the file stays as it was", () => {
   expect(readDeviceCheckpoint(files)).toEqual({ ok: true, value: before });
 });
 
-test("a checkpoint too large to be read back is refused, and what was held stays held", () => {
+test("a checkpoint too large to be read back is not written, and the former one stays in force", () => {
   const directory = directoryWith(real("11"));
   const files = new ManagerFiles(directory);
   const before = valueIn(directory);
@@ -110,7 +113,7 @@ test("a checkpoint too large to be read back is refused, and what was held stays
   expect(readDeviceCheckpoint(files)).toEqual({ ok: true, value: before });
 });
 
-test("what a crash left half written is not read, and goes with the next change", () => {
+test("a file left half written by a crash is ignored, and removed by the next write", () => {
   const directory = directoryWith(real("02"));
   writeFileSync(`${fileIn(directory)}.new`, real("11").slice(0, 80));
   const before = valueIn(directory);

@@ -17,7 +17,7 @@ const FELL_BACK = {
     'pod: "web_default(uid-1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.',
 };
 
-test("a resolv.conf is read as the resolver does", () => {
+test("parseResolvConf reads a resolv.conf as the resolver does", () => {
   const text =
     "# nameserver 1.1.1.1\nnameserver 9.9.9.9 \nnameserver\nsearch old.org\n  search  a.org. . b.org\noptions ndots:2 rotate\noptions ndots:5\nnameserver 8.8.8.8\nsortlist 1\n";
   expect(parseResolvConf(text)).toEqual({
@@ -26,8 +26,8 @@ test("a resolv.conf is read as the resolver does", () => {
   });
 });
 
-describe("a pod asks", () => {
-  test("the cluster, and in it for names of its namespace first", () => {
+describe("a pod's resolv.conf", () => {
+  test("names the cluster DNS server, and the pod's namespace first among the search domains", () => {
     expect(dnsOf(runnable(), nodeDns(CLUSTER))).toEqual({
       conf: {
         servers: ["10.96.0.10"],
@@ -37,7 +37,7 @@ describe("a pod asks", () => {
       events: [],
     });
   });
-  test("as the node does where there is no cluster to ask, and that is told", () => {
+  test("is the node's when there is no cluster DNS server, with an event, and by dnsPolicy", () => {
     expect(dnsOf(runnable(), nodeDns())).toEqual({ conf: HOST, events: [FELL_BACK] });
     expect(dnsOf(runnable({ dnsPolicy: "Default" }), nodeDns(CLUSTER))).toEqual({ conf: HOST, events: [] });
     expect(dnsOf(runnable({ hostNetwork: true }), nodeDns(CLUSTER))).toEqual({ conf: HOST, events: [] });
@@ -45,7 +45,7 @@ describe("a pod asks", () => {
       dnsOf(runnable({ hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" }), nodeDns(CLUSTER)).conf.servers,
     ).toEqual(["10.96.0.10"]);
   });
-  test("the node itself where nothing is set", () => {
+  test("is localhost when the node has none", () => {
     const asked = runnable({ dnsPolicy: "Default" });
     expect(dnsOf(asked, nodeDns({ host: null })).conf).toEqual({
       servers: ["127.0.0.1"],
@@ -55,7 +55,7 @@ describe("a pod asks", () => {
     expect(dnsOf(asked, nodeDns({ host: null, nodeIps: ["fd00::1"] })).conf.servers).toEqual(["::1"]);
     expect(dnsOf(asked, nodeDns({ host: null, nodeIps: [] })).conf.servers).toEqual(["127.0.0.1"]);
   });
-  test("with what its own configuration adds, or that alone", () => {
+  test("adds the pod's dnsConfig, or consists of it alone with dnsPolicy None", () => {
     const dnsConfig = {
       nameservers: ["1.1.1.1", "9.9.9.9"],
       searches: ["my.org"],
@@ -72,7 +72,7 @@ describe("a pod asks", () => {
       options: ["attempts:3", "edns0"],
     });
   });
-  test("no more than three, and with no more names than a resolver takes", () => {
+  test("has at most three name servers, and no more search domains than a resolver takes", () => {
     const long = (n: number) => Array.from({ length: n }, (_, i) => `${i}${"x".repeat(80)}.org`);
     const dnsConfig = { nameservers: ["1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"], searches: long(33), options: [] };
     const { conf, events } = dnsOf(runnable({ dnsPolicy: "None", dnsConfig }), nodeDns());

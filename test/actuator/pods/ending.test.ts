@@ -7,7 +7,7 @@ import { upWith, workerWorld } from "./worker-kit.ts";
 
 const sidecars = (...names: string[]) => names.map((name) => runnableContainer(name, { isSidecar: true }));
 
-describe("the end of a pod", () => {
+describe("ending a pod", () => {
   test("stops its containers, then its sandbox", async () => {
     const { end, calls, takeMessages, runtime } = await upWith(
       runnable({ containers: [runnableContainer("a"), runnableContainer("b")] }),
@@ -19,7 +19,7 @@ describe("the end of a pod", () => {
     expect(takeMessages().sort()).toEqual(["Killing a: Stopping container a", "Killing b: Stopping container b"]);
     expect([...runtime.sandboxes.values()].map(({ isReady }) => isReady)).toEqual([false]);
   });
-  test("lets the last sidecar go first, and all after the containers", async () => {
+  test("stops sidecars after the containers, the last sidecar first", async () => {
     const web = runnable({ initContainers: sidecars("s1", "s2"), containers: [runnableContainer("app")] });
     const { end, calls, seconds, runtime } = await upWith(web, { app: { stopsMs: 4000 }, s2: { stopsMs: 3000 } });
     await end(web, 30);
@@ -32,14 +32,14 @@ describe("the end of a pod", () => {
     expect(seconds()).toBe(7);
     expect([...runtime.containers.values()].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
   });
-  test("kills what does not listen once its grace is over, and what waits for it two seconds later", async () => {
+  test("kills a container after its grace period, and the sidecars behind it two seconds later", async () => {
     const web = runnable({ initContainers: sidecars("s1"), containers: [runnableContainer("app")] });
     const { end, seconds, runtime } = await upWith(web, { app: { stopsMs: null }, s1: { stopsMs: null } });
     await end(web, 10);
     expect(seconds()).toBe(12);
     expect([...runtime.containers.values()].map(({ exitCode }) => exitCode)).toEqual([137, 137]);
   });
-  test("runs preStop hooks within the grace; the stop gets what is left, and two seconds at least", async () => {
+  test("runs preStop hooks within the grace period, and leaves the stop at least two seconds", async () => {
     const asked: number[] = [];
     const hook = (seconds: number) => runnableContainer("app", { preStop: { sleepSeconds: seconds } });
     for (const sleep of [4, 9, 60]) {
@@ -50,7 +50,7 @@ describe("the end of a pod", () => {
     }
     expect(asked).toEqual([10, 11, 12]);
   });
-  test("goes on after a hook that fails, or that takes too long", async () => {
+  test("goes on after a preStop hook that fails or takes too long", async () => {
     const web = runnable({ containers: [runnableContainer("app", { preStop: { exec: ["bye"] } })] });
     const fails = await upWith(web, { app: { exec: () => ({ exitCode: 1 }) } });
     expect((await fails.end(web)).isEnded).toBe(true);
@@ -62,13 +62,13 @@ describe("the end of a pod", () => {
     expect((await hangs.end(web, 20)).isEnded).toBe(true);
     expect([hangs.seconds(), hangs.calls().at(-1)]).toEqual([20, "StopPodSandbox sandbox-1"]);
   });
-  test("without a hook when nothing is known of the pod any more", async () => {
+  test("runs no preStop hook when the pod's spec is unknown", async () => {
     const web = runnable({ containers: [runnableContainer("app", { preStop: { sleepSeconds: 5 } })] });
     const { end, seconds, calls } = await upWith(web);
     expect((await end(null)).isEnded).toBe(true);
     expect([seconds(), calls()]).toEqual([0, ["StopContainer container-2", "StopPodSandbox sandbox-1"]]);
   });
-  test("may be asked for again, whatever the runtime did not do or not tell", async () => {
+  test("succeeds when repeated after any stop call that failed, hung or crashed", async () => {
     for (const call of ["StopContainer", "StopPodSandbox"])
       for (const effect of [true, false])
         for (const answer of ["dies", "hangs", { call, code: "UNKNOWN", message: "no" }] as Trouble["answer"][]) {
@@ -88,7 +88,7 @@ describe("the end of a pod", () => {
           expect([runtime.running("app"), runtime.wrongs]).toEqual([[], []]);
         }
   });
-  test("is cut short between steps", async () => {
+  test("can be aborted between steps", async () => {
     const stop = new AbortController();
     const web = runnable({ containers: [runnableContainer("app", { preStop: { sleepSeconds: 20 } })] });
     const { end, calls, time } = await upWith(web);
@@ -98,8 +98,8 @@ describe("the end of a pod", () => {
   });
 });
 
-describe("a pod that is forgotten", () => {
-  test("leaves nothing: no container, sandbox, log or directory", async () => {
+describe("forgetting a pod", () => {
+  test("leaves no container, sandbox, log or directory of it", async () => {
     const { end, forget, roots, runtime, calls, dir } = await upWith(runnable());
     mkdirSync(join(dir, "logs/default_other_uid-9"));
     await end(runnable());
@@ -113,7 +113,7 @@ describe("a pod that is forgotten", () => {
     expect(existsSync(join(dir, "logs/default_other_uid-9"))).toBe(true);
     expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
   });
-  test("is not forgotten while it runs", async () => {
+  test("is refused while a container runs", async () => {
     const { forget, calls, roots } = await upWith(runnable());
     expect(await forget(runnable())).toEqual({
       isGone: false,
@@ -122,7 +122,7 @@ describe("a pod that is forgotten", () => {
     expect(calls()).toEqual([]);
     expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
   });
-  test("has its sandbox stopped where a container cannot be removed until then", async () => {
+  test("stops the sandbox first where a container cannot be removed until then", async () => {
     const { up, forget, runtime } = workerWorld();
     const code = "FAILED_PRECONDITION";
     const message = 'failed to delete task: cannot delete running task "container-2"';
@@ -137,7 +137,7 @@ describe("a pod that is forgotten", () => {
     expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
     expect([runtime.containers.size, runtime.sandboxes.size, runtime.wrongs]).toEqual([0, 0, []]);
   });
-  test("keeps its files while the runtime holds something of it", async () => {
+  test("keeps the pod's files while the runtime still holds something of it", async () => {
     for (const call of ["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]) {
       const { end, forget, runtime, roots } = await upWith(runnable());
       await end(runnable());
@@ -153,7 +153,7 @@ describe("a pod that is forgotten", () => {
   });
 });
 
-test("a crash at any call, done or not done, is followed by a turn that brings the pod up once", async () => {
+test("after a crash at any runtime call the next turn starts the pod exactly once", async () => {
   for (const call of ["RunPodSandbox", "CreateContainer", "StartContainer"])
     for (const effect of [true, false]) {
       const { up, sync, seenOf, runtime, time, worker } = workerWorld();
@@ -176,7 +176,7 @@ test("a crash at any call, done or not done, is followed by a turn that brings t
     }
 });
 
-test("a name that is taken is told as containerd tells it", async () => {
+test("a sandbox name that is taken is reported in containerd's words", async () => {
   const { up, runtime } = workerWorld();
   await up(runnable());
   expect((await up(runnable())).error).toBe(

@@ -60,14 +60,14 @@ const exited =
     containers: pod.containers.map((one) => ({ ...one, state: "exited", exitCode, reason })),
   });
 
-test("what a real kubelet stops is told once, each with how its containers ended", async () => {
+test("pods that a real kubelet stops are reported once, each with how its containers ended", async () => {
   expect(await watched().look(...RECORDED)).toEqual(["deaf-e2e sandbox app:137", "web-e2e sandbox app:0"]);
   // however little of it is seen: they are gone already
   expect(await watched().look(FIRST, LAST)).toEqual(["deaf-e2e sandbox app:null", "web-e2e sandbox app:null"]);
   expect(await watched().look(FIRST, new Map())).toEqual(["deaf-e2e sandbox app:null", "web-e2e sandbox app:null"]);
 });
 
-test("nothing is told of what the daemon stops, in whatever order it is done", async () => {
+test("what the daemon itself stops is not reported, in any order", async () => {
   const { watch, look } = watched();
   await look(FIRST);
   await watch.stopSandbox(idOf("web-e2e", "sandboxes"));
@@ -76,7 +76,7 @@ test("nothing is told of what the daemon stops, in whatever order it is done", a
   expect(await look(...RECORDED.slice(1))).toEqual([]);
 });
 
-test("nor of another daemon's, of what was there before the first look, or of what the runtime lost with its own end", async () => {
+test("stops of another daemon's pods, or due to a runtime restart, are not reported", async () => {
   expect(await watched("/other").look(...RECORDED)).toEqual([]);
   expect(await watched().look(LAST, LAST)).toEqual([]);
   expect(await watched().look(FIRST, null, LAST)).toEqual([]);
@@ -88,7 +88,7 @@ test("nor of another daemon's, of what was there before the first look, or of wh
   expect(await watched().look(FIRST, lost)).toEqual([]);
 });
 
-test("a container that ends by itself is no one's doing, one that a signal ended may be, one that is gone is", async () => {
+test("a container's own end is no foreign stop, an end by signal may be one, a removal is one", async () => {
   const end = (exitCode: number, reason?: string): RuntimePods => withPod(FIRST, "web-e2e", exited(exitCode, reason));
   for (const list of [end(0, "Completed"), end(1), end(139), end(137, "OOMKilled")])
     expect(await watched().look(FIRST, list)).toEqual([]);
@@ -110,7 +110,7 @@ test("a container that ends by itself is no one's doing, one that a signal ended
   ]);
 });
 
-test("what was made since the last look and is gone at the next was stopped, but not what a list of before does not have yet", async () => {
+test("a pod created since the last look is stopped if it is gone, but not in a list requested before", async () => {
   const { watch, look } = watched();
   await look(FIRST);
   const metadata = { name: "web-e2e", namespace: "default", uid: "u", attempt: 1 };

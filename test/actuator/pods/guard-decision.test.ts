@@ -37,7 +37,7 @@ function listening(client: DecisionClient) {
 const memoryIn = (dir: string): FactsStore => new FactsStore(dir, (message) => expect.fail(message));
 const HERE = ["probe-guard", "here", "keeps", ["node", "shop/a/app", "shop/b/app"]];
 
-test("without an API it is told and counted, with its reasons", async () => {
+test("without an API the probe guard's decision is logged and counted with its reasons", async () => {
   const { decisions, problems, listeners } = listening(localClient(memoryIn(scratch())));
   await reportGuardDecision(guarded(), listeners);
   expect(decisions).toEqual([HERE]);
@@ -49,7 +49,7 @@ test("without an API it is told and counted, with its reasons", async () => {
   ]);
 });
 
-test("for an API that is away it is kept, whole, with the node and the moment", async () => {
+test("while the API is unreachable the probe guard's decision is kept in full, with node and time", async () => {
   const dir = scratch();
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
   const access = { url: "http://127.0.0.1:1", token: undefined, timeoutMs: 5000, fetch };

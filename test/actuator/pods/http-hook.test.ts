@@ -22,7 +22,7 @@ const serve = (locations: Readonly<Record<string, string>> = {}) =>
     }),
   );
 
-test("any answer will do, and one on the same host is followed", async () => {
+test("any status is a success, and a redirect on the same host is followed", async () => {
   expect(await ask(await serve({ "/": "/next" }))).toEqual({ ok: true, value: null });
   expect(seen.map(({ url, headers }) => [url, headers["user-agent"]])).toEqual([
     ["/", "kube-lifecycle/1.36"],
@@ -30,7 +30,7 @@ test("any answer will do, and one on the same host is followed", async () => {
   ]);
   expect((await ask(await serve({ "/": "http://elsewhere.invalid/" }))).ok).toBe(true);
 });
-test("where HTTPS is no TLS it is asked in plain, without the credentials", async () => {
+test("a hook for HTTPS falls back to HTTP without credentials when the server does not speak TLS", async () => {
   const headers = [
     { name: "Authorization", value: "Bearer secret" },
     { name: "X-A", value: "b" },
@@ -38,7 +38,7 @@ test("where HTTPS is no TLS it is asked in plain, without the credentials", asyn
   expect((await ask(await serve(), { scheme: "https", headers })).ok).toBe(true);
   expect(seen.map(({ headers }) => [headers["x-a"], headers.authorization])).toEqual([["b", undefined]]);
 });
-test("no answer is an error, also when nobody waits any longer", async () => {
+test("no answer is an error, also when the call is aborted", async () => {
   expect(await ask(1)).toEqual({
     ok: false,
     error: 'Get "http://127.0.0.1:1/": dial tcp 127.0.0.1:1: connect: connection refused',

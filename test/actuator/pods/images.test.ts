@@ -23,8 +23,8 @@ const PRESENT = 'Normal Pulled: Container image "busybox" already present on mac
 const NOT_FOUND =
   'rpc error: code = NotFound desc = failed to pull and unpack image "gone:1": failed to resolve reference "gone:1": gone:1: not found';
 
-describe("an image", () => {
-  test("that is there is not pulled, unless it is always to be", async () => {
+describe("ensuring an image", () => {
+  test("does not pull an image that is present, unless the policy is Always", async () => {
     const { runtime, takeMessages, settled } = world();
     runtime.images.set("busybox:latest", { id: "sha256:1", user: "1000" });
     runtime.registry.set("busybox:latest", { id: "sha256:2", takesMs: 1500, sizeBytes: 42 });
@@ -38,13 +38,13 @@ describe("an image", () => {
       'Normal Pulled: Successfully pulled image "busybox" in 1.5s (1.5s including waiting). Image size: 42 bytes.',
     ]);
   });
-  test("that is missing and never pulled keeps its container waiting", async () => {
+  test("reports ErrImageNeverPull when the image is missing and the policy is Never", async () => {
     const { takeMessages, settled } = world();
     const message = 'Container image "busybox" is not present with pull policy of Never';
     expect(await settled("busybox", "Never")).toEqual({ ok: false, error: { reason: "ErrImageNeverPull", message } });
     expect(takeMessages()).toEqual([`Warning ErrImageNeverPull: ${message}`]);
   });
-  test("that cannot be pulled is held back, twice as long each time, for its pod alone", async () => {
+  test("backs off after a failed pull, doubling the delay, for that pod alone", async () => {
     const { time, runtime, takeMessages, settled } = world();
     const failed = { ok: false, error: { reason: "ErrImagePull", message: NOT_FOUND } };
     const heldBack = {
@@ -74,13 +74,13 @@ describe("an image", () => {
     expect(await settled("gone:1")).toEqual(failed);
     expect(runtime.counts.get("PullImage")).toBe(11);
   });
-  test("a wall clock that is set changes nothing", async () => {
+  test("keeps its back-off when the wall clock is set", async () => {
     const { time, settled } = world();
     await settled("gone:1");
     time.wallOffsetMs = 3_600_000;
     expect(await settled("gone:1")).toMatchObject({ error: { reason: "ImagePullBackOff" } });
   });
-  test("of which the runtime tells nothing", async () => {
+  test("reports ImageInspectError when the runtime cannot tell the image's status", async () => {
     const { runtime, takeMessages, settled } = world();
     runtime.on = () => ({ effect: false, answer: { call: "ImageStatus", code: "UNKNOWN", message: "disk" } });
     const message = 'Failed to inspect image "": rpc error: code = Unknown desc = disk';
@@ -101,7 +101,7 @@ describe("an image", () => {
       "SignatureValidationFailed",
       "image pull failed for x:1 because the signature validation failed",
     ],
-  ])("fails in the kubelet's words: %s %s", async (code, message, reason, said) => {
+  ])("fails in the kubelet's words for the runtime's answer %s %s", async (code, message, reason, said) => {
     const { runtime, settled } = world();
     runtime.registry.set("x:1", { id: "", fault: { call: "PullImage", code, message } });
     expect(await settled("x:1")).toEqual({ ok: false, error: { reason, message: said } });
@@ -119,14 +119,14 @@ describe("pulls", () => {
     });
     return time.drive(Promise.all(ends));
   };
-  test("are one at a time, so many, or all at once", async () => {
+  test("run one at a time, up to maxParallelImagePulls, or all at once, as configured", async () => {
     expect(await timed({})).toEqual([10, 20, 30]);
     expect(await timed({ serializeImagePulls: false, maxParallelImagePulls: 2 })).toEqual([10, 10, 20]);
     expect(await timed({ serializeImagePulls: false })).toEqual([10, 10, 10]);
   });
 });
 
-test("a pull that ends lets one of those that wait go on, and nobody besides", async () => {
+test("a finished pull lets exactly one waiting pull go on", async () => {
   const { time, runtime, ensure } = world();
   const ends: string[] = [];
   const pull = async (name: string) => {
@@ -147,10 +147,10 @@ test.each([
   ["localhost:5000/a/b:1.2", "localhost:5000/a/b:1.2"],
   [`busybox@${DIGEST}`, `busybox@${DIGEST}`],
   ["Registry.example/x", "Registry.example/x:latest"],
-])("the image %s is asked for as %s", (image, asked) => {
+])("the image %s is requested from the runtime as %s", (image, asked) => {
   expect(withDefaultTag(image)).toEqual({ ok: true, value: asked });
 });
-test.each(["", "UPPER", "a b", "a:b:c", "x@sha256:12", "../a", "-a"])("%j is no image's name", (image) => {
+test.each(["", "UPPER", "a b", "a:b:c", "x@sha256:12", "../a", "-a"])("%j is not a valid image name", (image) => {
   expect(withDefaultTag(image)).toMatchObject({
     ok: false,
     error: expect.stringContaining("couldn't parse image name"),

@@ -27,14 +27,14 @@ function ground(more: Partial<LinkedLog> = {}) {
   return { dir, log, links: join(dir, "var/containers"), linked };
 }
 
-test("a container's log is linked under its kubelet's name, in a directory that is made; once more changes nothing", () => {
+test("a container's log is linked under the kubelet's name; linking twice changes nothing", () => {
   const { log, links, linked } = ground();
   for (let i = 0; i < 2; i++) expect(linkLog(links, linked)).toEqual({ ok: true, value: "linked" });
   expect(readdirSync(links)).toEqual([NAME]);
   expect([readlinkSync(join(links, NAME)), readFileSync(join(links, NAME), "utf8")]).toEqual([log, "a line\n"]);
 });
 
-test("the collection of garbage knows it, and removes it once its log is gone", () => {
+test("garbage collection finds the link, and removes it once its log is gone", () => {
   const { dir, log, links, linked } = ground();
   linkLog(links, linked);
   const dangling = () => observeLogs({ podLogs: join(dir, "pods"), containerLogs: links }).danglingLogLinks;
@@ -44,14 +44,14 @@ test("the collection of garbage knows it, and removes it once its log is gone", 
   expect(removeLogLink(links, NAME)).toEqual({ ok: true, value: "removed" });
 });
 
-test("a log that is not there gets no link", () => {
+test("a missing log gets no link", () => {
   const { log, links, linked } = ground();
   rmSync(log);
   expect(linkLog(links, linked)).toEqual({ ok: true, value: "no log" });
   expect(existsSync(links)).toBe(false);
 });
 
-test("a name that is too long is cut off before its end", () => {
+test("a link name that is too long is cut before the container id's end", () => {
   const { links, linked } = ground({ pod: { namespace: "n".repeat(63), name: "p".repeat(253) } });
   expect(linkLog(links, linked).ok).toBe(true);
   const [name = ""] = readdirSync(links);
@@ -61,7 +61,7 @@ test("a name that is too long is cut off before its end", () => {
 test.each([
   ["a file", (path: string) => writeFileSync(path, "kept"), "file exists"],
   ["a link that leads elsewhere", (path: string) => symlinkSync("/elsewhere", path), "file exists"],
-])("%s in its place stays, and is named", (_what, put, why) => {
+])("%s in the link's place stays, and is reported", (_what, put, why) => {
   const { links, linked } = ground();
   mkdirSync(links, { recursive: true });
   put(join(links, NAME));
@@ -71,7 +71,7 @@ test.each([
   expect(readdirSync(links)).toEqual([NAME]);
 });
 
-test("a directory that cannot be made is named, and a name that leads out of it is refused", () => {
+test("a directory that cannot be created is reported, and a container id with a path in it is refused", () => {
   const { dir, linked } = ground();
   writeFileSync(join(dir, "file"), "");
   expect(linkLog(join(dir, "file"), linked)).toMatchObject({
@@ -86,7 +86,7 @@ test("a directory that cannot be made is named, and a name that leads out of it 
       });
 });
 
-test("it goes with its container", () => {
+test("the link is removed with its container", () => {
   const { links, linked } = ground();
   linkLog(links, linked);
   expect(unlinkLog(links, linked)).toEqual({ ok: true, value: "removed" });
@@ -94,7 +94,7 @@ test("it goes with its container", () => {
   expect(readdirSync(links)).toEqual([]);
 });
 
-test("links of containers that are gone go, also those that were cut off; those that lead elsewhere stay", () => {
+test("links of removed containers are pruned, also with cut names; links to other places stay", () => {
   const { dir, links, linked } = ground();
   linkLog(links, linked);
   const pod = join(dir, "pods/shop_web_uid-1");

@@ -13,7 +13,7 @@ const must = (result: Result<unknown, string>): void => {
   if (!result.ok) throw new Error(result.error);
 };
 
-describe("directories of pods that nobody knows", () => {
+describe("pod directories without a record", () => {
   /** A daemon that has just started over these directories, as one of them made them. */
   function lost(...uids: readonly string[]) {
     const { roots, worker, mounter, time } = workerWorld();
@@ -53,12 +53,12 @@ describe("directories of pods that nobody knows", () => {
   const alien = (...paths: readonly string[]): string =>
     `${paths.join(", ")} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;
 
-  test("go, each told; those of pods with a record, and of pods that run without one, stay", async () => {
+  test("are removed and logged, except those of pods that run", async () => {
     const { at, look, messages, standing } = lost("gone", "recorded", "running");
     expect(await look(["running"], ["recorded"])).toEqual(["recorded", "running"]);
     expect([messages, standing(["recorded", "running"])]).toEqual([[removed(at("gone"))], []]);
   });
-  test("go with their logs, and those of others stay", async () => {
+  test("are removed with their pod logs, and other pods' logs stay", async () => {
     const { look, logs, at } = lost("gone", "full", "running");
     writeFileSync(join(at("full"), VOLUME, "precious"), "");
     const names = [
@@ -73,27 +73,27 @@ describe("directories of pods that nobody knows", () => {
     await look(["running"]);
     expect(readdirSync(logs).sort()).toEqual(names.filter((name) => name !== "shop_web_gone").sort());
   });
-  test("stay until the runtime has been heard, and are looked for then", async () => {
+  test("stay until the runtime has answered once, and are removed then", async () => {
     const { look } = lost("gone", "running");
     expect(await look(null)).toEqual(["gone", "running"]);
     expect(await look(["running"])).toEqual(["running"]);
   });
-  test("stay while the runtime holds something of the pod that another made", async () => {
+  test("stay while the runtime holds a foreign sandbox of the pod", async () => {
     const { look } = lost("theirs");
     expect(await look([], [], ["theirs"])).toEqual(["theirs"]);
   });
-  test("are looked for once: what comes later is another's business", async () => {
+  test("are removed once only: later ones may be somebody else's", async () => {
     const { look, make } = lost("gone");
     expect(await look([])).toEqual([]);
     make("later");
     expect(await look([])).toEqual(["later"]);
   });
-  test("are looked for again when what ran without a record is gone", async () => {
+  test("are removed once a pod that ran without a record is gone", async () => {
     const { look } = lost("recorded", "running");
     expect(await look(["running"], ["recorded"])).toEqual(["recorded", "running"]);
     expect(await look([], ["recorded"])).toEqual(["recorded"]);
   });
-  test("stay as a whole where a volume holds something, and are told as long as they do", async () => {
+  test("stay whole while a volume holds data, and are reported as long as they do", async () => {
     const { at, look, messages, standing, time } = lost("a", "b", "c");
     writeFileSync(join(at("b"), VOLUME, "file"), "data");
     expect(await look([])).toEqual(["b"]);
@@ -105,7 +105,7 @@ describe("directories of pods that nobody knows", () => {
     expect(await look([])).toEqual([]);
     expect(standing()).toEqual([]);
   });
-  test("are told where they cannot be removed, and the others go all the same", async () => {
+  test("are reported where they cannot be removed, and do not keep others from being removed", async () => {
     const { at, look, standing, mounter } = lost("a", "b", "c");
     const point = join(at("b"), "containers");
     mounter.points.push({ point, type: "ext4" });
@@ -114,7 +114,7 @@ describe("directories of pods that nobody knows", () => {
     expect(existsSync(join(at("b"), ".nodewise-pod.json")), "it is still known for the daemon's own").toBe(true);
   });
 
-  test("and that this daemon did not make are never touched: they are told", async () => {
+  test("that this daemon did not create are never touched, but reported", async () => {
     const { at, look, make, messages, standing } = lost("gone");
     mkdirSync(at("photos/2020"), { recursive: true });
     mkdirSync(at("db/volumes/table"), { recursive: true });
@@ -133,7 +133,7 @@ describe("directories of pods that nobody knows", () => {
     expect(standing()).toEqual([alien(at("db"), at("empty"), `${at("file")} and 4 more`)]);
   });
 
-  test("of a version that made no marks get one while there is a record", async () => {
+  test("created by a version without marks get a mark while there is a record", async () => {
     const { at, look, standing } = lost("old", "photos");
     for (const uid of ["old", "photos"]) rmSync(join(at(uid), ".nodewise-pod.json"));
     writeFileSync(join(at("photos"), "a.jpg"), "");
@@ -142,7 +142,7 @@ describe("directories of pods that nobody knows", () => {
     expect(standing(["old", "photos"])).toEqual([]);
   });
 
-  test("that were never finished go: a crash leaves none behind", async () => {
+  test("left unfinished by a crash are removed", async () => {
     const { at, look, messages } = lost();
     const unfinished = ".nodewise-new-00000000-0000-4000-8000-000000000000";
     mkdirSync(at(unfinished));
@@ -150,7 +150,7 @@ describe("directories of pods that nobody knows", () => {
     expect(await look([])).toEqual([]);
     expect(messages).toEqual([removed(at(unfinished))]);
   });
-  test("that look unfinished and hold something else stay", async () => {
+  test("that look unfinished but hold something else stay", async () => {
     const { at, look } = lost();
     const unfinished = ".nodewise-new-00000000-0000-4000-8000-000000000000";
     mkdirSync(join(at(unfinished), "x"), { recursive: true });
@@ -158,7 +158,7 @@ describe("directories of pods that nobody knows", () => {
   });
 });
 
-describe("a directory in a pod's place that is not one", () => {
+describe("a foreign directory in the place of a pod's directory", () => {
   const web = runnable({ containers: [runnableContainer("a")] });
   test("keeps the pod from starting, and is not removed with it", async () => {
     const world = workerWorld();
@@ -177,22 +177,25 @@ describe("what the runtime holds of a pod without a record", () => {
     containers: [runnableContainer("a")],
     volumes: [{ name: "data", emptyDir: { medium: "", sizeLimitBytes: null } }],
   });
-  test.each([true, false])("goes; its directory only if its volumes are empty (%s)", async (isEmpty) => {
-    const world = workerWorld();
-    await world.up(web);
-    const at = join(world.roots.podsDirectory, "uid-1");
-    const file = join(at, "volumes/kubernetes.io~empty-dir/data/file");
-    if (!isEmpty) writeFileSync(file, "data");
-    await world.end(null);
-    const seen = await world.seenOf();
-    if (seen === null) throw new Error("it is not there");
-    const left = await world.time.drive(world.worker.forgetOrphan(seen, new AbortController().signal));
-    expect([left.isGone, existsSync(at), existsSync(file)]).toEqual([isEmpty, !isEmpty, !isEmpty]);
-    expect([world.runtime.sandboxes.size, world.runtime.containers.size]).toEqual([0, 0]);
-  });
+  test.each([true, false])(
+    "is removed; the pod's directory too only if its volumes are empty (%s)",
+    async (isEmpty) => {
+      const world = workerWorld();
+      await world.up(web);
+      const at = join(world.roots.podsDirectory, "uid-1");
+      const file = join(at, "volumes/kubernetes.io~empty-dir/data/file");
+      if (!isEmpty) writeFileSync(file, "data");
+      await world.end(null);
+      const seen = await world.seenOf();
+      if (seen === null) throw new Error("it is not there");
+      const left = await world.time.drive(world.worker.forgetOrphan(seen, new AbortController().signal));
+      expect([left.isGone, existsSync(at), existsSync(file)]).toEqual([isEmpty, !isEmpty, !isEmpty]);
+      expect([world.runtime.sandboxes.size, world.runtime.containers.size]).toEqual([0, 0]);
+    },
+  );
 });
 
-describe("a pod whose directories somebody has removed", () => {
+describe("a pod whose directories were removed from outside", () => {
   const web = runnable({
     containers: [runnableContainer("a"), runnableContainer("b")],
     volumes: [{ name: "data", emptyDir: { medium: "", sizeLimitBytes: null } }],
@@ -206,7 +209,7 @@ describe("a pod whose directories somebody has removed", () => {
     world.calls();
     return { ...world, podAt, logsAt };
   }
-  test("has its next container started in new ones, and its others left alone", async () => {
+  test("gets new directories for its next container, and its running containers are left alone", async () => {
     const { runtime, sync, calls, podAt, logsAt } = await withoutDirectories();
     runtime.exit("container-2", 1);
     const turn = await sync(web, { toRemove: ["container-2"], toStart: [{ name: "a", attempt: 1 }] });
@@ -220,13 +223,13 @@ describe("a pod whose directories somebody has removed", () => {
     expect([made, existsSync(join(logsAt, "a"))]).toEqual([[true, true], true]);
     expect([runtime.running("b").length, runtime.wrongs]).toEqual([1, []]);
   });
-  test("ends and is forgotten like any other", async () => {
+  test("ends and is forgotten like any other pod", async () => {
     const { runtime, end, forget } = await withoutDirectories();
     expect(await end(web)).toEqual({ isEnded: true, error: null });
     expect(await forget(web)).toEqual({ isGone: true, leftOvers: [] });
     expect([runtime.sandboxes.size, runtime.containers.size]).toEqual([0, 0]);
   });
-  test("whose parent is gone too has that made again", async () => {
+  test("gets the directories above it back, too", async () => {
     const { roots, sync, podAt } = await withoutDirectories();
     for (const root of Object.values(roots)) rmSync(root, { recursive: true });
     const turn = await sync(web, { toStart: [{ name: "a", attempt: 1 }] });

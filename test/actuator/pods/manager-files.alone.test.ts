@@ -23,7 +23,7 @@ vi.mock("node:fs", async (original) => {
 
 const next = (text: string) => ({ assignments: { cpu_manager_state: text, "../other": "x" } });
 
-test("what a decision hands on is on the disk, once, and read again at the next start", () => {
+test("the state files that a decision returns are written once, and read again at the next start", () => {
   const directory = join(scratch(), "managers");
   const files = new ManagerFiles(directory);
   expect(files.read().assignments).toBeUndefined();
@@ -35,7 +35,7 @@ test("what a decision hands on is on the disk, once, and read again at the next 
   expect(new ManagerFiles(directory).read().assignments).toEqual({ cpu_manager_state: "one" });
 });
 
-test("what cannot be written is not taken for kept", () => {
+test("a failed write leaves the former content in force", () => {
   const directory = scratch();
   const files = new ManagerFiles(directory);
   files.persist(next("one"));
@@ -45,7 +45,7 @@ test("what cannot be written is not taken for kept", () => {
   expect(files.version).toBe(2);
 });
 
-test("what could not be read back is not written: the limit is told, and all files stay as they were", () => {
+test("state too large to be read back is refused with the limit, and all files stay as they were", () => {
   const directory = scratch();
   const files = new ManagerFiles(directory);
   // two bytes each, so that bytes and characters differ
@@ -65,7 +65,7 @@ test("what could not be read back is not written: the limit is told, and all fil
   expect(new ManagerFiles(directory).read().missing).toHaveLength(1);
 });
 
-test("each file is on the disk before it has its name, and its folder after", () => {
+test("each file is synced before it is renamed, and its directory after", () => {
   const directory = join(realpathSync(scratch()), "managers");
   const files = new ManagerFiles(directory);
   seen.length = 0;
@@ -79,7 +79,7 @@ test("each file is on the disk before it has its name, and its folder after", ()
   ]);
 });
 
-test("who is refused for the file of another policy is told which file that is", async () => {
+test("a refusal over another policy's state file names the file to delete", async () => {
   const configuration: { cpuManagerPolicy: string } = { cpuManagerPolicy: "none" };
   const world = new SimulatedPodsNode({ configuration });
   world.pods = [appPod("web", { cpu: "1" })];

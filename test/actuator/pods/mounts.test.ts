@@ -41,8 +41,8 @@ function world(mounts: readonly Partial<typeof mount>[], more: Partial<MountsReq
 }
 const PRIVATE = "PROPAGATION_PRIVATE";
 
-describe("a container sees", () => {
-  test("its volumes, its hosts file and the file for its last words", async () => {
+describe("the mounts of a container", () => {
+  test("contain its volumes, its hosts file and its termination message file", async () => {
     const { dir, places, answer } = world([{}, { volume: "host", mountPath: "rel", readOnly: false }]);
     const words = join(places.podDirectory, "containers/app/00000011");
     expect(await answer()).toEqual({
@@ -72,7 +72,7 @@ describe("a container sees", () => {
       "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n10.0.0.7\tweb.sub.default.svc.cluster.local\tweb\n",
     );
   });
-  test("its own hosts file, where it mounts one, and none without an address", async () => {
+  test("leave the hosts file out when the container mounts its own, or when the pod has no address", async () => {
     const paths = async (found: ReturnType<typeof world>) => {
       const mounts = await found.answer();
       return mounts.ok ? mounts.value.map(({ containerPath }) => containerPath) : mounts.error;
@@ -87,7 +87,7 @@ describe("a container sees", () => {
       await paths(world([], { podIps: [], container: runnableContainer("app", { terminationMessagePath: "" }) })),
     ).toEqual([]);
   });
-  test("a sub-path whose name comes from its variables", async () => {
+  test("contain a sub-path whose name is expanded from the container's variables", async () => {
     const found = world([{ volume: "host", subPath: "$(POD)-logs", isExpression: true }]);
     const target = join(found.places.podDirectory, "volume-subpaths/host/app/0");
     expect(await found.answer()).toMatchObject({ ok: true, value: [{ hostPath: target }, {}, {}] });
@@ -97,7 +97,7 @@ describe("a container sees", () => {
   test.each([
     [{ volume: "gone" }, 'cannot find volume "gone" to mount into container "app"'],
     [{ subPath: "$(NO)", isExpression: true }, "missing value for NO"],
-  ])("nothing, when %j", async (one, error) => {
+  ])("are an error for the mount %j", async (one, error) => {
     expect(await world([one]).answer()).toMatchObject({
       ok: false,
       error: expect.stringContaining(error.slice(0, 20)),
@@ -105,7 +105,7 @@ describe("a container sees", () => {
   });
 });
 
-test("a hosts file on the host's network is the node's, with aliases", () => {
+test("the hosts file of a pod on the host's network is the node's, with the pod's host aliases", () => {
   const dir = scratch();
   writeFileSync(join(dir, "node"), "127.0.0.1 node\n");
   const aliases = [{ ip: "1.2.3.4", hostnames: ["a", "b"] }];
@@ -120,7 +120,7 @@ test("a hosts file on the host's network is the node's, with aliases", () => {
   });
 });
 
-test("logs tell how often a container was started", () => {
+test("restartsByLogs derives the restart count from the log files", () => {
   const dir = scratch();
   const places = { podDirectory: "", logDirectory: dir };
   expect(restartsByLogs(places, "app")).toBe(0);

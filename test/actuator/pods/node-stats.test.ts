@@ -68,7 +68,7 @@ function nodeOn({ path, release }: SmallFileSystem) {
 const disk = small();
 
 test.skipIf(disk === null)(
-  "who fills a disk is counted after the disk was, and again right away when it goes on",
+  "a pod that fills a disk is counted after the disk was measured, and again at once when it goes on",
   async () => {
     const { write, reportOf } = nodeOn(disk as SmallFileSystem);
     expect((await reportOf(() => write("first", 8 * Mi)))?.usedBytes).toBe(8 * Mi);
@@ -77,10 +77,13 @@ test.skipIf(disk === null)(
 );
 
 const another = small();
-test.skipIf(another === null)("all that somebody fills a disk with is counted, more than one look may", async () => {
-  const { write, reportOf } = nodeOn(another as SmallFileSystem);
-  await reportOf();
-  const files = 12_000;
-  for (let i = 0; i < files; i++) write(`d${i % 40}/f${i}`, 1);
-  expect((await reportOf())?.inodesUsed).toBe(files + 41);
-});
+test.skipIf(another === null)(
+  "a pod that fills a disk with many files is counted in full, even beyond what one look may count",
+  async () => {
+    const { write, reportOf } = nodeOn(another as SmallFileSystem);
+    await reportOf();
+    const files = 12_000;
+    for (let i = 0; i < files; i++) write(`d${i % 40}/f${i}`, 1);
+    expect((await reportOf())?.inodesUsed).toBe(files + 41);
+  },
+);

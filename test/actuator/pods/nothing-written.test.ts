@@ -22,7 +22,7 @@ const files = (): readonly string[] =>
 const written = (): number =>
   node.passes.flatMap(({ applied }) => applied?.results.filter(({ status }) => status === "applied") ?? []).length;
 
-test("a pass over a node that is as decided writes no file: neither of a cgroup nor of the daemon's own", async () => {
+test("a pass over a node that needs no change writes neither a cgroup file nor a file of the daemon", async () => {
   node.wants(manyPods(20));
   for (let i = 0; i < 6; i++) await node.turn(3_000);
   expect([...node.manager.set.all()].map(({ record }) => record.state)).toEqual(Array(20).fill("active"));

@@ -20,13 +20,13 @@ const rowOf = (pod: object) => {
 test.each([
   ["as the reader of a directory gives it", { phase: "Pending" }],
   ["with no status", undefined],
-])("of a pod %s only its manifest is known", (_, status) => {
+])("a pod %s has an unknown phase and only its manifest's fields", (_, status) => {
   const row = rowOf(object(status));
   expect(row).toMatchObject({ state: "active", phase: "Unknown", qos: "Burstable", seenAt: null, startedAt: null });
   expect(row?.containers).toMatchObject([{ name: "app", state: "unknown", image: "i", ready: false, lastState: null }]);
 });
 
-test("what a kubelet tells is taken, also of a pod that is pending", () => {
+test("the status that a kubelet reports is used, also of a Pending pod", () => {
   const creationTimestamp = "2026-11-22T11:00:00Z";
   const row = rowOf(object({ phase: "Pending", qosClass: "Burstable" }, { creationTimestamp }));
   expect(row).toMatchObject({ phase: "Pending", seenAt: creationTimestamp, containers: [{ state: "waiting" }] });

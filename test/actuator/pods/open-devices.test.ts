@@ -98,7 +98,7 @@ function podWith(...claims: readonly string[]): RunnablePod {
 }
 const { signal } = new AbortController();
 
-test.each(["off", "serve"])("drivers are found where device plugins are: %s", async (devicePlugins) => {
+test.each(["off", "serve"])("DRA drivers are found beside device plugins: %s", async (devicePlugins) => {
   const { port, driver } = await opened({ devicePlugins });
   const gpu = await driver();
   expect(gpu.notified).toEqual([{ pluginRegistered: true, error: "" }]);
@@ -111,7 +111,7 @@ test.each(["off", "serve"])("drivers are found where device plugins are: %s", as
   expect([gpu.prepared.size, gpu.calls.length]).toEqual([0, 2]);
 });
 
-test("claims that stay prepared where drivers are served no more are told, with what gives them back", async () => {
+test("claims that stay prepared after draDrivers was turned off are reported, with what releases them", async () => {
   const { open, port, driver } = await opened();
   await driver();
   expect(await port.prepare(podWith("a"), signal)).toBeNull();
@@ -124,7 +124,7 @@ test("claims that stay prepared where drivers are served no more are told, with 
   expect(empty.ok && empty.value.problems()).toEqual([]);
 });
 
-test("a driver that hangs is waited for a moment, and no longer than its pod is wanted", {
+test("a pod waits a moment for a hanging DRA driver, and the wait ends when the pod is no longer wanted", {
   timeout: 20_000,
 }, async () => {
   const { port, driver } = await opened();
@@ -145,7 +145,7 @@ test("a driver that hangs is waited for a moment, and no longer than its pod is 
   expect(await port.prepare(pod, signal)).toBeNull();
 });
 
-test("a driver that hangs as it takes claims back is told by those, to the problems and to the pod that waits for it", {
+test("a driver that hangs in unprepare is reported as a problem, and to the pod that waits for it", {
   timeout: 20_000,
 }, async () => {
   const { port, driver } = await opened();
@@ -163,7 +163,7 @@ test("a driver that hangs as it takes claims back is told by those, to the probl
   expect(port.problems()).toEqual([{ from: "devices", message: `pod uid-p waits for ${what}` }]);
 });
 
-test("what a driver does not take back is told, and tried again as soon as the driver has come anew", async () => {
+test("a failed unprepare is reported, and retried as soon as the driver has registered again", async () => {
   const { port, driver } = await opened();
   const gpu = await driver();
   const pod = podWith("a");
@@ -187,7 +187,7 @@ test("what a driver does not take back is told, and tried again as soon as the d
   expect([gpu.prepared.size, port.problems()]).toEqual([0, []]);
 });
 
-test("a claim that stands behind an extended resource is prepared, and no plugin is asked for the resource", async () => {
+test("a claim for an extended resource is prepared, and no device plugin is asked for the resource", async () => {
   const { port, driver } = await opened();
   await driver();
   const resource = "example.com/gpu";
@@ -217,7 +217,7 @@ test("a claim that stands behind an extended resource is prepared, and no plugin
   });
 });
 
-test("a claim that was made of a pod's template is prepared by the name that the status has", async () => {
+test("a claim made from a pod's template is prepared under the name in the pod's status", async () => {
   const { port, driver } = await opened();
   await driver();
   const { object } = podWith("a");
@@ -235,7 +235,7 @@ test("a claim that was made of a pod's template is prepared by the name that the
   expect(await port.prepare(made, signal)).toMatchObject({ message: expect.stringMatching(/was not created for/) });
 });
 
-test("what a pod holds that nobody knows is given back at the next look", async () => {
+test("claims of unknown pods are unprepared at the next look", async () => {
   const { port, driver } = await opened();
   const gpu = await driver();
   await port.prepare(podWith("a"), signal);
@@ -243,7 +243,7 @@ test("what a pod holds that nobody knows is given back at the next look", async 
   await expect.poll(() => gpu.prepared.size).toBe(0);
 });
 
-test("with a state that cannot be read no pod with claims starts, and the others do", async () => {
+test("with an unreadable DRA state no pod with claims starts, and other pods do", async () => {
   const { dir, open } = ground();
   mkdirSync(join(dir, "managers"));
   const file = join(dir, "managers", "dra_manager_state");
@@ -259,7 +259,7 @@ test("with a state that cannot be read no pod with claims starts, and the others
   expect(port.problems()).toHaveLength(1);
 });
 
-test("what is wrong with an allocation is told, by the slices beside it", async () => {
+test("faults of claim allocations are reported by comparing them with the ResourceSlices", async () => {
   const reportOf = async (...devices: readonly string[]) => {
     const node = await ground().open(devices);
     return node.ok ? node.value.claims?.problems().map(({ message }) => message) : [node.error];
@@ -271,7 +271,7 @@ test("what is wrong with an allocation is told, by the slices beside it", async 
   ]);
 });
 
-test("where a kubelet answers beside the registry, nothing is looked for", async () => {
+test("opening fails where a kubelet answers beside the registry", async () => {
   const { dir, open } = ground();
   mkdirSync(join(dir, "device-plugins"));
   const socket = join(dir, "device-plugins", "kubelet.sock");

@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a container that is made and not started yet has not failed its probes, however long that takes", async () => {
+test("a container that is created but not started does not fail its probes, however long that takes", async () => {
   const config = {
     nodeName: "n1",
     stateDir: scratch(),

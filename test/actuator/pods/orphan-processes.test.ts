@@ -77,8 +77,8 @@ async function world(version: 1 | 2, path = PATH) {
   return { passes, next, put, killed, messages, state, starts, hierarchy };
 }
 
-describe.each([1, 2] as const)("processes of a pod that nobody knows, cgroup v%i", (version) => {
-  test("are told with path and ids at once, and killed in the third pass, each told", async () => {
+describe.each([1, 2] as const)("processes in the cgroup of an unknown pod, cgroup v%i", (version) => {
+  test("are reported with path and ids at once, and killed and logged in the third pass", async () => {
     const { passes, next, killed, messages } = await world(version);
     const problem = `cgroup ${ROOT}${PATH} holds processes 7 (runc-7), 8 (runc-8): ${NOBODYS}; they are killed if 3 passes see them`;
     expect(await passes(2)).toEqual([problem]);
@@ -90,7 +90,7 @@ describe.each([1, 2] as const)("processes of a pod that nobody knows, cgroup v%i
       `killed process 8 (runc-8) in cgroup ${ROOT}${PATH}/c1: ${NOBODYS}`,
     ]);
   });
-  test("are killed with the systemd driver's names too", async () => {
+  test("are killed also in a cgroup with the systemd driver's name", async () => {
     const path = `/kubepods.slice/kubepods-pod${UID.replaceAll("-", "_")}.slice`;
     const { passes, state, next, killed } = await world(version, path);
     state.held.set(UID, {} as RuntimePod);
@@ -102,13 +102,13 @@ describe.each([1, 2] as const)("processes of a pod that nobody knows, cgroup v%i
   });
 });
 
-describe("processes are left alone", () => {
+describe("orphan processes are not killed", () => {
   test("while the runtime holds anything of the pod", async () => {
     const { passes, state, killed } = await world(1);
     state.held.set(UID, {} as RuntimePod);
     expect([await passes(5), killed]).toEqual([[], []]);
   });
-  test("while the runtime does not answer, and told on", async () => {
+  test("while the runtime does not answer, but still reported", async () => {
     const { passes, next, state, killed } = await world(1);
     await passes(2);
     state.answers = false;
@@ -117,16 +117,16 @@ describe("processes are left alone", () => {
     await next();
     expect(killed).toEqual([7, 8]);
   });
-  test("when passes follow each other at once", async () => {
+  test("when the passes follow each other too closely", async () => {
     const { passes, killed } = await world(1);
     for (let i = 0; i < 5; i++) await passes(1);
     expect(killed).toEqual([]);
   });
-  test("when their cgroup is none of a pod's", async () => {
+  test("when their cgroup is not a pod's", async () => {
     const { passes, killed } = await world(1, "/kubepods/besteffort/other");
     expect([await passes(5), killed]).toEqual([[], []]);
   });
-  test("whose id another process has by now, or that have left", async () => {
+  test("when another process has their id by now, or they have left the cgroup", async () => {
     const { passes, starts, killed, hierarchy } = await world(1);
     const listed = hierarchy.pids.bind(hierarchy);
     let asked = 0;
@@ -138,7 +138,7 @@ describe("processes are left alone", () => {
     await passes(3);
     expect(killed).toEqual([]);
   });
-  test("of another pid namespace", async () => {
+  test("when they are in another pid namespace, but still reported", async () => {
     const { passes, put, killed } = await world(1);
     put(PATH, 0);
     expect((await passes(4)).length).toBe(1);
@@ -146,7 +146,7 @@ describe("processes are left alone", () => {
   });
 });
 
-test("what cannot be killed is told with why, and tried again", async () => {
+test("processes that cannot be killed are reported with the error, and killed in a later pass", async () => {
   const { passes, next, state, killed } = await world(1);
   state.stubborn = true;
   expect((await passes(3))[0]).toContain("they could not be killed: 7: kill EPERM; 8: kill EPERM");

@@ -23,14 +23,14 @@ const seen = (traces: Partial<KubeletTraces>, more: Partial<Observed> = {}): str
 const PORT = { what: "port 10250", holder: { pid: 7, name: "nginx" } };
 const SOCKET = { what: "/var/lib/kubelet/device-plugins/kubelet.sock", holder: null };
 
-test("what speaks of this very runtime is enough", () => {
+test("another kubelet is detected by what points to this very runtime alone", () => {
   expect(seen({ processes: [process("this")] })).toBe("process");
   expect(seen({}, { came: ["kube-system/proxy"] })).toBe("sandboxes");
   expect(seen({ processes: [process("this")] }, { stopped: ["default/web"] })).toBe("process stops");
   expect(seen({}, { stopped: ["default/web", "default/web", "default/db"] })).toBe("stops");
 });
 
-test("that a kubelet is somewhere on the machine counts only beside what it does in this runtime", () => {
+test("a kubelet elsewhere on the machine counts only together with what it does in this runtime", () => {
   for (const traces of [
     { listeners: [PORT] },
     { listeners: [SOCKET] },
@@ -43,7 +43,7 @@ test("that a kubelet is somewhere on the machine counts only beside what it does
   }
 });
 
-test("no alarm for a kubelet with a runtime of its own, for what a former one left, or for a hand that stops a pod or two", () => {
+test("no kubelet is detected by one with its own runtime, former leftovers, or one or two manual stops", () => {
   const former = { standing: ["kube-system/proxy", "default/db"] };
   expect(seen({ processes: [process("another")] }, former)).toBe("");
   expect(seen({}, former)).toBe("");
@@ -96,7 +96,7 @@ const RECORDED = (
   ][][]
 ).map((list): RuntimePods => new Map(list));
 
-test("a real kubelet's own pod that comes into the runtime is seen, and that it stands there says nothing more", () => {
+test("a real kubelet's pod is detected when it is created in the runtime, but not because it exists", () => {
   const { other, look } = beside();
   expect(RECORDED.map((list) => look(list)?.join())).toEqual([undefined, ...RECORDED.slice(1).map(() => "sandboxes")]);
   expect(other.view?.message).toContain("a kubelet makes default/theirs-beside in it");
@@ -111,7 +111,7 @@ test("a real kubelet's own pod that comes into the runtime is seen, and that it 
   for (let i = 0; i < 20; i++) expect(later.look(last)).toBeUndefined();
 });
 
-test("pods by hand and another daemon's that come are none", () => {
+test("pods created by hand or by another daemon are no sign of a kubelet", () => {
   const { look } = beside();
   look();
   const [base] = [...(RECORDED.at(-1)?.values() ?? [])].filter(({ name }) => name === "theirs-beside");
@@ -132,7 +132,7 @@ test("pods by hand and another daemon's that come are none", () => {
   expect(look(made(() => ({})))).toEqual(["sandboxes"]);
 });
 
-test("it is told until the signs are gone for a while, and what a kubelet did goes with it", () => {
+test("the detection stands until the signs have been gone for a while, and then forgets what the kubelet did", () => {
   const { other, look, see, wholeLooks } = beside();
   see({ processes: [process("this")] });
   expect(look(null)).toEqual(["process"]);
@@ -149,7 +149,7 @@ test("it is told until the signs are gone for a while, and what a kubelet did go
   expect(wholeLooks.length).toBe(3);
 });
 
-test("what others stop of a pod that lives is counted, told and kept; only what is certain shuts the door", () => {
+test("foreign stops of running pods are counted, reported and recorded; only certain ones block admission", () => {
   const { records, events, counted, look, other } = beside();
   const web = runnable({}, { namespace: "default", name: "web", uid: "u" });
   records.set("u", admitted(newRecord(web, 0), 0));
@@ -178,7 +178,7 @@ test("what others stop of a pod that lives is counted, told and kept; only what 
   expect(counted).toHaveLength(8);
 });
 
-test("who stops pods again as soon as they are let in keeps the door shut for longer each time, up to an hour", () => {
+test("repeated stops right after admission block it longer each time, up to an hour", () => {
   const { records, look, other } = beside();
   const web = runnable({}, { namespace: "default", name: "web", uid: "u" });
   records.set("u", admitted(newRecord(web, 0), 0));
@@ -211,7 +211,7 @@ test("who stops pods again as soon as they are let in keeps the door shut for lo
   expect(shutFor()).toBe(first);
 });
 
-test("once the kubelet's process that was seen is gone, nothing keeps the door shut for long", () => {
+test("once the detected kubelet's process is gone, admission is not blocked for long", () => {
   const { records, look, other, see } = beside();
   const web = runnable({}, { namespace: "default", name: "web", uid: "u" });
   records.set("u", admitted(newRecord(web, 0), 0));
@@ -227,7 +227,7 @@ test("once the kubelet's process that was seen is gone, nothing keeps the door s
   expect(look(new Map(), 31)).toBeUndefined();
 });
 
-test("a kubelet with a runtime of its own that would remove the logs of these pods is named", () => {
+test("a kubelet with its own runtime that would remove these pods' logs is reported", () => {
   for (const collectsLogs of [true, false]) {
     const { other, look, see } = beside();
     see({ processes: [{ ...process("another"), collectsLogs }] });

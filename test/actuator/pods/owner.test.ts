@@ -6,7 +6,7 @@ import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
 import { runnable } from "../../kit/runnable-pods.ts";
 import { ME, upWith } from "./worker-kit.ts";
 
-describe("what is somebody else's", () => {
+describe("a foreign container or sandbox", () => {
   /** A container and a sandbox of the same pod, of another owner. */
   async function withForeign(owner: string | undefined) {
     const world = await upWith(runnable());
@@ -25,34 +25,37 @@ describe("what is somebody else's", () => {
     });
     return world;
   }
-  test.each([undefined, "nodewise-b"])("is never stopped or removed: owner %s", async (owner) => {
-    const { end, forget, sync, calls, runtime, roots } = await withForeign(owner);
-    expect((await end(runnable())).isEnded).toBe(true);
-    const forgotten = await forget(runnable());
-    expect(forgotten).toEqual({
-      isGone: false,
-      leftOvers: [
-        { path: "their-app", why: "it is not this daemon's own" },
-        { path: "theirs", why: "it is not this daemon's own" },
-      ],
-    });
-    expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
-    const toKill = [{ containerId: "their-app", name: "app", message: "x" }];
-    expect((await sync(runnable(), { toKill })).error).toContain(
-      "container `their-app` is not this daemon's own, of this pod",
-    );
-    await sync(runnable(), { toRemove: ["their-app"] });
-    expect((await sync(runnable(), { sandboxId: "theirs", toStart: [{ name: "app", attempt: 1 }] })).error).toBe(
-      "sandbox `theirs` is not this daemon's own",
-    );
-    await sync(runnable(), { killPod: true });
-    expect(calls().filter((call) => call.includes("their"))).toEqual([]);
-    expect([runtime.containers.get("their-app")?.state, runtime.sandboxes.get("theirs")?.isReady]).toEqual([
-      "running",
-      true,
-    ]);
-  });
-  test("is refused by the guard itself, call by call", async () => {
+  test.each([undefined, "nodewise-b"])(
+    "is never stopped or removed by ending, forgetting or syncing the pod: owner %s",
+    async (owner) => {
+      const { end, forget, sync, calls, runtime, roots } = await withForeign(owner);
+      expect((await end(runnable())).isEnded).toBe(true);
+      const forgotten = await forget(runnable());
+      expect(forgotten).toEqual({
+        isGone: false,
+        leftOvers: [
+          { path: "their-app", why: "it is not this daemon's own" },
+          { path: "theirs", why: "it is not this daemon's own" },
+        ],
+      });
+      expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
+      const toKill = [{ containerId: "their-app", name: "app", message: "x" }];
+      expect((await sync(runnable(), { toKill })).error).toContain(
+        "container `their-app` is not this daemon's own, of this pod",
+      );
+      await sync(runnable(), { toRemove: ["their-app"] });
+      expect((await sync(runnable(), { sandboxId: "theirs", toStart: [{ name: "app", attempt: 1 }] })).error).toBe(
+        "sandbox `theirs` is not this daemon's own",
+      );
+      await sync(runnable(), { killPod: true });
+      expect(calls().filter((call) => call.includes("their"))).toEqual([]);
+      expect([runtime.containers.get("their-app")?.state, runtime.sandboxes.get("theirs")?.isReady]).toEqual([
+        "running",
+        true,
+      ]);
+    },
+  );
+  test("is refused by OwnedRuntime in every call", async () => {
     const { runtime, seenOf, calls, time } = await withForeign("nodewise-b");
     const owned = new OwnedRuntime(runtime, ME, "uid-1", await seenOf());
     const config = runtime.containers.get("container-2")?.config;

@@ -15,7 +15,7 @@ function known(uid: string, containers: readonly string[] = [], record: Partial<
   return { uid, pod: runnableOf(object), record: recordOf(object, record), runtimePod: seenPod(...instances) };
 }
 
-describe("what the cgroups depend on", () => {
+describe("the key of what the cgroups depend on", () => {
   const versionOf = () => 1;
   const key = passKey([known("u1", ["a", "-b"]), known("u2", ["c"])], versionOf);
   test.each<readonly [string, readonly KnownPod[], (known: KnownPod) => number]>([
@@ -25,17 +25,17 @@ describe("what the cgroups depend on", () => {
     ["a container that has started", [known("u1", ["a", "-b"]), known("u2", ["d", "c"])], versionOf],
     ["a container that has ended", [known("u1", ["-a", "-b"]), known("u2", ["c"])], versionOf],
     ["another instance of it", [known("u1", ["e", "-b"]), known("u2", ["c"])], versionOf],
-  ])("is another by %s", (_, pods, version) => {
+  ])("changes with %s", (_, pods, version) => {
     expect(passKey(pods, version)).not.toBe(key);
   });
   test.each<readonly [string, readonly KnownPod[]]>([
     ["the order of the pods", [known("u2", ["c"]), known("u1", ["a", "-b"])]],
     ["what has ended and is removed", [known("u1", ["a"]), known("u2", ["c"])]],
     ["a pod's state", [known("u1", ["a", "-b"], { state: "terminating" }), known("u2", ["c"])]],
-  ])("does not hang on %s", (_, pods) => {
+  ])("does not change with %s", (_, pods) => {
     expect(passKey(pods, versionOf)).toBe(key);
   });
-  test("is told of a pod of which the runtime holds nothing", () => {
+  test("includes a pod of which the runtime holds nothing", () => {
     const unseen = { ...known("u1"), seen: null };
     expect(passKey([unseen], versionOf)).toBe(passKey([known("u1")], versionOf));
   });
@@ -66,28 +66,28 @@ function isDue(ageMs: number, last: Partial<LastPass> = {}, living: readonly Kno
   return isPassDue(before, living, { atMs: NOW_MS, key: "k", filesVersion: 1, intervalMs: 60_000 });
 }
 
-describe("a pass over the cgroups is due", () => {
-  test("where there was none", () => {
+describe("a cgroups pass is due", () => {
+  test("when there has been none", () => {
     expect(isPassDue(null, [], { atMs: 0, key: "", filesVersion: 0, intervalMs: 60_000 })).toBe(true);
   });
-  test("each interval, and not before if nothing has changed", () => {
+  test("after each interval, and not before if nothing has changed", () => {
     expect([0, 59_999, 60_000].map((age) => isDue(age))).toEqual([false, false, true]);
   });
-  test("where the clock was set back: nobody knows how long ago the last was", () => {
+  test("when the clock was set back, since the time since the last pass is unknown", () => {
     expect(isDue(-1)).toBe(true);
   });
-  test("at once when CPUs or memory were assigned anew", () => {
+  test("at once when CPUs or memory were assigned again", () => {
     expect(isDue(0, { filesVersion: 0 })).toBe(true);
   });
-  test("at once for a pod that lives and has no cgroup yet, and not for one that ends", () => {
+  test("at once for an active pod without a cgroup, and not for a terminating one", () => {
     const came = (state: PodRecord["state"]) => [known("u1"), known("u2", [], { state })];
     expect(isDue(0, {}, came("active"))).toBe(true);
     expect(isDue(59_999, {}, came("terminating"))).toBe(false);
   });
-  test("two seconds after what they depend on has changed, for all that changed meanwhile", () => {
+  test("two seconds after a change of what the cgroups depend on", () => {
     expect([1_999, 2_000].map((age) => isDue(age, { key: "former" }))).toEqual([false, true]);
   });
-  test("ten seconds after one that decided nothing, even for a pod that waits for it", () => {
+  test("ten seconds after a pass that decided nothing, even if a pod waits for it", () => {
     const came = [known("u1"), known("u2")];
     expect([9_999, 10_000].map((age) => isDue(age, { view: null, key: "former" }, came))).toEqual([false, true]);
   });
@@ -106,10 +106,10 @@ describe("a pass over the cgroups is due", () => {
         },
       },
     ],
-  ])("ten seconds after one where %s", (_, last, record) => {
+  ])("ten seconds after a pass where %s", (_, last, record) => {
     expect([9_999, 10_000].map((age) => isDue(age, last, [known("u1", [], record)]))).toEqual([false, true]);
   });
-  test("not for a resize that was not let in: nothing of it is to be carried out", () => {
+  test("not for a resize that was not admitted", () => {
     const resize = { reason: "Deferred", message: "", sinceMs: 0 } as const;
     expect(isDue(59_999, {}, [known("u1", [], { resize })])).toBe(false);
   });

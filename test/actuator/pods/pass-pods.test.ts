@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { podsOfPass } from "../../../actuator/pods/cgroups/cgroup-passes.ts";
 
-test("a pass is told nothing of containers that have ended, and all of those that run or wait", () => {
+test("a pass gets a pod's running and waiting containers, and not its terminated ones", () => {
   const runs = { name: "a", state: { running: {} } };
   const waits = { name: "b", state: { waiting: {} } };
   const ended = { name: "c", state: { terminated: { exitCode: 1 } } };

@@ -72,7 +72,7 @@ function active(): Executor {
   return made;
 }
 
-test("an end lies on the disk before work at the pod is cut short, and before anybody is told", async () => {
+test("a pod's end is on disk before its work is aborted and before anyone is notified", async () => {
   const made = active();
   made.queue.begin(uid, async (signal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -92,7 +92,7 @@ test("an end lies on the disk before work at the pod is cut short, and before an
   ]);
 });
 
-test("what the disk does not take is not admitted, and one that is to end ends all the same", () => {
+test("a pod whose record cannot be written is not admitted, but is ended all the same", () => {
   const waiting = executor();
   waiting.lifecycle.handle(uid, { kind: "Added", pod: web, file: undefined, nowMs: 1 });
   waiting.breaks();
@@ -107,7 +107,7 @@ test("what the disk does not take is not admitted, and one that is to end ends a
   expect(made.records.writeLate()).toHaveLength(1);
 });
 
-test("a back-off holds though the disk does not take it, so that a container that crashes is not started at once", () => {
+test("a back-off holds although it cannot be written, so that a crashing container is not restarted at once", () => {
   const made = active();
   made.breaks();
   const backOff = { app: { delayMs: 10_000, updatedAtMs: 30 } };
@@ -115,7 +115,7 @@ test("a back-off holds though the disk does not take it, so that a container tha
   expect(made.set.records.get(uid)?.backOff).toEqual(backOff);
 });
 
-test("what time, the runtime or a drain makes of a pod is never refused by the disk", () => {
+test("a change due to time, the runtime or a drain holds although it cannot be written", () => {
   const end = endOf("Why", "the words", 3);
   const stopped = { kind: "Stopped", pod: web, runtimePod: null } as const;
   const lives: readonly (readonly [events: readonly PodLifecycleEvent[], becomes: string])[] = [
@@ -133,7 +133,7 @@ test("what time, the runtime or a drain makes of a pod is never refused by the d
   }
 });
 
-test("a pod that is deleted gives its capacity back once its record is gone, and that after all that it had", async () => {
+test("a deleted pod's capacity is freed once its record is deleted, after all its resources are gone", async () => {
   const made = active();
   const before = made.capacity.generation;
   made.lifecycle.handle(uid, { kind: "DeletionRequested", graceSeconds: null, nowMs: 3 });
@@ -146,7 +146,7 @@ test("a pod that is deleted gives its capacity back once its record is gone, and
   expect(stateOf(made)).toBeUndefined();
 });
 
-test("a pod that has ended keeps its last status, and one that comes back begins without it", () => {
+test("a terminated pod keeps its last status, and a pod that starts again begins without it", () => {
   const made = active();
   made.lifecycle.handle(uid, { kind: "Finished" });
   expect(made.set.records.get(uid)).toMatchObject({ state: "terminated", status: { containerStatuses: [{}] } });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { PodWorkQueue } from "../../../actuator/pods/sync/pod-work-queue.ts";
 
-test("only work that came further wakes the daemon, and a pod has one piece of work at a time", async () => {
+test("only work that made progress wakes the daemon, and each pod has one piece of work at a time", async () => {
   let woken = 0;
   const problems: string[] = [];
   const errands = new PodWorkQueue({ onWorked: () => woken++, onProblem: ({ message }) => problems.push(message) });

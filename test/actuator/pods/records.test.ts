@@ -14,7 +14,7 @@ function open(directory: string) {
   return { records: opened.value, messages };
 }
 
-test("what is put is there after a restart, what is only noted is not, and what is deleted is gone", () => {
+test("persisted records survive a restart, those kept in memory do not, and deleted ones are gone", () => {
   const directory = scratch();
   const { records } = open(directory);
   expect(records.persist("uid-1", record).ok).toBe(true);
@@ -31,7 +31,7 @@ test("what is put is there after a restart, what is only noted is not, and what 
   expect(open(directory).records.get("uid-1")).toBeUndefined();
 });
 
-test("a record that cannot be read, or of another name, is told and left aside; one that was cut short goes", () => {
+test("an unreadable or misnamed record is reported and ignored; an unfinished one is removed", () => {
   const directory = scratch();
   writeFileSync(join(directory, "uid-1.pod.json"), "{");
   writeFileSync(join(directory, "uid-2.pod.json"), JSON.stringify({ uid: "uid-3", record }));
@@ -47,7 +47,7 @@ test.each([
   ["lives", "active"],
   ["ends", "terminating"],
   ["ended", "terminated"],
-] as const)("a record says `%s` on the disk, as former versions read and wrote it", (word, state) => {
+] as const)("the state is `%s` on disk, as former versions read and wrote it", (word, state) => {
   const directory = scratch();
   const file = join(directory, "uid-1.pod.json");
   writeFileSync(file, JSON.stringify({ uid: "uid-1", record: { ...record, state: word } }));
@@ -62,14 +62,14 @@ test.each([
   expect(open(directory).records.get("uid-1")?.state).toBe(state);
 });
 
-test("a record of a state that nobody knows is told and left aside", () => {
+test("a record with an unknown state is reported and ignored", () => {
   const directory = scratch();
   writeFileSync(join(directory, "uid-1.pod.json"), JSON.stringify({ uid: "uid-1", record: { ...record, state: "x" } }));
   const { records, messages } = open(directory);
   expect([records.size, messages.length]).toEqual([0, 1]);
 });
 
-test("that a pod lives and cannot be written stays as it was", () => {
+test("a record that becomes active and cannot be written stays as it was", () => {
   const directory = scratch();
   const { records } = open(directory);
   records.persist("uid-1", record);
@@ -80,7 +80,7 @@ test("that a pod lives and cannot be written stays as it was", () => {
 });
 
 test.each(["terminating", "terminated", "pending"] as const)(
-  "that a pod %s holds though it cannot be written, and is written once that is possible",
+  "a record that becomes %s holds although it cannot be written, and is written later",
   (state) => {
     const directory = scratch();
     const { records } = open(directory);
@@ -101,7 +101,7 @@ test.each(["terminating", "terminated", "pending"] as const)(
   },
 );
 
-test("what was deleted before it could be written is not written", () => {
+test("a record deleted before it could be written is not written later", () => {
   const directory = scratch();
   const { records } = open(directory);
   mkdirSync(join(directory, "uid-1.pod.json.new"));

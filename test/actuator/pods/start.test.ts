@@ -57,13 +57,13 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
 test.each([
   [v1_34, ["Created: Created container: app", "Started: Started container app"]],
   [v1_36, ["Created: Container created", "Started: Container started"]],
-])("the events of a start are in the words of the version", async (profile, words) => {
+])("the events of a container's start have the kubelet version's words", async (profile, words) => {
   const { start, messages } = await sandboxed(runnable(), undefined, profile);
   expect(await start(runnableContainer("app"))).toBe("started");
   expect(messages.filter((one) => /^(?:Created|Started)/.test(one))).toEqual(words);
 });
 
-test("a container that the runtime has forgotten counts on from the logs that it left", async () => {
+test("the attempt number of a container that the runtime has forgotten follows from its log files", async () => {
   const { places, runtime, start } = await sandboxed();
   mkdirSync(join(places.logDirectory, "app"), { recursive: true });
   writeFileSync(join(places.logDirectory, "app/4.log"), "a line\n");
@@ -74,7 +74,7 @@ test("a container that the runtime has forgotten counts on from the logs that it
   });
 });
 
-test("a container is made of its image, its values as decided, its restart count and the pod's address", async () => {
+test("a container is created with its image, decided cgroup values, restart count and the pod's address", async () => {
   const { runtime, start, messages } = await sandboxed();
   const app = runnableContainer("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] });
   expect(await start(app, { attempt: 3, values: () => ({ cpuShares: cpuShares(102) }) })).toBe("started");
@@ -92,14 +92,14 @@ test("a container is made of its image, its values as decided, its restart count
   expect(messages.map((one) => one.split(":")[0])).toEqual(["Pulled", "Created", "Started"]);
 });
 
-test("on the host's network a container is told the node's address", async () => {
+test("a container on the host's network gets the node's address", async () => {
   const { runtime, start } = await sandboxed(runnable({ hostNetwork: true }));
   await start(runnableContainer("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] }));
   expect(runtime.containers.get("container-2")?.config.envs).toEqual([{ key: "IP", value: "192.168.0.1" }]);
 });
 
-describe("its values", () => {
-  test("are asked for once its image is there, since they may change while that comes", async () => {
+describe("a container's cgroup values", () => {
+  test("are requested after the image pull, since they may change during it", async () => {
     const { runtime, start, calls } = await sandboxed();
     runtime.registry.set("pulled:1", { id: "sha256:2", takesMs: 60_000 });
     const before: (readonly string[])[] = [];
@@ -110,14 +110,14 @@ describe("its values", () => {
     expect(await start(runnableContainer("app", { image: "pulled:1" }), { values })).toBe("started");
     expect(before).toEqual([["PullImage pulled:1"]]);
   });
-  test("that are not decided keep it from being made, and nothing of it is", async () => {
+  test("that are not decided yet keep the container from being created", async () => {
     const { places, start, calls, messages } = await sandboxed();
     expect(await start(runnableContainer("app"), { values: () => null })).toBe("undecided");
     expect(calls()).toEqual([]);
     expect(existsSync(join(places.logDirectory, "app"))).toBe(false);
     expect(messages.map((one) => one.split(":")[0])).toEqual(["Pulled"]);
   });
-  test("are not asked for where its image does not come", async () => {
+  test("are not requested when the image pull fails", async () => {
     const { start, calls } = await sandboxed();
     const values = () => {
       throw new Error("they are asked for");
@@ -128,11 +128,11 @@ describe("its values", () => {
   });
 });
 
-describe("what a container gets for its devices", () => {
+describe("a container's device options", () => {
   const { object } = limited("uid-1", { app: { "example.com/gpu": "2" }, other: {} }, {}, "web");
   const gpus = (spec: Partial<PodSpec> = {}) => runnable(spec, { object });
 
-  test("is asked for right before it is made, and is in what the runtime is asked", async () => {
+  test("are requested right before the container is created, and passed to the runtime", async () => {
     const given = options({
       envs: [{ name: "GPUS", value: "0,1" }],
       devices: [{ pathInContainer: "/dev/gpu0", pathOnHost: "/dev/gpu7", permissions: "rw" }],
@@ -158,7 +158,7 @@ describe("what a container gets for its devices", () => {
       CDIDevices: [{ name: "example.com/gpu=0" }],
     });
   });
-  test("a variable of its own does not see those of plugins, a subPathExpr does", async () => {
+  test("do not expand in the container's own env variables, but in a subPathExpr", async () => {
     const volumes = [{ name: "v", emptyDir: { medium: "" as const, sizeLimitBytes: null } }];
     const mount = { volume: "v", mountPath: "/v", readOnly: false, isExpression: true, propagation: "None" as const };
     const startOf = async () => ok(options({ envs: [{ name: "GPUS", value: "one" }] }));
@@ -174,7 +174,7 @@ describe("what a container gets for its devices", () => {
     ]);
     expect(mounter.asked.filter((one) => one.startsWith("bind"))).toHaveLength(1);
   });
-  test("is not asked for by one that wants none", async () => {
+  test("are not requested for a container without devices", async () => {
     const devices = hands();
     const { start } = await sandboxed(gpus(), devices);
     devices.asked.length = 0;
@@ -208,12 +208,18 @@ describe("what a container gets for its devices", () => {
       "example.com/gpu: device plugins are not served by this daemon (devicePlugins: off)",
     ],
   ];
-  test.each(faults)("that it does not get, %s, keeps it from being made", async (_, startOf, reason, message) => {
-    const { start, calls, messages } = await sandboxed(gpus(), startOf && { ...hands(), runContainerOptions: startOf });
-    expect(await start(runnableContainer("app"))).toEqual({ reason, message });
-    expect([calls(), messages.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
-  });
-  test("in a turn that is cut short meanwhile makes nothing", async () => {
+  test.each(faults)(
+    "that are refused, %s, keep the container from being created",
+    async (_, startOf, reason, message) => {
+      const { start, calls, messages } = await sandboxed(
+        gpus(),
+        startOf && { ...hands(), runContainerOptions: startOf },
+      );
+      expect(await start(runnableContainer("app"))).toEqual({ reason, message });
+      expect([calls(), messages.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
+    },
+  );
+  test("are not used, and nothing is created, when the turn is aborted meanwhile", async () => {
     const startOf = async () => {
       stop.abort();
       return ok(options({}));
@@ -224,7 +230,7 @@ describe("what a container gets for its devices", () => {
   });
 });
 
-describe("what cannot be configured is told, and nothing is made", () => {
+describe("a container with an invalid configuration is reported and not created", () => {
   const cases: readonly (readonly [string, Partial<PodContainer>, RegExp, (logs: string, podAt: string) => void])[] = [
     ["an unknown field", { env: [{ name: "A", fieldPath: "spec.x" }] }, /^unsupported fieldPath: spec\.x$/, () => {}],
     [
@@ -252,8 +258,8 @@ describe("what cannot be configured is told, and nothing is made", () => {
   });
 });
 
-describe("a turn that is cut short", () => {
-  test("before its values are asked for makes nothing", async () => {
+describe("an aborted turn", () => {
+  test("requests no values and creates nothing", async () => {
     const { start, stop, calls } = await sandboxed();
     const values = () => {
       throw new Error("they are asked for");
@@ -262,7 +268,7 @@ describe("a turn that is cut short", () => {
     expect(await start(runnableContainer("app"), { values })).toBe("cut");
     expect(calls()).toEqual([]);
   });
-  test("while its directories are made makes no container", async () => {
+  test("creates no container after its directories", async () => {
     const { start, stop, calls } = await sandboxed();
     const values = () => {
       stop.abort();
@@ -271,7 +277,7 @@ describe("a turn that is cut short", () => {
     expect(await start(runnableContainer("app"), { values })).toBe("cut");
     expect(calls()).toEqual([]);
   });
-  test("while its postStart hook runs leaves the container as it is", async () => {
+  test("leaves the container running when it is aborted during the postStart hook", async () => {
     const { time, runtime, start, stop, messages } = await sandboxed();
     const from = time.monotonicMs();
     time.after(1000, () => stop.abort());
@@ -279,7 +285,7 @@ describe("a turn that is cut short", () => {
     expect(time.monotonicMs() - from).toBe(1000);
     expect([runtime.running("app").length, messages.at(-1)]).toEqual([1, "Started: Container started"]);
   });
-  test("while its postStart hook fails neither kills it nor tells of it", async () => {
+  test("neither kills nor reports a container whose postStart hook fails", async () => {
     const { runtime, start, stop, calls, messages } = await sandboxed();
     runtime.programOf = () => ({ ...SERVES, exec: () => ({ exitCode: 1 }) });
     runtime.on = ({ call }) => {
@@ -293,7 +299,7 @@ describe("a turn that is cut short", () => {
   });
 });
 
-test("a container whose postStart hook fails has its preStop hook run, and the pod's grace", async () => {
+test("a container whose postStart hook fails is stopped with its preStop hook and the pod's grace period", async () => {
   const { time, runtime, start } = await sandboxed(runnable({ terminationGracePeriodSeconds: 7 }));
   const ran: string[] = [];
   const exec = ([command = ""]: readonly string[]) => {

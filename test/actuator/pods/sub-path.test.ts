@@ -30,7 +30,7 @@ const prepare = failed('failed to prepare subPath for volumeMount "v" of contain
 const create = failed('failed to create subPath directory for volumeMount "v" of container "c"');
 
 describe.skipIf(!isRoot)("a sub-path", () => {
-  test("shows the directory that it leads to, also after somebody put a link in its place", async () => {
+  test("stays mounted on its directory, even after a link has taken the directory's place", async () => {
     const { dir, volume, target, bind } = world();
     mkdirSync(join(volume, "a"));
     writeFileSync(join(volume, "a/file"), "mine");
@@ -45,7 +45,7 @@ describe.skipIf(!isRoot)("a sub-path", () => {
     expect(await bind("f")).toEqual({ ok: true, value: target });
     expect(readFileSync(target, "utf8")).toBe("text");
   });
-  test("is mounted once, and anew when it is another by now", async () => {
+  test("is mounted once, and again when its directory was replaced", async () => {
     const { dir, volume, target, bind } = world();
     mkdirSync(join(volume, "a"));
     await bind("a");
@@ -57,14 +57,14 @@ describe.skipIf(!isRoot)("a sub-path", () => {
     await bind("a");
     expect([mountsBelow(dir), readdirSync(target)]).toEqual([[target], ["new"]]);
   });
-  test("that is missing is made with the volume's mode", async () => {
+  test("that is missing is created with the volume's mode", async () => {
     const { volume, target, bind } = world();
     const mode = (path: string) => statSync(path).mode & 0o7777;
     chmodSync(volume, 0o2775);
     expect(await bind("x/y/z")).toEqual({ ok: true, value: target });
     expect(["x", "x/y", "x/y/z"].map((path) => mode(join(volume, path)))).toEqual([0o2775, 0o2775, 0o2775]);
   });
-  test("may go through a link that stays inside", async () => {
+  test("may go through a link that stays inside the volume", async () => {
     const { volume, target, bind } = world();
     mkdirSync(join(volume, "real"));
     writeFileSync(join(volume, "real/in"), "");
@@ -74,7 +74,7 @@ describe.skipIf(!isRoot)("a sub-path", () => {
     expect(await bind("link/made")).toEqual({ ok: true, value: target });
     expect(readdirSync(join(volume, "real")).sort()).toEqual(["in", "made"]);
   });
-  test("never leads out by a link, neither to what is there nor to what is to be made", async () => {
+  test("is refused when it leads out by a link, to what exists or is to be created", async () => {
     const { dir, volume, bind } = world();
     symlinkSync(join(dir, "outside"), join(volume, "out"));
     symlinkSync("../outside", join(volume, "up"));
@@ -87,7 +87,7 @@ describe.skipIf(!isRoot)("a sub-path", () => {
     expect(readdirSync(join(dir, "outside"))).toEqual(["secret"]);
     expect(mountsBelow(dir)).toEqual([]);
   });
-  test("is below the volume by its words already", async () => {
+  test("is refused when it is absolute or contains ..", async () => {
     const { bind } = world();
     expect(await bind("/etc")).toEqual(failed("error SubPath `/etc` must not be an absolute path"));
     expect(await bind("a/../../b")).toEqual(failed("unable to provision SubPath `a/../../b`: must not contain '..'"));

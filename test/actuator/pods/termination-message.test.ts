@@ -40,8 +40,8 @@ function world(more: Partial<RuntimeContainer> = {}, policy = "FallbackToLogsOnE
 }
 const line = (text: string, tag = "F") => `2026-01-01T00:00:00.000000000Z stderr ${tag} ${text}\n`;
 
-describe("a container's last words", () => {
-  test("are the last 4096 bytes that it left, behind the runtime's", () => {
+describe("a container's termination message", () => {
+  test("is the last 4096 bytes of its file, behind the runtime's message", () => {
     const short = world({ message: "from the runtime" });
     short.says("bye");
     expect(short.message()).toBe("from the runtime: bye");
@@ -49,12 +49,12 @@ describe("a container's last words", () => {
     long.says(`x${"y".repeat(4096)}`);
     expect(long.message()).toBe("y".repeat(4096));
   });
-  test("are nobody's while it runs", () => {
+  test("is empty while the container runs", () => {
     const runs = world({ state: "running" });
     runs.says("not yet");
     expect(runs.message()).toBe("");
   });
-  test("are the end of its log where it left none and failed", () => {
+  test("is the end of the log when a failed container wrote no message", () => {
     const one = world();
     one.says("");
     one.logs([line("first"), line("no ", "P"), line("end"), "broken\n", line("last")].join(""));
@@ -66,12 +66,12 @@ describe("a container's last words", () => {
     ["succeeded", { exitCode: 0 }, "FallbackToLogsOnError"],
     ["never ran", { reason: "ContainerCannotRun" }, "FallbackToLogsOnError"],
     ["does not ask for it", {}, "File"],
-  ])("are not its log's where it %s", (_, more, policy) => {
+  ])("is not taken from the log of a container that %s", (_, more, policy) => {
     const one = world(more, policy);
     one.logs(line("secret"));
     expect(one.message()).toBe("");
   });
-  test("are at most 80 lines and 2048 bytes of the log", () => {
+  test("has at most 80 lines and 2048 bytes of the log", () => {
     const many = world();
     many.logs(Array.from({ length: 5000 }, (_, i) => line(`${i}`)).join(""));
     expect(many.message().split("\n")).toEqual([...Array.from({ length: 80 }, (_, i) => `${4920 + i}`), ""]);
@@ -82,7 +82,7 @@ describe("a container's last words", () => {
     huge.logs(line("c".repeat(200_000)));
     expect(huge.message()).toBe(`${"c".repeat(2047)}\n`);
   });
-  test("tell why they cannot be read", () => {
+  test("says why the log cannot be read", () => {
     const one = world();
     expect(one.message()).toBe(
       `Error on reading termination message from logs: open ${one.logPath}: no such file or directory`,

@@ -26,8 +26,8 @@ const empty = (medium: "" | "Memory", sizeLimitBytes: number | null = null) => (
 });
 const withGroup = (fsGroup: number) => ({ ...runnable().spec.securityContext, fsGroup });
 
-describe.skipIf(!isRoot)("an empty directory", () => {
-  test("is for all, whatever the umask, and keeps what is in it", async () => {
+describe.skipIf(!isRoot)("an emptyDir", () => {
+  test("is created for everybody, whatever the umask, and keeps its content", async () => {
     const dir = scratch();
     const asked = runnable({ volumes: [{ name: "data", ...empty("") }] });
     const old = process.umask(0o077);
@@ -42,7 +42,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
     expect(readFileSync(join(at(dir, "data"), "kept"), "utf8")).toBe("kept");
     expect(mode(at(dir, "data"))).toBe("750");
   });
-  test("belongs to the pod's group, and what is made in it too", async () => {
+  test("belongs to the fsGroup, as does what is created in it", async () => {
     const dir = scratch();
     const asked = runnable({ volumes: [{ name: "data", ...empty("") }], securityContext: withGroup(4711) });
     await makeVolumes(asked, ofDirectory(dir), null, new FakeMounter());
@@ -50,7 +50,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
     mkdirSync(join(at(dir, "data"), "made"));
     expect(statSync(join(at(dir, "data"), "made")).gid).toBe(4711);
   });
-  test("half made by a process that died is made anew", async () => {
+  test("left half made by a crash is made again", async () => {
     const dir = scratch();
     mkdirSync(join(at(dir, ".data.new"), "deep"), { recursive: true });
     await makeVolumes(
@@ -63,7 +63,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
     expect(existsSync(at(dir, ".data.new"))).toBe(false);
     expect(existsSync(join(at(dir, "data"), "deep"))).toBe(false);
   });
-  test("that is a link or a file is none, and keeps no other volume from being made", async () => {
+  test("fails where a link or file is in its place, and other volumes are still made", async () => {
     const dir = scratch();
     mkdirSync(at(dir, ""), { recursive: true });
     symlinkSync("/etc", at(dir, "data"));
@@ -96,7 +96,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
     [400, 500, "size=400,mode=1777,noswap"],
     [600, 500, "size=500,mode=1777,noswap"],
     [0, 500, "size=500,mode=1777,noswap"],
-  ])("in memory of %s bytes in a pod of %s: %s", async (limit, memory, options) => {
+  ])("in memory with limit %s in a pod with memory %s is mounted with %s", async (limit, memory, options) => {
     const dir = scratch();
     const mounter = new FakeMounter();
     await makeVolumes(
@@ -109,7 +109,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
   });
 });
 
-test.skipIf(!isRoot)("what mount refuses is told in the kubelet's words", async () => {
+test.skipIf(!isRoot)("a failed mount is reported in the kubelet's words", async () => {
   const answer = await systemMounter.tmpfs("/nowhere/at all", ["size=5"]);
   expect(answer).toMatchObject({ ok: false });
   expect(answer.ok ? "" : answer.error).toMatch(
@@ -117,9 +117,9 @@ test.skipIf(!isRoot)("what mount refuses is told in the kubelet's words", async 
   );
 });
 
-describe("a path of the machine", () => {
+describe("a hostPath volume", () => {
   const failed = (message: string) => ({ ok: false, error: message });
-  test("is of the type that the pod says, links followed", async () => {
+  test("is checked to be of its type, following links", async () => {
     const dir = scratch();
     const [file, directory, link, socket] = ["f", "d", "l", "s"].map((name) => join(dir, name)) as [
       string,
@@ -153,7 +153,7 @@ describe("a path of the machine", () => {
     expect(checkHostPath(directory, "FileOrCreate")).toEqual(failed(`${no} ${directory} is not a file`));
     expect(checkHostPath(`${dir}/../x`, "")).toEqual(failed(`invalid HostPath \`${dir}/../x\`: must not contain '..'`));
   });
-  test("is made where the type says so", () => {
+  test("is created where its type says so", () => {
     const dir = scratch();
     expect(checkHostPath(join(dir, "a/b"), "DirectoryOrCreate").ok).toBe(true);
     expect(mode(join(dir, "a/b"))).toBe("755");

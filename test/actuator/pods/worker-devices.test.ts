@@ -29,8 +29,8 @@ function coming(devices: ContainerDevices, one = web()) {
   return { ...world, stop, up };
 }
 
-describe("devices are prepared", () => {
-  test.each([false, true])("before anything of the pod is made; by an init container: %s", async (init) => {
+describe("devices are allocated", () => {
+  test.each([false, true])("before anything of the pod is created; for an init container: %s", async (init) => {
     const made: unknown[] = [];
     const prepare = async () => {
       made.push(world.calls(), readdirSync(world.roots.podsDirectory));
@@ -43,7 +43,7 @@ describe("devices are prepared", () => {
     expect(turn).toMatchObject({ started: init ? ["first", "app"] : ["app"], refusal: null, error: null });
     expect(devices.asked).toEqual(["prepare uid-1", `startOf uid-1 ${init ? "first" : "app"}`]);
   });
-  test("not of a pod that wants none, and not where nothing is to start", async () => {
+  test("not for a pod without devices, and not when no container is to start", async () => {
     const devices = hands();
     const plain = limited("uid-1", { app: { cpu: "1", "kubernetes.io/gpu": "1" } }, {}, "web");
     expect((await coming(devices, plain).up()).started).toEqual(["app"]);
@@ -54,7 +54,7 @@ describe("devices are prepared", () => {
     await sync(web(), {});
     expect(devices.asked).toEqual([]);
   });
-  test("again for a container that is started once more", async () => {
+  test("again when a container is restarted", async () => {
     const devices = hands();
     const { up, sync, runtime } = coming(devices);
     await up();
@@ -65,8 +65,8 @@ describe("devices are prepared", () => {
   });
 });
 
-describe("a pod that does not get its devices", () => {
-  test("is refused, and nothing of it is made", async () => {
+describe("a pod whose devices are not allocated", () => {
+  test("is refused, and nothing of it is created", async () => {
     const { roots, up, calls, takeMessages } = coming(hands({ allocate: async () => err(REFUSED) }));
     expect(await up()).toEqual({
       sandboxId: null,
@@ -80,7 +80,7 @@ describe("a pod that does not get its devices", () => {
     // whoever sends it back tells of it
     expect([calls(), takeMessages(), existsSync(`${roots.podsDirectory}/uid-1`)]).toEqual([[], [], false]);
   });
-  test("and keeps them is told with its reason, and may try again", async () => {
+  test("but kept for it is reported with the reason, and tries again", async () => {
     const waits = { reason: "WaitingForDevicePlugin", message: "example.com/gpu is not back yet" };
     let isBack = false;
     const prepare = async () => (isBack ? ok(null) : err({ ...waits, keeps: true as const }));
@@ -94,7 +94,7 @@ describe("a pod that does not get its devices", () => {
   });
 });
 
-describe("a turn that is cut short while devices are prepared", () => {
+describe("a turn that is aborted during the allocation of devices", () => {
   const cut = (answer: Awaited<ReturnType<ContainerDevices["allocate"]>>) => {
     const prepare = async () => {
       world.stop.abort();
@@ -103,22 +103,22 @@ describe("a turn that is cut short while devices are prepared", () => {
     const world = coming(hands({ allocate: prepare }));
     return world;
   };
-  test("makes nothing", async () => {
+  test("creates nothing", async () => {
     const { roots, up, calls } = cut(ok(null));
     expect(await up()).toMatchObject({ isCut: true, error: null, faults: {}, refusal: null });
     expect([calls(), readdirSync(roots.podsDirectory)]).toEqual([[], []]);
   });
-  test("still tells that they were given back", async () => {
+  test("still returns the refusal that released the devices", async () => {
     expect(await cut(err(REFUSED)).up()).toMatchObject({ isCut: true, refusal: REFUSED });
   });
-  test("says nothing where they are kept", async () => {
+  test("reports no fault when the devices are kept", async () => {
     const { up, takeMessages } = cut(err({ ...REFUSED, keeps: true as const }));
     expect(await up()).toMatchObject({ isCut: true, error: null, faults: {}, refusal: null });
     expect(takeMessages()).toEqual([]);
   });
 });
 
-test("without device plugins only the container that wants devices stays away", async () => {
+test("without device plugins only the container that requests devices is not started", async () => {
   const { up, takeMessages, calls } = (() => {
     const world = workerWorld();
     const two = limited("uid-1", { app: GPU, plain: {} }, {}, "web");

@@ -8,7 +8,7 @@ import { SERVES } from "../../sim/fake-pod-parts.ts";
 import { workerWorld } from "./worker-kit.ts";
 
 describe("a postStart hook", () => {
-  test("that fails kills its container, and only the status tells what it printed", async () => {
+  test("that fails kills its container, and its output appears in the status only", async () => {
     const { runtime, up, takeMessages, calls } = workerWorld();
     runtime.programOf = () => ({ ...SERVES, exec: () => ({ exitCode: 3, stdout: "secret\n", stderr: "bad" }) });
     const turn = await up(runnable({ containers: [runnableContainer("app", { postStart: { exec: ["sh", "-c"] } })] }));
@@ -24,7 +24,7 @@ describe("a postStart hook", () => {
     expect(calls().slice(-2)).toEqual(["ExecSync container-2", "StopContainer container-2"]);
     expect(runtime.running("app")).toEqual([]);
   });
-  test("asks over HTTP, at the pod's address or another; the status does not matter", async () => {
+  test("over HTTP is sent to the pod's address or another host, and any status code succeeds", async () => {
     const asked: (string | undefined)[] = [];
     const server = createServer((request, response) => {
       asked.push(`${request.url} ${request.headers["x-a"]} ${request.headers["user-agent"]}`);
@@ -56,8 +56,8 @@ describe("a postStart hook", () => {
   });
 });
 
-describe("a pod that runs", () => {
-  test("has what is to go killed with the pod's grace, the dead removed with their logs, the new started", async () => {
+describe("syncing a running pod", () => {
+  test("kills containers with the pod's grace period, removes dead ones with their logs, starts new ones", async () => {
     const { roots, runtime, time, up, sync, calls, takeMessages } = workerWorld();
     const web = runnable({ containers: [runnableContainer("a"), runnableContainer("b")] });
     await up(web);
@@ -84,7 +84,7 @@ describe("a pod that runs", () => {
     expect(time.monotonicMs() - from).toBe(5000);
     expect(existsSync(log)).toBe(false);
   });
-  test("in a sandbox that changed is killed with it and begins again", async () => {
+  test("with a changed sandbox kills everything and starts again in a new one", async () => {
     const { runtime, up, sync, calls, takeMessages } = workerWorld();
     const web = runnable();
     await up(web);
@@ -108,7 +108,7 @@ describe("a pod that runs", () => {
     ]);
     expect([runtime.running("app").length, runtime.wrongs]).toEqual([1, []]);
   });
-  test("is left as it is when something of it cannot be killed", async () => {
+  test("stops when a container cannot be killed", async () => {
     const { runtime, up, sync, calls } = workerWorld();
     await up(runnable());
     calls();

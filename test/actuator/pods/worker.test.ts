@@ -13,7 +13,7 @@ const upEvents = (name: string) => [
 ];
 
 describe("a new pod", () => {
-  test("gets its directories, a sandbox, then its containers in order", async () => {
+  test("gets its directories, its sandbox, then its containers in order", async () => {
     const { roots, runtime, up, takeMessages, calls } = workerWorld();
     const web = runnable({
       initContainers: [runnableContainer("mesh", { isSidecar: true })],
@@ -51,7 +51,7 @@ describe("a new pod", () => {
     const mounts = runtime.containers.get("container-3")?.config.mounts;
     expect(mounts?.map(({ containerPath }) => containerPath)).toEqual(["/etc/hosts", "/dev/termination-log"]);
   });
-  test("starts no container without its values, and none behind an init container that waits for them", async () => {
+  test("starts no container without decided values, and none behind such an init container", async () => {
     const { sync, calls } = workerWorld();
     const web = runnable({
       initContainers: [runnableContainer("init")],
@@ -69,7 +69,7 @@ describe("a new pod", () => {
     expect([one.undecided, one.started]).toEqual([["a"], ["b"]]);
     expect(calls()).toEqual(["CreateContainer b_web_default_uid-1_0", "StartContainer container-2"]);
   });
-  test("whose volume cannot be made gets no sandbox", async () => {
+  test("gets no sandbox when one of its volumes cannot be made", async () => {
     const { dir, up, takeMessages, calls } = workerWorld();
     const path = join(dir, "gone");
     const volumes = [{ name: "v", hostPath: { path, type: "Directory" as const } }];
@@ -77,7 +77,7 @@ describe("a new pod", () => {
     expect((await up(runnable({ volumes }))).error).toBe(message);
     expect([takeMessages(), calls()]).toEqual([[`FailedMount: ${message}`], []]);
   });
-  test("whose sandbox cannot be made says why", async () => {
+  test("reports why its sandbox cannot be created", async () => {
     const { runtime, up, takeMessages } = workerWorld();
     runtime.on = ({ call }) =>
       call === "RunPodSandbox" ? { effect: false, answer: { call, code: "UNKNOWN", message: "no cni" } } : undefined;
@@ -85,7 +85,7 @@ describe("a new pod", () => {
     expect((await up(runnable())).error).toBe(message);
     expect(takeMessages()).toEqual([`FailedCreatePodSandBox: ${message}`]);
   });
-  test("with a hostile uid touches nothing", async () => {
+  test("with a path as uid creates nothing", async () => {
     const { dir, up, calls } = workerWorld();
     const turn = await up(runnable({}, { uid: "../../escaped" }));
     expect(turn.error).toContain("is not the name of one entry");
@@ -93,12 +93,12 @@ describe("a new pod", () => {
   });
 });
 
-describe("a container that does not start", () => {
+describe("a container that fails to start", () => {
   const cases = [
     ["CreateContainer", "CreateContainerError", ["Pulled", "Failed"]],
     ["StartContainer", "RunContainerError", ["Pulled", "Created", "Failed"]],
   ] as const;
-  test.each(cases)("by %s leaves the others alone", async (call, reason, reasons) => {
+  test.each(cases)("in %s does not affect the others", async (call, reason, reasons) => {
     const { runtime, up, takeMessages } = workerWorld();
     runtime.on = (one) =>
       one.call === call && one.count === 1
@@ -112,7 +112,7 @@ describe("a container that does not start", () => {
     // an id in an event would make each of them another one
     expect(events[reasons.length - 1]).toBe(`Failed a: Error: bad ${call === "StartContainer" ? "a" : "container-2"}`);
   });
-  test("for its image or its configuration says so", async () => {
+  test("because of its image or configuration reports the reason", async () => {
     const { up, takeMessages } = workerWorld();
     const nonRoot = { ...runnableContainer("x").security, runAsNonRoot: true };
     const containers = [
@@ -128,7 +128,7 @@ describe("a container that does not start", () => {
       `Failed b: Error: ${why}`,
     ]);
   });
-  test("keeps the next init container from starting, unless it is a sidecar", async () => {
+  test("holds back the next init container, unless it is a sidecar", async () => {
     const { up } = workerWorld();
     const broken = { image: "gone", imagePullPolicy: "Never" as const };
     const first = await up(runnable({ initContainers: [runnableContainer("i", broken)] }));
@@ -139,7 +139,7 @@ describe("a container that does not start", () => {
     );
     expect((await up(sidecar)).started).toEqual(["app"]);
   });
-  test("for a fault in the daemon's own code ends that turn only", async () => {
+  test("because of a bug in the daemon fails that turn only", async () => {
     const { sync } = workerWorld();
     const turn = await sync(
       runnable(),
@@ -154,7 +154,7 @@ describe("a container that does not start", () => {
   });
 });
 
-test("a turn that is cut short stops between two steps", async () => {
+test("an aborted turn stops between two steps", async () => {
   for (const at of ["RunPodSandbox", "CreateContainer", "StartContainer", "PullImage"]) {
     const { runtime, sync, calls } = workerWorld();
     const stop = new AbortController();
@@ -171,7 +171,7 @@ test("a turn that is cut short stops between two steps", async () => {
   }
 });
 
-test("a disk that takes no directory is told", async () => {
+test("a pod directory that cannot be created is reported", async () => {
   const { roots, up, takeMessages } = workerWorld();
   writeFileSync(join(roots.podsDirectory, "uid-1"), "");
   const { error } = await up(runnable());

@@ -18,8 +18,8 @@ const NEVER: ProbeDeps = { exec: () => new Promise(() => {}) };
 const ask = (handler: ProbeHandler, more: Partial<ProbeRequest> = {}): Promise<ProbeOutcome> =>
   attempt({ handler, timeoutMs: 20_000, target: TARGET, ...more }, NEVER);
 
-describe("one attempt", () => {
-  test("is made by the handler, at the container's ports", async () => {
+describe("one probe attempt", () => {
+  test("uses the probe's handler and the container's named ports", async () => {
     const port = await servers.listen(http((_, response) => response.end("ok")));
     const target = { ...TARGET, ports: [{ name: "web", containerPort: port }] };
     const get = { ...getAt(port), port: "web" };
@@ -31,12 +31,12 @@ describe("one attempt", () => {
       output: "done",
     });
   });
-  test("of a port that is none is an error, in the kubelet's words", async () => {
+  test("returns the kubelet's error for an unknown port name", async () => {
     const words = 'strconv.Atoi: parsing "web": invalid syntax';
     expect(await ask({ http: { ...getAt(1), port: "web" } })).toEqual({ error: words });
     expect(await ask({ tcp: { host: "", port: "web" } })).toEqual({ error: words });
   });
-  test("never asks this machine in place of a pod without an address", async () => {
+  test("does not probe this machine in place of a pod without an address", async () => {
     const port = await servers.listen(http((_, response) => response.end("ok")));
     const target = { ...TARGET, podIP: "" };
     for (const handler of [{ http: getAt(port) }, { tcp: { host: "", port } }, { grpc: { port, service: "" } }]) {
@@ -82,7 +82,7 @@ describe("2,000 attempts at servers that hang", () => {
       : []),
   ];
 
-  test.each(STAGES)("%s end, and leave nothing behind", async (_, serve, handlerAt) => {
+  test.each(STAGES)("%s end, and leave no timer or handle behind", async (_, serve, handlerAt) => {
     const handler = handlerAt(await serve());
     await ask(handler, { timeoutMs: 20 });
     await once(() => servers.open === 0);
@@ -95,7 +95,7 @@ describe("2,000 attempts at servers that hang", () => {
     expect(moreThan(before)).toEqual([]);
     expect(servers.open).toBe(0);
   });
-  test("and so do those that are answered", async () => {
+  test("leave nothing behind when they are answered either", async () => {
     const port = await servers.listen(http((_, response) => response.end("ok")));
     const before = left();
     for (let round = 0; round < 20; round++) {
@@ -104,7 +104,7 @@ describe("2,000 attempts at servers that hang", () => {
     await once(() => moreThan(before).length === 0);
     expect(moreThan(before)).toEqual([]);
   });
-  test("before there is a connection, and of a runtime, too", async () => {
+  test("leave nothing behind before a connection exists, nor with a hanging runtime", async () => {
     await using full = await fullListener();
     const { port } = full;
     const handlers = [{ tcp: { host: "", port } }, { http: getAt(port) }, byGrpc(port), { exec: ["sleep", "9"] }];

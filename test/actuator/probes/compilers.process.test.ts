@@ -7,7 +7,7 @@ import { NODE } from "../../cli/run.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
 import { managerFixture } from "./manager-kit.ts";
 
-test("few probes leave the daemon small, many switch the compilers on, once", () => {
+test("the optimizing compilers stay off with few probes, and are switched on once with many", () => {
   const flags: string[] = [];
   const compilers = new OptimizingCompilers((flag) => flags.push(flag));
   compilers.observe(99);
@@ -22,7 +22,7 @@ test("few probes leave the daemon small, many switch the compilers on, once", ()
   expect(names(set)).toEqual(names(DAEMON_FLAGS).filter((name) => name !== "max-semi-space-size"));
 });
 
-test("a process that was started without them compiles from then on", () => {
+test("a process started without the compilers uses them once they are switched on", () => {
   const file = join(import.meta.dirname, "../../../actuator/pods/probing/open-probes.ts");
   const code = `
     const { OptimizingCompilers } = await import(${JSON.stringify(file)});
@@ -39,7 +39,7 @@ test("a process that was started without them compiles from then on", () => {
   expect(spawnSync(NODE, flags, { encoding: "utf8" }).stdout).toBe("false true\n");
 });
 
-test("the rate is of all that is probed", () => {
+test("perSecond is the rate of all probes of all pods", () => {
   const w = managerFixture();
   w.manager.sync([probed([probedContainer({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
   expect(w.manager.perSecond).toBe(1.25);

@@ -9,7 +9,7 @@ const servers = new Servers();
 afterAll(() => servers.close());
 const LONG_MS = 20_000;
 
-test("a connection that was reset is told with both of its ends, in whatever way its address was written", async () => {
+test("a reset connection is reported with both addresses, however the host was written", async () => {
   const reset = () => createServer((socket) => socket.once("data", () => socket.resetAndDestroy()));
   const port = await servers.listen(reset(), "::1");
   for (const host of ["::1", "0:0:0:0:0:0:0:1"]) {
@@ -21,14 +21,14 @@ test("a connection that was reset is told with both of its ends, in whatever way
   }
 });
 
-test.each(["127.0.0.1", "localhost"])("a port that none can have, at %s", async (host) => {
+test.each(["127.0.0.1", "localhost"])("a redirect to port 65536 at %s is an invalid port", async (host) => {
   const port = await servers.raw(`HTTP/1.1 302 x\r\nLocation: http://${host}:65536/\r\nContent-Length: 0\r\n\r\n`);
   const outcome = await httpProbe(getAt(port, { host }), TARGET, LONG_MS);
   const text = `Get "http://${host}:65536/": dial tcp: address 65536: invalid port`;
   expect(outcome).toEqual({ result: "failure", output: text });
 });
 
-test("an attempt that is over opens nothing any more, and closes what opens", async () => {
+test("closing all connections cancels a dial under way and refuses new ones", async () => {
   const port = await servers.serve();
   const opened = new OpenConnections();
   const dialed = dial("127.0.0.1", port, opened);
@@ -38,7 +38,7 @@ test("an attempt that is over opens nothing any more, and closes what opens", as
   expect(opened.add(new Socket()).destroyed).toBe(true);
 });
 
-test("what is kept of a request is of one pod with its ports alone", async () => {
+test("requests are reused only for the same pod with the same ports", async () => {
   const serving = (text: string) => servers.raw(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${text}`);
   const [a, b] = [await serving("a"), await serving("b")];
   const get = getAt(0, { port: "web" });

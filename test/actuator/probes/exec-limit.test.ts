@@ -3,7 +3,7 @@ import { ExecLimit } from "../../../actuator/probes/engine/attempt.ts";
 import { EXEC, probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
 import { managerFixture, OK } from "./manager-kit.ts";
 
-test("so many run at once; pods have their turn one after another, each in its own order", async () => {
+test("only so many execs run at once; pods take turns, each in its own order", async () => {
   const limit = new ExecLimit(2);
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -37,7 +37,7 @@ const execs = (count: number, more = {}) =>
     }),
   );
 
-test("waiting does not eat the timeout, and longer than a period is counted and told", async () => {
+test("waiting for a turn does not use up the timeout, and waiting longer than a period is reported", async () => {
   const w = managerFixture({ execLimit: 1 });
   w.answer = () => null;
   w.manager.sync(execs(2, { timeoutSeconds: 5 }));
@@ -57,7 +57,7 @@ test("waiting does not eat the timeout, and longer than a period is counted and 
   expect(w.manager.problems()).toEqual([]);
 });
 
-test("other handlers do not wait for execs", async () => {
+test("probes with other handlers do not wait for execs", async () => {
   const w = managerFixture({ execLimit: 1 });
   w.answer = ({ handler }) => ("exec" in handler ? null : OK);
   w.manager.sync([...execs(3), probed([probedContainer({ liveness: probe() }, { id: "id-http" })])]);
@@ -66,7 +66,7 @@ test("other handlers do not wait for execs", async () => {
   expect(w.asked.filter(({ handler }) => "exec" in handler)).toHaveLength(1);
 });
 
-test("one whose pod is gone leaves the queue, and its place stays free for others", async () => {
+test("a waiting exec whose pod is gone leaves the queue, and the next one takes its turn", async () => {
   const w = managerFixture({ execLimit: 1 });
   w.answer = () => null;
   const pods = execs(3);

@@ -16,8 +16,8 @@ const fault =
 const LONG_MS = 20_000;
 const probe = (exec: ExecPort, timeoutMs = LONG_MS) => execProbe(["sh", "-c", "x"], TARGET, timeoutMs, exec);
 
-describe("a command in the container", () => {
-  test("by its exit code, with all that it printed", async () => {
+describe("an exec probe", () => {
+  test("succeeds or fails by the exit code, with all output", async () => {
     expect(await probe(ended(0, { stdout: "ok\n" }))).toEqual({ result: "success", output: "ok\n" });
     // as ../exec-exit-3-output of a real kubelet: its event ends with a line break
     expect(await probe(ended(3, { stdout: "out\n", stderr: "err\n" }))).toEqual({
@@ -25,13 +25,13 @@ describe("a command in the container", () => {
       output: "out\nerr\n",
     });
   });
-  test("of which 10 KiB are kept, and no half of a character more than Go keeps", async () => {
+  test("keeps 10 KiB of output, cut inside a character as Go does", async () => {
     const long = await probe(ended(1, { stdout: "x".repeat(10_239), stderr: "üü" }));
     expect(long).toEqual({ result: "failure", output: `${"x".repeat(10_239)}\ufffd` });
     const exact = "x".repeat(10_240);
     expect(await probe(ended(1, { stdout: exact }))).toEqual({ result: "failure", output: exact });
   });
-  test("that takes too long is a failure, whoever notices", async () => {
+  test("fails when it takes too long, whether the runtime or the daemon notices", async () => {
     const output = 'command timed out: "sh -c x" timed out after 1s';
     expect(await probe(fault("DEADLINE_EXCEEDED", "context deadline exceeded"), 1000)).toEqual({
       result: "failure",
@@ -39,7 +39,7 @@ describe("a command in the container", () => {
     });
     expect(await probe(() => new Promise(() => {}), 1000)).toEqual({ result: "failure", output });
   });
-  test("that the runtime does not run is an error", async () => {
+  test("has an error, and no result, when the runtime cannot run it", async () => {
     expect(await probe(fault("UNKNOWN", "no such file"))).toEqual({
       error: "rpc error: code = Unknown desc = no such file",
     });
@@ -52,7 +52,7 @@ describe("a command in the container", () => {
     });
     expect(await probe(() => Promise.reject(new Error("closed")))).toEqual({ error: "closed" });
   });
-  test("has only the variables that stand in the manifest, and the runtime whole seconds", async () => {
+  test("expands only the variables of the manifest, and gives the runtime a timeout in whole seconds", async () => {
     const asked: unknown[] = [];
     const exec: ExecPort = async (...all) => {
       asked.push(all);

@@ -16,7 +16,7 @@ const LONG_MS = 20_000;
 const probe = (port: number, timeoutMs = LONG_MS, service = "svc"): Promise<ProbeOutcome> =>
   grpcProbe({ port, service }, TARGET, timeoutMs);
 
-describe("what a server of Node's library says", () => {
+describe("a gRPC probe of a server by Node's library", () => {
   const answering =
     (status: string): Check =>
     (_, answer) =>
@@ -46,7 +46,7 @@ describe("what a server of Node's library says", () => {
     await using server = await healthServer(check);
     expect(await probe(server.port)).toEqual(outcome);
   });
-  test("it is told who asks for what, and until when", async () => {
+  test("sends service, user agent and deadline", async () => {
     const seen: unknown[] = [];
     await using server = await healthServer((call, answer) => {
       seen.push(call.request.service, call.metadata.get("user-agent"), call.getDeadline() !== Number.POSITIVE_INFINITY);
@@ -57,24 +57,24 @@ describe("what a server of Node's library says", () => {
     const agent = "kube-probe/1.36 grpc-go/1.79.3";
     expect(seen).toEqual(["svc", [agent], true, "", [agent], true]);
   });
-  test("nothing", async () => {
+  test("times out when the server never answers", async () => {
     await using server = await healthServer(() => {});
     expect(await probe(server.port, SHORT_MS)).toEqual(failure("timeout: health rpc did not complete within 2s"));
   });
 });
 
-describe("what is no server of gRPC", () => {
+describe("a gRPC probe of what is no gRPC server", () => {
   const noConnection = (port: number) =>
     failure(`timeout: failed to connect service "127.0.0.1:${port}" within 2s: context deadline exceeded`);
 
-  test("nobody, one of HTTP/1, one that says nothing, one that ends at once", async () => {
+  test("fails for a closed port, an HTTP/1 server, a silent server and one that closes at once", async () => {
     const web = await servers.listen(http1((_, response) => response.end("ok")));
     const ends = await servers.serve((socket) => socket.end());
     for (const port of [1, web, await servers.serve(), ends]) {
       expect(await probe(port, SHORT_MS)).toEqual(noConnection(port));
     }
   });
-  test("but one that comes within the timeout is found", async () => {
+  test("succeeds when a server comes up within the timeout", async () => {
     let asked = 0;
     await using server = await healthServer((_, answer) => answer(null, { status: "SERVING" }));
     const late = await servers.serve((socket) => {
@@ -90,15 +90,18 @@ describe("what is no server of gRPC", () => {
   });
 });
 
-test.each(ANSWERS)("a server that answers with %s", async (_, answer, outcome) => {
-  const server = createServer().on("sessionError", () => {});
-  server.on("stream", (stream) => {
-    stream.on("error", () => {});
-    answer(stream);
-  });
-  expect(await probe(await servers.listen(server))).toEqual(outcome);
-});
-test("a server that never ends its answer", async () => {
+test.each(ANSWERS)(
+  "a gRPC probe of a server that answers with %s has the kubelet's outcome",
+  async (_, answer, outcome) => {
+    const server = createServer().on("sessionError", () => {});
+    server.on("stream", (stream) => {
+      stream.on("error", () => {});
+      answer(stream);
+    });
+    expect(await probe(await servers.listen(server))).toEqual(outcome);
+  },
+);
+test("a gRPC probe times out when the server never ends its answer", async () => {
   const server = createServer().on("stream", (stream) => {
     stream.on("error", () => {});
     stream.respond(OK);

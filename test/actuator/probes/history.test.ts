@@ -25,7 +25,7 @@ const result = (containerId: string): ProbeHistoryEntry => ({
 });
 const run = (times: number): ProbeHistoryEntry => ({ ...named, kind: "run", outcome: "failure", times });
 
-test("entries of a second are written together, and the newest are read first", async () => {
+test("entries of one second are written together, and read newest first", async () => {
   const { clock, history, read, file } = opened();
   expect(read()).toEqual([]);
   history.add(result("id-1"));
@@ -37,7 +37,7 @@ test("entries of a second are written together, and the newest are read first", 
   expect(clock.timers).toBe(0);
 });
 
-test("of a storm so much is kept that the disk is spared: what tells most first, and how much there was more", () => {
+test("in a storm the most telling entries are kept, with the number of omitted ones", () => {
   const { history, read } = opened();
   for (let i = 0; i < 150; i++) history.add(run(i));
   for (let i = 0; i < 150; i++) history.add(result(`id-${i}`));
@@ -53,13 +53,13 @@ test("of a storm so much is kept that the disk is spared: what tells most first,
   expect([read().length, read()[0]]).toEqual([402, { at, kind: "omitted", count: 100 }]);
 });
 
-test("what is no entry is passed over", () => {
+test("lines that are no entry are skipped", () => {
   const { file, read } = opened();
   writeFileSync(file, `{"kind":"result"}\nx\n${JSON.stringify(result("id-1"))}\n{"at":"cut`);
   expect(read()).toEqual([result("id-1")]);
 });
 
-test("a directory that is gone is told once", () => {
+test("a missing directory is reported once", () => {
   const { history, faults, file } = opened(join(scratch(), "gone"));
   for (let i = 0; i < 3; i++) {
     history.add(run(i));
@@ -68,7 +68,7 @@ test("a directory that is gone is told once", () => {
   expect(faults).toEqual([expect.stringContaining(`probe history ${file}: ENOENT`)]);
 });
 
-test("changes are kept, not every success; successes between are counted, and bodies are not kept", async () => {
+test("result changes are kept, successes in between only counted, and response bodies left out", async () => {
   const w = managerFixture();
   w.manager.sync([probed([probedContainer({ readiness: probe({ failureThreshold: 2 }) })])]);
   await w.clock.advance(4_500);
@@ -88,7 +88,7 @@ test("changes are kept, not every success; successes between are counted, and bo
   expect(JSON.stringify([w.history, w.manager.facts(), w.results])).not.toMatch(/password|fine/);
 });
 
-test("what is stored of a container that nobody asked yet is not kept, nor is it said to be an attempt's", async () => {
+test("an initial result set without an attempt is not recorded as one", async () => {
   const w = managerFixture();
   const liveness = probe();
   w.answer = () => BAD;
@@ -114,7 +114,7 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
   expect(restarted.history).toEqual([expect.objectContaining({ from: null, to: "Failure", output: BAD.output })]);
 });
 
-test("a result that a run of the container before brought about says so", async () => {
+test("a result due to the former container's counters is marked as such", async () => {
   const w = managerFixture();
   const liveness = probe();
   w.answer = () => BAD;
@@ -127,7 +127,7 @@ test("a result that a run of the container before brought about says so", async 
   );
 });
 
-test("outputs are kept to 1 KiB, between two characters", async () => {
+test("output is cut to 1 KiB between two characters", async () => {
   const w = managerFixture();
   w.answer = () => ({ result: "failure", output: `x${"é".repeat(3_000)}` });
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
@@ -138,7 +138,7 @@ test("outputs are kept to 1 KiB, between two characters", async () => {
   expect(w.results.at(-1)?.output).toBe(facts?.output);
 });
 
-test("what a manager writes is read again", async () => {
+test("entries of a real probe manager are read back equal", async () => {
   const { history, read, file } = opened();
   const w = managerFixture();
   w.answer = () => BAD;
@@ -151,7 +151,7 @@ test("what a manager writes is read again", async () => {
   expect(readFileSync(file, "utf8").endsWith("}\n")).toBe(true);
 });
 
-test("what fails from the start is told at its first attempt, once of each container", async () => {
+test("a probe that fails from the start is recorded at its first attempt, once for each container", async () => {
   const w = managerFixture();
   w.answer = ({ handler }) => ("exec" in handler ? { error: "no runtime" } : BAD);
   const of = (id: string) => {
@@ -184,7 +184,7 @@ test("what fails from the start is told at its first attempt, once of each conta
   expect(well.history).toEqual([]);
 });
 
-test("execs that wait longer than their period are told when that begins, not at each attempt", async () => {
+test("execs that wait longer than their period are recorded when that begins, not at each attempt", async () => {
   const w = managerFixture({ execLimit: 1 });
   const exec = (periodSeconds: number) => ({ liveness: probe({ handler: EXEC, periodSeconds }) });
   w.answer = () => null;
@@ -209,7 +209,7 @@ test("execs that wait longer than their period are told when that begins, not at
   expect(overdue()).toBe(2);
 });
 
-test("of a warning it is kept what it warns of, and nothing of the body", async () => {
+test("a warning is recorded without the response body", async () => {
   const w = managerFixture();
   w.answer = () => ({ result: "warning", output: "Probe terminated redirects, Response body: <p>secret</p>" });
   w.manager.sync([probed([probedContainer({ readiness: probe() })])]);

@@ -12,21 +12,25 @@ afterAll(() => servers.close());
 const SHORT_MS = 2000;
 const LONG_MS = 20_000;
 
-describe("what a kubelet says of an answer", () => {
-  test.for(ANSWERS)("%j, then %s", { concurrent: true }, async ([text, after, result, output], { expect }) => {
-    const port = await servers.raw(text, after);
-    const timeoutMs = output.includes("deadline exceeded") ? SHORT_MS : LONG_MS;
-    const outcome = await httpProbe(getAt(port), TARGET, timeoutMs);
-    expect(reportOf(outcome)).toEqual([result, output]);
-    // a body that cannot be read to its end is an error whose result is a failure
-    expect("error" in outcome ? outcome.state : null).toBe(result === "error" ? "failure" : null);
-  });
-  test("a request that cannot be made has no result", async () => {
+describe("the outcome of an HTTP probe", () => {
+  test.for(ANSWERS)(
+    "for the response %j, then %s, is the kubelet's",
+    { concurrent: true },
+    async ([text, after, result, output], { expect }) => {
+      const port = await servers.raw(text, after);
+      const timeoutMs = output.includes("deadline exceeded") ? SHORT_MS : LONG_MS;
+      const outcome = await httpProbe(getAt(port), TARGET, timeoutMs);
+      expect(reportOf(outcome)).toEqual([result, output]);
+      // a body that cannot be read to its end is an error whose result is a failure
+      expect("error" in outcome ? outcome.state : null).toBe(result === "error" ? "failure" : null);
+    },
+  );
+  test("is an error without a result when the request cannot be made", async () => {
     expect(await httpProbe(getAt(80, { port: "web" } as never), TARGET, LONG_MS)).toEqual({
       error: 'strconv.Atoi: parsing "web": invalid syntax',
     });
   });
-  test("nobody listens, or nobody answers", async () => {
+  test("is a failure when nobody listens, answers or resolves", async () => {
     const refused = 'Get "http://127.0.0.1:1/": dial tcp 127.0.0.1:1: connect: connection refused';
     expect(reportOf(await httpProbe(getAt(1), TARGET, LONG_MS))).toEqual(["failure", refused]);
     const [, text] = reportOf(await httpProbe(getAt(1, { host: "::1" }), TARGET, LONG_MS));
@@ -34,7 +38,7 @@ describe("what a kubelet says of an answer", () => {
     const [, unknown] = reportOf(await httpProbe(getAt(80, { host: "no..name" }), TARGET, LONG_MS));
     expect(unknown).toBe('Get "http://no..name:80/": dial tcp: lookup no..name: no such host');
   });
-  test("of headers that never end", async () => {
+  test("is a failure when the response headers never end", async () => {
     const port = await servers.serve((socket) => {
       const more = (): void => {
         while (socket.writable && socket.write(`X-A: ${"b".repeat(60_000)}\r\n`));
@@ -51,7 +55,7 @@ describe("what a kubelet says of an answer", () => {
   });
 });
 
-describe("what a server is asked", () => {
+describe("the request of an HTTP probe", () => {
   const seen: { url: string; headers: IncomingHttpHeaders }[] = [];
   afterEach(() => seen.splice(0));
   const server = (locations: Readonly<Record<string, string>> = {}) =>
@@ -64,7 +68,7 @@ describe("what a server is asked", () => {
       }),
     );
 
-  test("by a new connection each, with no compression and no proxy", async () => {
+  test("uses a new connection each time, without compression or proxy", async () => {
     const { http_proxy } = process.env;
     process.env["http_proxy"] = "http://127.0.0.1:1";
     try {
@@ -95,13 +99,13 @@ describe("what a server is asked", () => {
       ],
       "Upgrade",
     ],
-  ] as const)("to be closed behind it, but for what is to be another connection: %j", async (list, connection) => {
+  ] as const)("asks to close the connection, unless it is to be upgraded: %j", async (list, connection) => {
     const port = await server();
     const headers = list.map(([name, value]) => ({ name, value }));
     await httpProbe(getAt(port, { headers }), TARGET, LONG_MS);
     expect(seen.map((one) => one.headers.connection)).toEqual([connection]);
   });
-  test("with the headers of the probe, a host of its own, and the credentials of its path", async () => {
+  test("has the probe's headers and Host, and the credentials of its URL", async () => {
     const port = await server();
     const headers = [
       { name: "Host", value: "example.org" },
@@ -117,7 +121,7 @@ describe("what a server is asked", () => {
       { url: "/x", headers: { host: "example.org", "x-twice": "1, 2", authorization, connection: "close" } },
     ]);
   });
-  test("and where it leads to, on the same host", async () => {
+  test("follows redirects on the same host only", async () => {
     const port = await server({
       "/": "/one?x",
       "/one?x": "two",
@@ -134,7 +138,7 @@ describe("what a server is asked", () => {
   test.each([
     [{ name: "X-A", value: "b\nc" }, 'net/http: invalid header field value for "X-A"'],
     [{ name: "X A", value: "b" }, 'net/http: invalid header field name "X A"'],
-  ])("not with %j", async (header, words) => {
+  ])("is not sent with the invalid header %j", async (header, words) => {
     const port = await server();
     expect(reportOf(await httpProbe(getAt(port, { headers: [header] }), TARGET, LONG_MS))).toEqual([
       "failure",
@@ -142,14 +146,14 @@ describe("what a server is asked", () => {
     ]);
     expect(seen).toEqual([]);
   });
-  test("a host that is none is sent empty", async () => {
+  test("has an empty Host for an invalid one", async () => {
     const port = await server();
     await httpProbe(getAt(port, { headers: [{ name: "Host", value: "a b/c" }] }), TARGET, LONG_MS);
     expect(seen[0]?.headers.host).toBe("");
   });
 });
 
-test("an answer is heard to its end, and the connection closed at once", async () => {
+test("an HTTP probe reads the response to its end and closes the connection at once", async () => {
   const port = await servers.raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   const before = servers.open;
   await httpProbe(getAt(port), TARGET, LONG_MS);

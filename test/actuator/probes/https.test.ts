@@ -18,7 +18,7 @@ const LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting 
 const probe = (port: number, timeoutMs = LONG_MS, more: Partial<ProbeHttpGet> = {}): Promise<ProbeOutcome> =>
   httpProbe(getAt(port, { scheme: "HTTPS", ...more }), TARGET, timeoutMs);
 
-describe.skipIf(why !== undefined)("over TLS", () => {
+describe.skipIf(why !== undefined)("an HTTPS probe", () => {
   const certificate = why === undefined ? selfSigned(2048) : { key: "", cert: "" };
   const tls = (more: TlsOptions = {}) =>
     servers.listen(
@@ -28,12 +28,12 @@ describe.skipIf(why !== undefined)("over TLS", () => {
       }).on("tlsClientError", () => {}),
     );
 
-  test("no certificate is checked, however short its key", async () => {
+  test("checks no certificate, however short its key", async () => {
     expect(reportOf(await probe(await tls()))).toEqual(["success", "ok"]);
     const short = { ...selfSigned(1024), ciphers: "DEFAULT@SECLEVEL=0" };
     expect(reportOf(await probe(await tls(short)))).toEqual(["success", "ok"]);
   });
-  test("the server is told the name, and no address", async () => {
+  test("sends a host name by SNI, but no address", async () => {
     const names: (string | undefined)[] = [];
     const port = await tls({
       SNICallback: (name, done) => {
@@ -52,10 +52,10 @@ describe.skipIf(why !== undefined)("over TLS", () => {
       "protocol version not supported",
     ],
     ["a certificate of the client", { requestCert: true, rejectUnauthorized: true }, "certificate required"],
-  ] as const)("a server that wants %s", async (_, options, words) => {
+  ] as const)("fails for a server that wants %s", async (_, options, words) => {
     expect(reportOf(await probe(await tls(options)))).toEqual(["failure", `${GET}remote error: tls: ${words}`]);
   });
-  test("a server that speaks none", async () => {
+  test("fails for a server that does not speak TLS", async () => {
     const plain = await servers.raw("HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n", "end");
     expect(reportOf(await probe(plain))).toEqual(["failure", `${GET}http: server gave HTTP response to HTTPS client`]);
     expect(reportOf(await probe(await servers.raw("", "end")))).toEqual(["failure", `${GET}EOF`]);
@@ -68,11 +68,11 @@ describe.skipIf(why !== undefined)("over TLS", () => {
     expect(reportOf(await probe(banner))).toEqual(["failure", `${GET}${noTls}`]);
   });
 
-  describe("by HTTP/2, where a server wants that", () => {
+  describe("over HTTP/2", () => {
     type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
     const serve = (handler: Handler) => servers.listen(h2({ ...certificate, ALPNProtocols: ["h2"] }, handler));
 
-    test("it is asked the same", async () => {
+    test("sends the same request", async () => {
       const port = await serve(({ url, headers }, response) => {
         const { ":authority": authority, "user-agent": agent, accept, "x-a": a } = headers;
         response.end(JSON.stringify([url, authority, agent, accept, a]));
@@ -85,7 +85,7 @@ describe.skipIf(why !== undefined)("over TLS", () => {
       const outcome = await probe(port, LONG_MS, { path: "/a b?c", headers });
       expect(reportOf(outcome)).toEqual(["success", '["/a%20b?c","example.org","kube-probe/1.36","*/*","b"]']);
     });
-    test("and its answers are taken the same", async () => {
+    test("treats responses the same", async () => {
       const port = await serve(({ url }, response) => {
         if (url === "/final") response.writeHead(500).end("secret");
         else if (url === "/long") response.end("x".repeat(100_000));
@@ -94,7 +94,7 @@ describe.skipIf(why !== undefined)("over TLS", () => {
       expect(reportOf(await probe(port))).toEqual(["failure", "HTTP probe failed with statuscode: 500"]);
       expect(reportOf(await probe(port, LONG_MS, { path: "/long" }))).toEqual(["success", "x".repeat(10_240)]);
     });
-    test("a stream that is refused is asked for again", async () => {
+    test("repeats the request when the stream is refused", async () => {
       let asked = 0;
       const port = await serve(({ stream }, response) => {
         if (asked++ < 1) stream.on("error", () => {}).close(constants.NGHTTP2_REFUSED_STREAM);
@@ -104,7 +104,7 @@ describe.skipIf(why !== undefined)("over TLS", () => {
       const never = await serve(({ stream }) => stream.on("error", () => {}).close(constants.NGHTTP2_REFUSED_STREAM));
       expect(reportOf(await probe(never, SHORT_MS))).toEqual(["failure", `${GET}context deadline exceeded`]);
     });
-    test("also when they break off", async () => {
+    test("fails the same when the response breaks off", async () => {
       const reset = "stream error: stream ID 1; INTERNAL_ERROR; received from peer";
       const resets = await serve(({ stream }) => stream.on("error", () => {}).close(constants.NGHTTP2_INTERNAL_ERROR));
       expect(reportOf(await probe(resets))).toEqual(["failure", `${GET}${reset}`]);

@@ -22,7 +22,7 @@ const newest = ({ guarded }: ManagerFixture) => guarded.at(-1)?.decision;
 const killed = ({ results }: ManagerFixture) =>
   results.filter(({ result }) => result === "Failure").map(({ containerId }) => containerId);
 
-test("without a guard all of them are killed", async () => {
+test("without a guard all failing containers are killed", async () => {
   const w = managerFixture();
   w.answer = () => BAD;
   w.manager.sync(pods(5));
@@ -31,7 +31,7 @@ test("without a guard all of them are killed", async () => {
   expect(w.guarded).toEqual([]);
 });
 
-test("kills of a storm are held, told and kept, and those that answer again live on", async () => {
+test("kills in a storm are held and recorded, and containers that answer again live on", async () => {
   const w = managerFixture({ guard: GUARD });
   w.manager.sync(pods(5));
   await w.clock.advance(900);
@@ -63,7 +63,7 @@ test("kills of a storm are held, told and kept, and those that answer again live
   expect(killed(w)).toEqual(["id-3"]);
 });
 
-test("what fails on is killed when it was held long enough, once, and is asked no more", async () => {
+test("a container that keeps failing is killed once after holdSeconds, and not probed again", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   w.manager.sync(pods(3));
@@ -81,7 +81,7 @@ test("what fails on is killed when it was held long enough, once, and is asked n
   expect(w.manager.resultOf("id-0", "liveness")).toBe("Failure");
 });
 
-test("pods of one owner and single failures are killed as the kubelet kills them", async () => {
+test("pods of one owner and single failures are killed as in the kubelet", async () => {
   const related = managerFixture({ guard: GUARD });
   related.answer = () => BAD;
   related.manager.sync(pods(5, "ReplicaSet/rs-1"));
@@ -94,7 +94,7 @@ test("pods of one owner and single failures are killed as the kubelet kills them
   expect(killed(single)).toEqual(["id-2"]);
 });
 
-test("a kill goes ahead although the container is being asked again, and what that ends with is not heard", async () => {
+test("a kill goes ahead while the next attempt runs, whose result is ignored", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => null;
   w.manager.sync(pods(1));
@@ -119,7 +119,7 @@ test("a kill goes ahead although the container is being asked again, and what th
   expect(w.manager.facts()).toMatchObject([{ attempts: 2, activity: "probing" }]);
 });
 
-test("a killed container whose next exec waits for its turn is not asked any more", async () => {
+test("a killed container whose next exec waits for its turn is not probed again", async () => {
   const w = managerFixture({ guard: GUARD, execLimit: 1 });
   w.answer = () => null;
   const liveness = probe({ handler: EXEC, failureThreshold: 1 });
@@ -137,7 +137,7 @@ test("a killed container whose next exec waits for its turn is not asked any mor
   expect(w.asked.map(({ target }) => target.containerId)).toEqual(["id-1", "id-slow"]);
 });
 
-test("a kill that was held long goes ahead at the next failure, whatever the threshold", async () => {
+test("a kill that was held long enough goes ahead at the next failure, whatever the threshold", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const patient = probe({ failureThreshold: 3 });
@@ -150,7 +150,7 @@ test("a kill that was held long goes ahead at the next failure, whatever the thr
   expect(killed(w)).toHaveLength(3);
 });
 
-test("failed startups are killed, however many", async () => {
+test("containers with a failed startup probe are killed, however many", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const startup = probe({ failureThreshold: 1 });
@@ -159,7 +159,7 @@ test("failed startups are killed, however many", async () => {
   expect([killed(w).length, w.guarded]).toEqual([5, []]);
 });
 
-test("a held container whose pod is gone is let go, and only liveness is held", async () => {
+test("a held container whose pod is gone is released, and only liveness is held", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const some = pods(3).map((one) => ({
@@ -182,7 +182,7 @@ test("a held container whose pod is gone is let go, and only liveness is held", 
   expect(newest(w)).toMatchObject({ released: [{ container: "ns/p-0/c", why: "gone" }], holding: 2 });
 });
 
-test("asked again from what was written down it is the same decision, with the reason of each kill", async () => {
+test("a guard decision replayed from its recorded input is the same, with a reason for each kill", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   w.manager.sync(pods(3));
@@ -206,7 +206,7 @@ const spreadOut = (failureThreshold: number) =>
   }));
 const HOLDS = { guard: { ...GUARD, windowSeconds: 30 }, spread: true };
 
-test("who has begun to fail counts, so that the first of a storm that is spread out is held as well", async () => {
+test("containers that began to fail count too, so that the first ones of a slow storm are held as well", async () => {
   const w = managerFixture(HOLDS);
   w.manager.sync(spreadOut(2));
   await w.clock.advance(9_000);
@@ -216,7 +216,7 @@ test("who has begun to fail counts, so that the first of a storm that is spread 
   expect(w.guarded.flatMap(({ killedBefore }) => killedBefore)).toEqual([]);
 });
 
-test("who fails once and answers again counts no more, and neither does what cannot be asked", async () => {
+test("neither a container that recovered nor a probe that could not be made counts towards a storm", async () => {
   const w = managerFixture(HOLDS);
   const bad = new Set(["u-0", "u-1", "u-2"]);
   w.manager.sync(spreadOut(2));
@@ -230,7 +230,7 @@ test("who fails once and answers again counts no more, and neither does what can
   expect(killed(w)).toEqual(["u-4"]);
 });
 
-test("whom one failure kills is killed before it is seen that they are many, and that is said", async () => {
+test("with failureThreshold 1 the first containers are killed before the storm is seen, and recorded", async () => {
   const w = managerFixture(HOLDS);
   w.manager.sync(spreadOut(1));
   await w.clock.advance(9_000);
@@ -242,7 +242,7 @@ test("whom one failure kills is killed before it is seen that they are many, and
   expect(w.history.find(({ kind }) => kind === "probe-guard")).toMatchObject({ killedBefore: first?.killedBefore });
 });
 
-test("a daemon that starts again holds on what was held, and lets go what answers or is gone", async () => {
+test("a restarted daemon still holds what was held, and releases containers that answer or are gone", async () => {
   const stateDir = scratch();
   const clockOf: { nowMs: () => number } = { nowMs: () => START };
   const faults: string[] = [];
@@ -277,7 +277,7 @@ test("a daemon that starts again holds on what was held, and lets go what answer
   expect(faults).toEqual([]);
 });
 
-test("without what was kept the same container would be killed, and what is too old or none is not heeded", async () => {
+test("without its state file a restarted daemon kills; outdated or invalid state is ignored", async () => {
   const stateDir = scratch();
   const file = join(stateDir, "probe-guard.json");
   const nowMs = () => START;
@@ -306,7 +306,7 @@ test("without what was kept the same container would be killed, and what is too 
   expect(readFileSync(file, "utf8")).not.toBe("");
 });
 
-test("a file that cannot be written is told once", () => {
+test("a state file that cannot be written is reported once", () => {
   const faults: string[] = [];
   const nowMs = () => START;
   const memory = new GuardStateFile({ stateDir: join(scratch(), "gone"), nowMs, onFault: (m) => faults.push(m) });

@@ -53,7 +53,7 @@ function opened(exec: ProbeDeps["exec"] = () => Promise.reject(new Error("no run
 }
 const at = { podIP: "127.0.0.1" };
 
-test("a real server that answers, then does not, and one that hangs and holds up nobody", async () => {
+test("a real server that starts to fail is reported, and a hanging one does not block others", async () => {
   let status = 200;
   const [well, hung] = [await serverOf(() => status), await serverOf(() => 0)];
   const { manager, stateDir, results, events } = opened();
@@ -84,7 +84,7 @@ test("a real server that answers, then does not, and one that hangs and holds up
   expect(JSON.stringify(read)).not.toMatch(/body/);
 });
 
-test("commands that are really run, four at once of eight", async () => {
+test("real commands run, at most four of eight at once", async () => {
   let [running, most] = [0, 0];
   const four = Promise.withResolvers<void>();
   const exec: ProbeDeps["exec"] = (_id, command) => {
@@ -112,7 +112,7 @@ test("commands that are really run, four at once of eight", async () => {
   expect(most).toBe(4);
 });
 
-test("bodies that hang or break off restart nothing, and are recorded as what they are", async () => {
+test("response bodies that hang or break off restart no container, and are recorded as such", async () => {
   let how: "ok" | "hang" | "break" = "ok";
   const handler = await servedBy((response) => {
     if (how === "ok") response.end("fine");

@@ -5,7 +5,7 @@ import { BAD, type ManagerFixture, managerFixture, OK, resultsOf } from "./manag
 
 const startsOf = ({ asked }: ManagerFixture) => asked.map(({ atMs }) => atMs);
 
-test("a probe is asked each period, with its own target, and only changes are told", async () => {
+test("a container is probed every period with its own target, and only changes are reported", async () => {
   const w = managerFixture();
   const readiness = probe({ periodSeconds: 2, timeoutSeconds: 3 });
   const ports = [{ name: "web", containerPort: 8080, hostPort: 0, hostIP: "", protocol: "TCP" as const }];
@@ -33,7 +33,7 @@ test("a probe is asked each period, with its own target, and only changes are to
   expect(w.counted.ended).toEqual(Array(3).fill(["readiness", "success"]));
 });
 
-test("a liveness that fails is told once, with the last output, and asked no more until there is another container", async () => {
+test("a failed liveness probe is reported once with its last output, and stops until the next container", async () => {
   const w = managerFixture();
   const liveness = probe({ terminationGracePeriodSeconds: 7 });
   w.manager.sync([probed([probedContainer({ liveness })])]);
@@ -58,7 +58,7 @@ test("a liveness that fails is told once, with the last output, and asked no mor
   expect(w.asked.at(-1)?.target.containerId).toBe("id-2");
 });
 
-test("startup goes before the others, and what follows it is asked as soon as it has succeeded", async () => {
+test("the startup probe runs first, and the others start as soon as it has succeeded", async () => {
   const w = managerFixture();
   const slow = probe({ periodSeconds: 10 });
   w.answer = () => BAD;
@@ -78,7 +78,7 @@ test("startup goes before the others, and what follows it is asked as soon as it
   expect(w.counted.ended.filter(([type]) => type === "liveness")).toHaveLength(1);
 });
 
-test("a container that begins to run is asked for its readiness at once", async () => {
+test("a container's readiness is probed as soon as it runs", async () => {
   const w = managerFixture();
   const readiness = probe({ periodSeconds: 30 });
   const waiting = probedContainer({ readiness }, { id: null, state: "waiting", startedAtMs: null });
@@ -90,7 +90,7 @@ test("a container that begins to run is asked for its readiness at once", async 
   expect([startsOf(w), w.manager.ready("pod-1", "c")]).toEqual([[4_000], true]);
 });
 
-test("a trigger asks those that are not ready, and their period counts from there", async () => {
+test("a trigger probes the containers that are not ready, and restarts their period", async () => {
   const w = managerFixture();
   const readiness = probe({ periodSeconds: 10 });
   w.answer = () => BAD;
@@ -107,7 +107,7 @@ test("a trigger asks those that are not ready, and their period counts from ther
   expect(startsOf(w)).toEqual([0, 4_000, 14_000]);
 });
 
-test("deletion stops liveness and startup, a sidecar's go on, and readiness goes on until the pod is gone", async () => {
+test("deletion stops liveness and startup probes but a sidecar's; readiness goes on to the end", async () => {
   const w = managerFixture();
   const probes = { liveness: probe(), readiness: probe() };
   const containers = [probedContainer(probes), probedContainer(probes, { name: "side", id: "id-s", isSidecar: true })];
@@ -132,7 +132,7 @@ test("deletion stops liveness and startup, a sidecar's go on, and readiness goes
   expect(w.clock.timers).toBe(0);
 });
 
-test("what ends after its pod was removed is told to nobody", async () => {
+test("the result of an attempt that ends after its pod was removed is dropped", async () => {
   const w = managerFixture();
   w.answer = () => null;
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
@@ -145,7 +145,7 @@ test("what ends after its pod was removed is told to nobody", async () => {
   expect(w.manager.resultOf("id-1", "liveness")).toBeUndefined();
 });
 
-test("a container that will not start again ends its worker; another one in its place has a new one", async () => {
+test("the worker of a container that will not restart ends, and the next container has a new one", async () => {
   const w = managerFixture();
   const liveness = probe();
   w.manager.sync([probed([probedContainer({ liveness })])]);
@@ -165,7 +165,7 @@ test("a container that will not start again ends its worker; another one in its 
   expect(w.asked.length).toBe(count + 1);
 });
 
-test("an attempt that the container could not be asked for is tried three times, and changes nothing", async () => {
+test("an attempt that cannot be made is repeated three times and changes no result", async () => {
   const w = managerFixture();
   w.answer = () => ({ error: "no such port" });
   w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
@@ -175,7 +175,7 @@ test("an attempt that the container could not be asked for is tried three times,
   expect(w.events).toHaveLength(1);
 });
 
-test("a wall clock that is set neither hurries nor stops probes, and initial delays count real time", async () => {
+test("setting the wall clock neither hastens nor stops probes, and initial delays count real time", async () => {
   const w = managerFixture();
   w.manager.sync([probed([probedContainer({ liveness: probe({ initialDelaySeconds: 5 }) })])]);
   await w.clock.advance(2_000);
@@ -187,7 +187,7 @@ test("a wall clock that is set neither hurries nor stops probes, and initial del
   expect(startsOf(w)).toEqual([5_000, 6_000]);
 });
 
-test("after a restart of the daemon containers that were ready stay so until an attempt says otherwise", async () => {
+test("after a daemon restart ready containers stay ready until an attempt fails", async () => {
   const readiness = probe({ periodSeconds: 10, failureThreshold: 1 });
   const before = probedContainer({ readiness }, { startedAtMs: START - 60_000, wasStarted: true });
   const young = probedContainer(
@@ -211,7 +211,7 @@ test("after a restart of the daemon containers that were ready stay so until an 
   expect(unready.manager.ready("pod-1", "c")).toBe(false);
 });
 
-test("what was started before the daemon is not asked for its startup again, and its other probes go on", async () => {
+test("containers started before the daemon skip their startup probe, and their other probes go on", async () => {
   const w = managerFixture({ startedAtMs: START });
   const probes = { startup: probe(), liveness: probe() };
   const before = probedContainer(probes, { startedAtMs: START - 60_000, wasStarted: true });
@@ -224,7 +224,7 @@ test("what was started before the daemon is not asked for its startup again, and
   expect(w.counted.ended.filter(([, result]) => result === "failure")).toEqual(Array(2).fill(["startup", "failure"]));
 });
 
-test("what cannot be asked neither adds to failures in a row nor ends them", async () => {
+test("an attempt that cannot be made neither adds to failures in a row nor ends them", async () => {
   const w = managerFixture();
   const answers: ProbeOutcome[] = [BAD, { error: "e" }, { error: "e" }, { error: "e" }, BAD];
   w.answer = () => answers.shift() ?? null;
@@ -233,7 +233,7 @@ test("what cannot be asked neither adds to failures in a row nor ends them", asy
   expect(w.manager.facts()).toMatchObject([{ failures: 2, attempts: 5 }]);
 });
 
-test("a container without probes is ready while it runs, one with a startup probe is not before its answer", () => {
+test("a container without probes is ready while it runs, and one with a startup probe after its success", () => {
   const w = managerFixture({ spread: true });
   const bare = probedContainer({}, { name: "bare", id: "id-b" });
   const past = probedContainer({}, { name: "past", id: "id-p", state: "terminated" });
@@ -251,7 +251,7 @@ test("a container without probes is ready while it runs, one with a startup prob
   ]);
 });
 
-test("once closed it asks and tells nothing", async () => {
+test("a closed manager neither probes nor reports", async () => {
   const w = managerFixture({ execLimit: 1 });
   w.answer = () => null;
   const liveness = probe({ handler: EXEC, failureThreshold: 1 });

@@ -19,7 +19,7 @@ function namesOf(conf = CONF, hostsText = ""): HostResolver {
 }
 const on = (words: string): string => `on 127.0.0.1:${server.port}: ${words}`;
 
-test("names of the file and addresses are found at once, while every name server is silent", async () => {
+test("addresses and names in the hosts file resolve at once while all name servers are silent", async () => {
   server.says = () => undefined;
   const names = namesOf(CONF, "10.0.0.1 A.example a # b\n10.0.0.2\ta.example\nno.address c\nfe80::1%lo d\n");
   const silent = Array.from({ length: 50 }, (_, i) => names.addressesOf(`silent${i}.example`));
@@ -35,7 +35,7 @@ test("names of the file and addresses are found at once, while every name server
   expect(await names.addressesOf("spoken.example")).toEqual({ ok: true, value: ["10.0.0.9"] });
 });
 
-test("a name is asked once for all that wait for it, and anew when nobody waits", async () => {
+test("concurrent lookups of a name share one query, and a later lookup asks again", async () => {
   const held = Promise.withResolvers<readonly string[]>();
   server.says = () => held.promise;
   const names = namesOf();
@@ -49,13 +49,13 @@ test("a name is asked once for all that wait for it, and anew when nobody waits"
   expect(await names.addressesOf("once.example")).toEqual({ ok: true, value: ["10.0.0.2"] });
 });
 
-test("a server that lost a question is asked again", async () => {
+test("a query is repeated when the name server loses it", async () => {
   let lost = 0;
   server.says = () => (lost++ < 2 ? undefined : ["10.0.0.3"]);
   expect(await namesOf().addressesOf("lost.example")).toEqual({ ok: true, value: ["10.0.0.3"] });
 });
 
-test("search domains come first where a name has too few dots", async () => {
+test("search domains are tried first for a name with few dots", async () => {
   const order: string[] = [];
   server.says = (name) => {
     if (!order.includes(name)) order.push(name);
@@ -70,7 +70,7 @@ test("search domains come first where a name has too few dots", async () => {
   expect(order).toEqual(["a"]);
 });
 
-test("what is not found is said in Go's words, with the server that said it", async () => {
+test("a failed lookup has Go's words, with the name server's address", async () => {
   server.says = (name) => (name === "broken.example" ? SERVFAIL : name === "empty.example" ? [] : NXDOMAIN);
   const names = namesOf();
   const errorOf = async (host: string) => ({ ...(await names.addressesOf(host)) });
@@ -84,7 +84,7 @@ test("what is not found is said in Go's words, with the server that said it", as
   expect(server.asked.size).toBe(before);
 });
 
-test("a file that was changed is read again, and one that is gone is empty", () => {
+test("a changed hosts file is read again, and a removed one is empty", () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   try {
     const names = namesOf(CONF, "10.0.0.1 a\n");
@@ -101,7 +101,7 @@ test("a file that was changed is read again, and one that is gone is empty", () 
   }
 });
 
-test("resolv.conf and hosts as Go reads them", () => {
+test("resolv.conf and hosts are read as in Go", () => {
   const none = parseResolvConf("");
   expect(none).toMatchObject({ servers: ["127.0.0.1", "::1"], ndots: 1, timeoutMs: 5000, attempts: 2 });
   const text = `; nameserver 9.9.9.9\nnameserver 1.1.1.1\nnameserver x\n nameserver\t::2

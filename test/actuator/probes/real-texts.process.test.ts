@@ -39,7 +39,7 @@ const commandOf = (name: string, type: "livenessProbe" | "readinessProbe"): read
 const answering = (status: number, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
   servers.listen(createServer((_request, response) => void response.writeHead(status, headers).end("secret")));
 
-test("commands: their output as it is, standard error behind, and of a long one 10 KiB", async () => {
+test("exec probes have the real kubelet's texts: stdout, then stderr, at most 10 KiB", async () => {
   const both = await said("liveness", { exec: commandOf("exec-exit-3-output", "livenessProbe") });
   expect(textsOf("exec-exit-3-output")).toEqual([both]);
   expect(textsOf("live-grace")).toEqual([await said("liveness", { exec: commandOf("live-grace", "livenessProbe") })]);
@@ -51,7 +51,7 @@ test("commands: their output as it is, standard error behind, and of a long one 
   expect(long?.startsWith(real.replace(/\.\.\.\(.*$/, ""))).toBe(true);
 });
 
-test("pages: a status and never the body, nobody there, and where it leads to", async () => {
+test("HTTP probes have the real kubelet's texts: status without body, refusals and redirects", async () => {
   const statuses = { "http-400": 400, "http-500-body": 500 };
   for (const [name, status] of Object.entries(statuses))
     expect(textsOf(name)).toContain(await said("readiness", { http: getAt(await answering(status)) }));
@@ -73,7 +73,7 @@ test("pages: a status and never the body, nobody there, and where it leads to", 
 /** The client's own port has another form in a text of two ends. */
 const unnamed = (text: string): string => text.replace(/HOST->HOST/, "ENDS");
 
-test("gRPC: not served, and nobody there", async () => {
+test("gRPC probes have the real kubelet's texts: not serving, and refused", async () => {
   await using down = await healthServer((_call, answer) => answer(null, { status: "NOT_SERVING" }));
   const service = "";
   expect(textsOf("grpc-flip")).toEqual([await said("readiness", { grpc: { port: down.port, service } })]);

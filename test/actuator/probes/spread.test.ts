@@ -20,7 +20,7 @@ function windows({ asked }: ManagerFixture, fromMs: number, count: number): read
   return counts;
 }
 
-test("probes of one period that come together are spread evenly over it, each keeps its period", async () => {
+test("probes of one period that start together are spread evenly over it, and keep their period", async () => {
   const w = managerFixture({ spread: true });
   w.manager.sync(many(1_000));
   await w.clock.advance(3_000);
@@ -33,14 +33,14 @@ test("probes of one period that come together are spread evenly over it, each ke
   expect(Math.max(...w.counted.late)).toBeLessThanOrEqual(0.01);
 });
 
-test("without it all of them begin together", async () => {
+test("without spreading all probes start together", async () => {
   const w = managerFixture();
   w.manager.sync(many(100));
   await w.clock.advance(1_999);
   expect(Math.max(...windows(w, 0, 20))).toBe(100);
 });
 
-test("while the daemon is young the kubelet's jitter is used where nothing is spread", async () => {
+test("without spreading a young daemon uses the kubelet's jitter", async () => {
   let turn = 0;
   const w = managerFixture({ startedAtMs: START }, () => turn++ / 10);
   w.manager.sync(many(10, 10));
@@ -48,7 +48,7 @@ test("while the daemon is young the kubelet's jitter is used where nothing is sp
   expect(w.asked.map(({ atMs }) => Math.round(atMs / 1_000))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test("no first attempt comes later than a period, and what pods give up others take", async () => {
+test("first attempts come within a period, and new pods take the slots of removed ones", async () => {
   const w = managerFixture({ spread: true });
   const pods = many(40, 10);
   w.manager.sync(pods);
@@ -61,7 +61,7 @@ test("no first attempt comes later than a period, and what pods give up others t
   expect(Math.max(...windows(w, 10_000, 100))).toBeLessThanOrEqual(2);
 });
 
-test("a pod that is gone gives its turn to another, and nothing is left to wake", async () => {
+test("a new pod takes the slot of a removed one, and no timer remains", async () => {
   const w = managerFixture({ spread: true });
   const turns = async (pods: ReturnType<typeof many>): Promise<readonly number[]> => {
     w.asked.length = 0;
@@ -75,7 +75,7 @@ test("a pod that is gone gives its turn to another, and nothing is left to wake"
   expect(w.clock.timers).toBe(0);
 });
 
-test("readiness does not wait for its spread once its container runs, except while the daemon is young", async () => {
+test("readiness is probed at once when its container starts to run, except while the daemon is young", async () => {
   const slow = probe({ periodSeconds: 300 });
   const waiting = probedContainer({ readiness: slow }, { id: null, state: "waiting", startedAtMs: null });
   const running = probedContainer({ readiness: slow });
@@ -94,7 +94,7 @@ test("readiness does not wait for its spread once its container runs, except whi
   expect(young.asked).toEqual([]);
 });
 
-test("the plan tells the rate, the crowds and the execs of what is there", async () => {
+test("the plan states the rate, the crowds and the expected execs of all probes", async () => {
   const w = managerFixture();
   const exec = probe({ handler: EXEC, periodSeconds: 2, timeoutSeconds: 4 });
   w.answer = (asked) => ("exec" in asked.handler ? null : { result: "success", output: "" });

@@ -11,7 +11,7 @@ afterAll(() => servers.close());
 const LONG_MS = 20_000;
 const failure = (output: string) => ({ result: "failure", output });
 
-test("a connection that opens is a success, by number, name and number as text", async () => {
+test("a TCP probe succeeds when the connection opens, by port number, name or number as text", async () => {
   const port = await servers.serve();
   const target = { ...TARGET, ports: [{ name: "db", containerPort: port }] };
   for (const asked of [port, "db", String(port)]) {
@@ -21,7 +21,7 @@ test("a connection that opens is a success, by number, name and number as text",
     result: "success",
   });
 });
-test("the server sees an orderly end and no reset", async () => {
+test("a TCP probe closes its connection in order, without a reset", async () => {
   const ends: string[] = [];
   const port = await servers.serve((socket) => {
     socket.on("error", ({ message }) => ends.push(message));
@@ -31,7 +31,7 @@ test("the server sees an orderly end and no reset", async () => {
   await tcpProbe({ host: "", port }, TARGET, LONG_MS);
   await expect.poll(() => ends, PATIENT).toEqual(["end"]);
 });
-test("a connection that is reset at once had opened", async () => {
+test("a TCP probe succeeds when the connection is reset right after it opened", async () => {
   const port = await servers.listen(createServer((socket) => socket.resetAndDestroy()));
   for (let i = 0; i < 50; i++) {
     expect(await tcpProbe({ host: "", port }, TARGET, LONG_MS)).toEqual({ result: "success", output: "" });
@@ -39,7 +39,7 @@ test("a connection that is reset at once had opened", async () => {
     expect(text).toMatch(/: (read|write) tcp HOST->HOST: /);
   }
 });
-test("nobody listens", async () => {
+test("a TCP probe fails when nobody listens, or the host does not resolve", async () => {
   expect(await tcpProbe({ host: "", port: 1 }, TARGET, LONG_MS)).toEqual(
     failure("dial tcp 127.0.0.1:1: connect: connection refused"),
   );
@@ -47,7 +47,7 @@ test("nobody listens", async () => {
     failure("dial tcp: lookup no..name: no such host"),
   );
 });
-test("nobody answers", async () => {
+test("a TCP probe times out when nobody accepts", async () => {
   await using full = await fullListener();
   expect(await tcpProbe({ host: "", port: full.port }, TARGET, 300)).toEqual(
     failure(`dial tcp 127.0.0.1:${full.port}: i/o timeout`),
@@ -57,6 +57,6 @@ test.each([
   ["nope", 'strconv.Atoi: parsing "nope": invalid syntax'],
   [0, "invalid port number: 0"],
   ["70000", "invalid port number: 70000"],
-])("port %j is an error", async (port, error) => {
+])("a TCP probe of port %j is an error", async (port, error) => {
   expect(await tcpProbe({ host: "", port }, TARGET, LONG_MS)).toEqual({ error });
 });

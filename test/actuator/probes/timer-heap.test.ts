@@ -16,7 +16,7 @@ function opened() {
   return { clock, woken, wakes };
 }
 
-test("each is woken once, at its newest time, in order, with one timer for all", async () => {
+test("each item is woken once, at its newest time and in order, with one timer for all", async () => {
   const { clock, woken, wakes } = opened();
   const random = draws(7);
   const items = Array.from({ length: 500 }, (_, i) => item(i));
@@ -37,7 +37,7 @@ test("each is woken once, at its newest time, in order, with one timer for all",
   expect([wakes.size, clock.timers]).toEqual([0, 0]);
 });
 
-test("those that are due close together are woken together, and of a crowd some at a time", async () => {
+test("items due close together are woken together, and large crowds in parts", async () => {
   const { clock, woken, wakes } = opened();
   for (const [name, dueMs] of [10, 11, 12, 14, 30].entries()) wakes.set(item(name), dueMs);
   await clock.advance(40);
@@ -50,7 +50,7 @@ test("those that are due close together are woken together, and of a crowd some 
   expect(at[2]).toBeLessThanOrEqual(60);
 });
 
-test("an earlier one comes first although a timer is set, and none comes once closed", async () => {
+test("an earlier item moves the timer forward, and a closed heap wakes nothing", async () => {
   const { clock, woken, wakes } = opened();
   wakes.set(item(1), 1_000);
   wakes.set(item(2), 100);
@@ -61,7 +61,7 @@ test("an earlier one comes first although a timer is set, and none comes once cl
   expect([woken.length, clock.timers, wakes.size]).toEqual([1, 0, 0]);
 });
 
-test("the first number that is free is taken, of each period", () => {
+test("ProbeSlots gives out the lowest free slot of each period", () => {
   const phases = new ProbeSlots();
   expect([1, 2, 3].map(() => phases.take(1_000))).toEqual([0, 1, 2]);
   expect(phases.take(2_000)).toBe(0);

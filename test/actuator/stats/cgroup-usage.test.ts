@@ -17,7 +17,7 @@ function usageOf(hierarchy: Hierarchy, level: CgroupStatsTarget["level"]): Cgrou
   return readUsages(hierarchy, [{ path: PATH, level }]).get(PATH);
 }
 
-describe.each([1, 2] as const)("the use of a cgroup, v%i", (version) => {
+describe.each([1, 2] as const)("readUsages, cgroup v%i,", (version) => {
   const PRESSURE = version === 1 ? null : { cpu: 1.53, memory: 0, io: 20.25 };
   const SHARED = {
     cpuNanos: 12_345_678_000,
@@ -44,19 +44,19 @@ describe.each([1, 2] as const)("the use of a cgroup, v%i", (version) => {
         pressure: PRESSURE,
       },
     ],
-  ] as const)("of a %s is what its files tell", (level, usage) => {
+  ] as const)("reads the use of a %s from its files", (level, usage) => {
     const { hierarchy, plant } = textTree(version);
     plant(PATH, filesOf(version, FACTS));
     expect(usageOf(hierarchy, level)).toEqual(usage);
   });
 
-  test("no limit is none", () => {
+  test("reports an unlimited cgroup with limit null", () => {
     const { hierarchy, plant } = textTree(version);
     plant(PATH, filesOf(version, { ...FACTS, limit: null }));
     expect(usageOf(hierarchy, "pods")?.memory?.limitBytes).toBe(null);
   });
 
-  test("a working set is never below nothing, and all of the use where no page is inactive", () => {
+  test("keeps the working set at 0 or above, and equal to the usage without inactive pages", () => {
     const { hierarchy, plant } = textTree(version);
     plant(PATH, filesOf(version, { ...FACTS, memory: 90_000_000 }));
     expect(usageOf(hierarchy, "pod")?.memory?.workingSetBytes).toBe(0);
@@ -64,7 +64,7 @@ describe.each([1, 2] as const)("the use of a cgroup, v%i", (version) => {
     expect(usageOf(hierarchy, "pod")?.memory?.workingSetBytes).toBe(300_000_000);
   });
 
-  test("a cgroup that is gone is nothing, and takes nothing from the next", () => {
+  test("reports a missing cgroup as empty, without effect on the next", () => {
     const { hierarchy, plant } = textTree(version);
     plant(PATH, filesOf(version, FACTS));
     const gone = "/kubepods/burstable/gone";
@@ -76,7 +76,7 @@ describe.each([1, 2] as const)("the use of a cgroup, v%i", (version) => {
     expect(usages.get(PATH)).toEqual({ ...SHARED, pids: 7, processes: null, pressure: PRESSURE });
   });
 
-  test("texts that no kernel writes are null one by one", () => {
+  test("reports each invalid text as null by itself", () => {
     const { hierarchy, plant } = textTree(version);
     plant(PATH, {
       ...filesOf(version, FACTS),
@@ -93,7 +93,7 @@ describe.each([1, 2] as const)("the use of a cgroup, v%i", (version) => {
   });
 });
 
-test("without swap accounting and pressure a v2 kernel tells the rest, and is asked for them once", () => {
+test("a v2 kernel without swap accounting and pressure is asked for these files once", () => {
   const { hierarchy, plant } = textTree(2);
   const { "memory.swap.current": _, ...files } = filesOf(2, FACTS);
   const kept = Object.fromEntries(Object.entries(files).filter(([file]) => !file.endsWith(".pressure")));

@@ -56,8 +56,8 @@ function readlinkIfThere(link: string): string {
   }
 }
 
-describe("what a tree takes up of a disk is what du says", () => {
-  test("files, directories, empty ones too", async () => {
+describe("the usage of a directory tree equals du's", () => {
+  test("for files and directories, empty ones too", async () => {
     const dir = scratch();
     plantFiles(dir, 120);
     mkdirSync(join(dir, "empty/deep"), { recursive: true });
@@ -66,7 +66,7 @@ describe("what a tree takes up of a disk is what du says", () => {
     expect(expected.inodesUsed).toBe(127);
     expect(await figureOf(tree(dir))).toEqual({ ...expected, at: "2026-01-31T12:00:00.000Z", isWhole: true });
   });
-  test("a sparse file takes only what is allocated", async () => {
+  test("for a sparse file, which counts only what is allocated", async () => {
     const dir = scratch();
     writeFileSync(join(dir, "sparse"), "x".repeat(64 * KiB));
     truncateSync(join(dir, "sparse"), 2 ** 30);
@@ -74,7 +74,7 @@ describe("what a tree takes up of a disk is what du says", () => {
     expect(figure).toMatchObject(du(dir));
     expect(figure?.usedBytes).toBeLessThan(2 ** 20);
   });
-  test("a file of several names counts once", async () => {
+  test("for a hard-linked file, which counts once", async () => {
     const dir = scratch();
     mkdirSync(join(dir, "a"));
     writeFileSync(join(dir, "a/one"), "x".repeat(512 * KiB));
@@ -83,7 +83,7 @@ describe("what a tree takes up of a disk is what du says", () => {
     expect(figure).toMatchObject({ ...du(dir), inodesUsed: 3 });
     expect(figure?.usedBytes).toBeLessThan(2 * 512 * KiB);
   });
-  test("links are not followed, neither out of the tree nor around in it", async () => {
+  test("for symbolic links, which are not followed", async () => {
     const dir = scratch();
     const outside = scratch();
     writeFileSync(join(outside, "large"), "x".repeat(512 * KiB));
@@ -95,7 +95,7 @@ describe("what a tree takes up of a disk is what du says", () => {
     expect(figure).toMatchObject({ ...du(dir), inodesUsed: 5, isWhole: true });
     expect(figure?.usedBytes).toBeLessThan(256 * KiB);
   });
-  test("what is mounted in it does not count", async ({ skip }) => {
+  test("for another file system mounted inside, which is not counted", async ({ skip }) => {
     const dir = scratch();
     writeFileSync(join(dir, "own"), "x".repeat(8 * KiB));
     if (!mountedBelow(join(dir, "mounted"))) skip("this process may not mount");
@@ -108,7 +108,7 @@ describe("what a tree takes up of a disk is what du says", () => {
     // the top of a volume in memory is the mount itself
     expect(await figureOf(tree(join(dir, "mounted")))).toMatchObject({ usedBytes: 512 * KiB, inodesUsed: 2 });
   });
-  test("nor what is mounted there of the same disk", async ({ skip }) => {
+  test("for a bind mount of the same disk, which is not counted", async ({ skip }) => {
     const dir = scratch();
     mkdirSync(join(dir, "own"));
     writeFileSync(join(dir, "own/file"), "x".repeat(512 * KiB));
@@ -116,15 +116,15 @@ describe("what a tree takes up of a disk is what du says", () => {
     if (!mountedBelow(join(dir, "with blank"), "--bind", join(dir, "own"))) skip("this process may not mount");
     expect(await figureOf(tree(dir))).toMatchObject({ usedBytes, inodesUsed: 3 });
   });
-  test("one file", async () => {
+  test("for a single file", async () => {
     const file = join(scratch(), "hosts");
     writeFileSync(file, "127.0.0.1 localhost\n");
     expect(await figureOf(tree(file))).toMatchObject({ ...du(file), inodesUsed: 1 });
   });
 });
 
-describe("files of a directory", () => {
-  test("are counted without the directory, and without what is further below", async () => {
+describe("the usage of a directory's files", () => {
+  test("counts neither the directory itself nor what is further below", async () => {
     const dir = scratch();
     writeFileSync(join(dir, "0.log"), "x".repeat(20 * KiB));
     writeFileSync(join(dir, "1.log"), "x".repeat(4 * KiB));
@@ -133,12 +133,12 @@ describe("files of a directory", () => {
     const usedBytes = du(join(dir, "0.log")).usedBytes + du(join(dir, "1.log")).usedBytes;
     expect(await figureOf(files(dir))).toMatchObject({ usedBytes, inodesUsed: 2, isWhole: true });
   });
-  test("without any there is no figure, as the kubelet has none", async () => {
+  test("is null without any files, as in the kubelet", async () => {
     expect(await figureOf(files(scratch()))).toBe(null);
   });
 });
 
-test("what is not there is nothing, also when it was there before", async () => {
+test("a missing place has no usage, even if it existed before", async () => {
   const dir = join(scratch(), "volume");
   expect(await figureOf(tree(dir))).toBe(null);
   mkdirSync(dir);
@@ -151,7 +151,7 @@ test("what is not there is nothing, also when it was there before", async () => 
   expect(usage.of(dir)).toBe(null);
 });
 
-test("a path that is too long for the kernel makes it a lower bound", async () => {
+test("a tree with a path too long for the kernel has a lower bound as its usage", async () => {
   const dir = scratch();
   const name = "n".repeat(250);
   const start = process.cwd();
@@ -170,8 +170,8 @@ test("a path that is too long for the kernel makes it a lower bound", async () =
   expect(figure?.inodesUsed).toBeLessThan(21);
 });
 
-describe("counting again", () => {
-  test("a tree is counted a minute after it was, files after ten seconds", async () => {
+describe("a repeated count", () => {
+  test("happens after a minute for a tree, and after ten seconds for files", async () => {
     const [volume, logs] = [scratch(), scratch()];
     const { usage, clock } = counting();
     const bytesAfter = async (ms: number) => {
@@ -192,7 +192,7 @@ describe("counting again", () => {
     expect(usage.of(volume)?.at).toBe("2026-01-31T12:01:00.000Z");
   });
 
-  test("a place that is not asked for any more is forgotten, one that comes back is counted at once", async () => {
+  test("forgets a place that is no longer requested, and counts it at once when it is again", async () => {
     const dir = scratch();
     const { usage } = counting();
     await usage.count([tree(dir)]);
@@ -204,8 +204,8 @@ describe("counting again", () => {
   });
 });
 
-describe("a tree too large for one look", () => {
-  test("is a lower bound that rises until all of it was counted", async () => {
+describe("a tree too large for one count", () => {
+  test("has a rising lower bound until all of it is counted", async () => {
     const dir = scratch();
     plantFiles(dir, 300);
     const { usage } = counting({ entriesPerCount: 100 });
@@ -223,7 +223,7 @@ describe("a tree too large for one look", () => {
     expect(usage.of(dir)).toMatchObject({ ...du(dir), isWhole: true });
   });
 
-  test("keeps its last figure while it is counted again, until more was counted", async () => {
+  test("keeps its last figure during a recount, until more is counted", async () => {
     const dir = scratch();
     plantFiles(dir, 100);
     const { usage, clock } = counting({ entriesPerCount: 60 });
@@ -240,7 +240,7 @@ describe("a tree too large for one look", () => {
     expect(usage.of(dir)).toMatchObject({ ...du(dir), isWhole: true });
   });
 
-  test("keeps no other waiting", async () => {
+  test("does not delay other places", async () => {
     const [large, small] = [scratch(), scratch()];
     plantFiles(large, 1500);
     plantFiles(small, 10);
@@ -251,7 +251,7 @@ describe("a tree too large for one look", () => {
     expect(usage.of(large)?.isWhole).toBe(false);
   });
 
-  test("who waited longest goes first, however little a look may do", async () => {
+  test("gives way to the place that waited longest, however small the limit", async () => {
     const dirs = Array.from({ length: 4 }, () => scratch());
     for (const dir of dirs) plantFiles(dir, 60);
     const { usage } = counting({ entriesPerCount: 40 });
@@ -259,7 +259,7 @@ describe("a tree too large for one look", () => {
     for (const dir of dirs) expect(usage.of(dir)?.inodesUsed).toBeGreaterThan(0);
   });
 
-  test("that is forgotten in the middle leaves no directory open", async () => {
+  test("leaves no directory open when it is no longer requested", async () => {
     const dir = scratch();
     plantFiles(dir, 300);
     const { usage } = counting({ entriesPerCount: 20 });
@@ -270,7 +270,7 @@ describe("a tree too large for one look", () => {
   });
 });
 
-test("everybody else has a turn every few milliseconds", async () => {
+test("counting yields to other work every few milliseconds", async () => {
   const dir = scratch();
   plantFiles(dir, 200);
   // each look at the clock takes a millisecond
@@ -287,7 +287,7 @@ test("everybody else has a turn every few milliseconds", async () => {
   expect(turns).toBeGreaterThan(20);
 });
 
-test("two calls at a time are one", async () => {
+test("two concurrent counts share one run", async () => {
   const dir = scratch();
   plantFiles(dir, 60);
   const { usage } = counting();
@@ -296,7 +296,7 @@ test("two calls at a time are one", async () => {
   expect(usage.of(dir)).toMatchObject(du(dir));
 });
 
-test("all that was begun before it was asked for again is counted again, after the call that runs", async () => {
+test("places requested again during a count are counted again once, after it", async () => {
   const dir = scratch();
   const [one, other] = [join(dir, "one"), join(dir, "other")];
   for (const place of [one, other]) mkdirSync(place);
@@ -322,7 +322,7 @@ test("all that was begun before it was asked for again is counted again, after t
   expect(bytes(), "only once").toEqual(after);
 });
 
-test("what one call cannot count again the next ones do, and first of all what was being counted", async () => {
+test("places that one count does not reach are counted by the next ones, unfinished places first", async () => {
   const [large, small] = [scratch(), scratch()];
   plantFiles(large, 300);
   const { usage, clock } = counting({ entriesPerCount: 100 });

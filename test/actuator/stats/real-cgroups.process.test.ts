@@ -74,7 +74,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () =>
     return started;
   }
 
-  test("of an empty one is nothing but what the kernel itself needs", () => {
+  test("is near zero for an empty cgroup", () => {
     const usages = look();
     expect(at(usages, CONTAINER)).toMatchObject({ cpuNanos: 0, processes: 0, pids: null, pressure: null });
     expect(at(usages, POD)).toMatchObject({ pids: 0, processes: null, throttling: { throttledPeriods: 0 } });
@@ -82,7 +82,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () =>
     expect(at(usages, POD).memory?.limitBytes).toBe(null);
   });
 
-  test("shows the memory that a process holds, also to the cgroups around it", async () => {
+  test("includes the memory of a process, also in the cgroups above", async () => {
     const { pid } = await startBurner();
     const resident = (): number =>
       Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
@@ -102,7 +102,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () =>
     expect(at(usages, POD).processes).toBe(null);
   });
 
-  test("shows the CPU that a process burns, and how its quota holds it back", async () => {
+  test("includes the CPU time of a process and its throttling by a quota", async () => {
     await startBurner();
     // a tenth of a CPU
     await write(CONTAINER, "cpu.cfs_quota_us", "10000");

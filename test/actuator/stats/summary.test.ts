@@ -63,8 +63,8 @@ function plantPod(tree: TextTree, version: 1 | 2, look: PodStatsTarget, facts: P
   for (const { cgroup } of look.containers) tree.plant(cgroup, files);
 }
 
-describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
-  test("have the form and the times of stats/v1alpha1", async () => {
+describe.each([1, 2] as const)("pod stats, cgroup v%i,", (version) => {
+  test("have the fields and times of stats/v1alpha1", async () => {
     const tree = textTree(version);
     const dir = scratch();
     const look = lookAt("a", dir, {
@@ -120,12 +120,12 @@ describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
     });
   });
 
-  test("of a pod with nothing that runs there are none, as with the kubelet", async () => {
+  test("are null for a pod without running containers, as in the kubelet", async () => {
     const look = lookAt("a", scratch(), { containers: [] });
     expect(podStatsOf(look, await lookAround(textTree(version), [look]))).toBe(null);
   });
 
-  test("the limit of all pods decides about allocatable memory, and the one most above its request goes", async () => {
+  test("decide allocatable memory pressure by the limit of kubepods, and rank by use above request", async () => {
     const tree = textTree(version);
     const dir = scratch();
     const [a, b] = [lookAt("a", dir), lookAt("b", dir)];
@@ -171,7 +171,7 @@ describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
     expect(decide(9, await lookAround(tree, [a, b], 9)).decision.thresholds[1]?.state).toBe("unobserved");
   });
 
-  test("who has the most processes goes when numbers are short", async () => {
+  test("rank pods by their number of processes under PID pressure", async () => {
     const tree = textTree(version);
     const dir = scratch();
     const [a, b] = [lookAt("a", dir), lookAt("b", dir)];
@@ -193,7 +193,7 @@ describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
     ]);
   });
 
-  test("rows for people", async () => {
+  test("give rows for display with rates, throttling and pressure", async () => {
     const tree = textTree(version);
     const look = lookAt("a", scratch());
     plantPod(tree, version, look, { inactiveFile: 100_000_000 });
@@ -214,7 +214,7 @@ describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
   });
 });
 
-test("an emptyDir above its limit evicts its pod; one in memory is measured too, and takes nothing of the disk", async ({
+test("an emptyDir above its limit evicts its pod; one in memory is measured, but not as disk usage", async ({
   skip,
 }) => {
   const tree = textTree(1);

@@ -34,7 +34,7 @@ const entry = (podUid: string, ids: readonly (readonly [number, readonly string[
 const checkpoint = (...entries: readonly PodDevicesEntry[]): DeviceCheckpoint => ({ entries, registered: new Map() });
 const nameOf = (uid: string): string => (uid === "u1" ? "shop/web" : uid);
 
-test("a plugin's devices: those that are healthy, those that are held, by NUMA node, by whom", () => {
+test("a device row counts healthy and held devices by NUMA node and holder", () => {
   const held = checkpoint(
     entry("u2", [[-1, ["g4"]]], { containerName: "b", allocResp: null }),
     // a device of two nodes stands below both
@@ -66,7 +66,7 @@ test("a plugin's devices: those that are healthy, those that are held, by NUMA n
   ]);
 });
 
-test("a plugin that stopped, one that is gone, one that has not come back, in the order of names", () => {
+test("device rows are sorted by resource and show stopped, removed and unregistered plugins", () => {
   const states = [
     plugin({ resource: "z.com/x", state: "stopped", stoppedAt: epochMs(5) }),
     plugin({ resource: "a.com/x", state: "removed", stoppedAt: epochMs(5), devices: [] }),
@@ -88,7 +88,7 @@ test("a plugin that stopped, one that is gone, one that has not come back, in th
   ]);
 });
 
-test("a device that two containers hold is one device; Go's nil is nothing", () => {
+test("a device held by two containers counts once, and null lists count as empty", () => {
   const held = checkpoint(
     entry("u1", [[0, ["g2"]]]),
     entry("u2", [[0, ["g2"]]]),

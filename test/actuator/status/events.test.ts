@@ -13,8 +13,8 @@ const event = (message: string, seconds = 0, changes: Partial<PodEvent> = {}): P
   ...changes,
 });
 
-describe("the last events", () => {
-  test("equal ones are counted, and come last again", () => {
+describe("EventRing", () => {
+  test("counts equal events, and moves them to the end", () => {
     const ring = new EventRing();
     ring.add(event("a"));
     ring.add(event("b", 1));
@@ -25,7 +25,7 @@ describe("the last events", () => {
     ]);
   });
 
-  test("another container, reason, type or uid is another event", () => {
+  test("keeps events apart by container, reason, type and uid", () => {
     const ring = new EventRing();
     ring.add(event("a"));
     ring.add(event("a", 0, { container: null }));
@@ -35,7 +35,7 @@ describe("the last events", () => {
     expect(ring.list().map(({ count }) => count)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  test("the tenth message of a kind within ten minutes, and those after it, become one", () => {
+  test("combines similar events from the tenth within ten minutes on", () => {
     const ring = new EventRing();
     for (let i = 0; i < 9; i++) expect(ring.add(event(`message ${i}`, i)).message).toBe(`message ${i}`);
     expect(ring.add(event("message 9", 9))).toMatchObject({
@@ -53,7 +53,7 @@ describe("the last events", () => {
     expect(ring.add(event("message 12", 10 + 600 + 601)).message).toBe("message 12");
   });
 
-  test("the oldest make room, and that is told", () => {
+  test("drops the oldest events beyond 1000, and reports how many", () => {
     let dropped = 0;
     const ring = new EventRing([], (count) => {
       dropped += count;
@@ -64,14 +64,14 @@ describe("the last events", () => {
     expect(ring.list()[0]?.pod.name).toBe("p203");
   });
 
-  test("events of an earlier process are counted on", () => {
+  test("keeps counting events of an earlier process", () => {
     const first = new EventRing();
     first.add(event("a"));
     const second = new EventRing(first.list());
     expect(second.add(event("a", 60))).toMatchObject({ count: 2, firstAt: at(0) });
   });
 
-  test("a message of any length is kept in part", () => {
+  test("cuts long messages", () => {
     expect(new EventRing().add(event("x".repeat(1_000_000))).message).toHaveLength(4096);
   });
 });

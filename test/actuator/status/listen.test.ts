@@ -9,7 +9,7 @@ test.each([
   ["8080", { host: "127.0.0.1", port: 8080 }],
   ["[::1]:80", { host: "::1", port: 80 }],
   ["0.0.0.0:10260", { host: "0.0.0.0", port: 10260 }],
-])("%s is listened on", (text, address) => {
+])("parseListen accepts %s", (text, address) => {
   expect(parseListen(text)).toEqual({ ok: true, value: address });
 });
 
@@ -22,7 +22,7 @@ test.each([
   ["[127.0.0.1]:80", /is no address/],
   ["", /^expected/],
   ["OFF", /^expected/],
-])("%j is named as wrong", (text, message) => {
+])("parseListen refuses %j", (text, message) => {
   const parsed = parseListen(text);
   expect(parsed.ok).toBe(false);
   expect(!parsed.ok && parsed.error).toMatch(message);

@@ -38,12 +38,12 @@ describe("the log", () => {
     ["warn", ["error", "warn"]],
     ["info", ["error", "warn", "info"]],
     ["debug", ["error", "warn", "info", "debug"]],
-  ] as const)("at level %s has what is at least that", async (level, messages) => {
+  ] as const)("at level %s contains that level and above", async (level, messages) => {
     const all = (["error", "warn", "info", "debug"] as const).map(entry);
     expect((await written(level, ...all)).map(({ msg }) => msg)).toEqual(messages);
   });
 
-  test("secrets that other parties repeat are left out, and texts are bounded", async () => {
+  test("leaves out secrets repeated by other parties, and cuts long texts", async () => {
     const [line] = await written("info", {
       level: "warn",
       message: "http://user:hunter2@api.example/v1 answered `Authorization: Bearer abc.def-123`",
@@ -61,8 +61,8 @@ describe("the log", () => {
   });
 });
 
-describe("what a line says", () => {
-  test("an event", () => {
+describe("a log entry", () => {
+  test("of an event has its reason, pod and level", () => {
     const event = seenEvent("BackOff", WEB, { type: "Warning", container: "app", message: "Back-off restarting" });
     expect(eventEntry(event)).toEqual({
       level: "warn",
@@ -80,7 +80,7 @@ describe("what a line says", () => {
     expect(eventEntry(seenEvent("Started", WEB)).level).toBe("info");
   });
 
-  test("a pass: counts, and nothing of the snapshot, which holds the environment of containers", () => {
+  test("of a pass has counts, and nothing of the snapshot, which may hold secrets", () => {
     const report = {
       at: "2026-11-22T12:00:00Z",
       snapshot: { pods: [{ spec: { containers: [{ env: [{ name: "TOKEN", value: "hunter2" }] }] } }] },
@@ -104,7 +104,7 @@ describe("what a line says", () => {
     expect(passEntry({ ...report, applied: null }).level).toBe("debug");
   });
 
-  test("a decision that somebody has to act on, and one that comes with every pass", () => {
+  test("of a decision is at level info when it acts, and at level debug when it is calm", () => {
     const answer = {
       id: null,
       decidedBy: "here",
@@ -123,7 +123,7 @@ describe("what a line says", () => {
     });
   });
 
-  test("a problem, a removal, a collection", () => {
+  test("of a problem, a removal and a garbage collection has its level and fields", () => {
     expect(problemEntry({ from: "runtime", message: "away" })).toMatchObject({
       level: "warn",
       fields: { from: "runtime" },

@@ -6,7 +6,7 @@ import { deviceRow, nodeStatus, podRow, WEB } from "../../kit/node-status.ts";
 const lines = async (metrics: ReturnType<typeof daemonMetrics>, status = nodeStatus()): Promise<readonly string[]> =>
   (await metrics.render(status)).text.split("\n").filter((line) => !line.startsWith("#") && line !== "");
 
-test("counters hold what was counted", async () => {
+test("counters are exported with what was counted", async () => {
   const metrics = daemonMetrics();
   const { counters } = metrics;
   counters.pass(48, 31);
@@ -48,7 +48,7 @@ test("counters hold what was counted", async () => {
     expect(messages).toContain(line);
 });
 
-test("another kubelet at the runtime is told by its signs, and by who reads a status back", async () => {
+test("another kubelet at the runtime is exported by its signs, and read back from a status", async () => {
   const metrics = daemonMetrics();
   const otherKubelet = { since: "2026-11-23T14:04:47Z", signs: ["process", "stops"], message: "one is here" } as const;
   const status = nodeStatus({ otherKubelet });
@@ -67,7 +67,7 @@ test("another kubelet at the runtime is told by its signs, and by who reads a st
   expect(decodeStatus(odd)).toMatchObject({ ok: false, error: expect.stringContaining("otherKubelet.signs.0") });
 });
 
-test("where nothing was compared there is no figure of drift, and not 0", async () => {
+test("a pass that compared nothing exports no drift figure, rather than 0", async () => {
   const metrics = daemonMetrics();
   const { pass } = nodeStatus();
   if (pass === null) throw new Error("no pass");
@@ -78,7 +78,7 @@ test("where nothing was compared there is no figure of drift, and not 0", async 
   expect((await lines(metrics)).filter(isDrift)).toEqual(["nodewise_drift_files 1"]);
 });
 
-test("gauges follow the status, and forget pods that are gone", async () => {
+test("gauges follow the status, and pods that are gone disappear", async () => {
   const metrics = daemonMetrics();
   const messages = await lines(metrics);
   for (const line of [
@@ -104,7 +104,7 @@ test("gauges follow the status, and forget pods that are gone", async () => {
   expect(later.filter((line) => line.startsWith("nodewise_node_info"))).toHaveLength(1);
 });
 
-test("series are bounded: pods that live first, and at most so many values of a label", async () => {
+test("the number of series is bounded, with running pods first", async () => {
   const metrics = daemonMetrics();
   for (let i = 0; i < 500; i++) metrics.counters.refused(`OutOfexample.com/gpu-${i}`);
   const ended = Array.from({ length: 400 }, (_, i) => podRow(`old-${i}`, { state: "terminated", phase: "Failed" }));
@@ -116,13 +116,13 @@ test("series are bounded: pods that live first, and at most so many values of a 
   expect(messages).toContain("nodewise_pods_without_series 145");
 });
 
-test("names cannot break the format", async () => {
+test("pod names are escaped", async () => {
   const pods = [podRow('x"} 1\nevil{a="b', { containers: [] })];
   const messages = await lines(daemonMetrics(), nodeStatus({ pods }));
   expect(messages).toContain('nodewise_pod_restarts_total{namespace="shop",pod="x\\"} 1\\nevil{a=\\"b"} 0');
 });
 
-test("devices: what there is and what is held, whether the plugin is there, what was asked of it", async () => {
+test("devices are exported with capacity, holders, plugin state and allocations", async () => {
   const metrics = daemonMetrics();
   const { counters } = metrics;
   counters.deviceAllocated("vendor.com/gpu", true);
@@ -157,7 +157,7 @@ test("devices: what there is and what is held, whether the plugin is there, what
   expect(gone.filter((line) => line.includes("capacity") || line.includes("_up{"))).toEqual([]);
 });
 
-test("series of devices are bounded, those of plugins that are there first", async () => {
+test("device series are bounded, with registered plugins first", async () => {
   const metrics = daemonMetrics();
   const old = Array.from({ length: 300 }, (_, i) => deviceRow(`old.com/r${i}`, { plugin: "unregistered" }));
   for (let i = 0; i < 100; i++) metrics.counters.deviceAllocated(`vendor.com/r${i}`, true);
@@ -168,7 +168,7 @@ test("series of devices are bounded, those of plugins that are there first", asy
   expect(messages).toContain('nodewise_device_allocations_total{resource="other",result="allocated"} 36');
 });
 
-test("each file that drifts is a series, at most 50 of them, and gone when it is right again", async () => {
+test("each drifting file is a series, at most 50 of them, until it is corrected", async () => {
   const metrics = daemonMetrics();
   const { pass } = nodeStatus();
   if (pass === null) throw new Error("no pass");

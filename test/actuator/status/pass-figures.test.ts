@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
 import { driftNotices, passFigures } from "../../../actuator/status/counters.ts";
 
-test("what a pass came to is told with its own time", () => {
+test("the figures of a pass have the time of that pass", () => {
   const report = { at: "2026-11-22T12:00:00.000Z", applied: null, drift: [], differs: [], decidedBy: "here" };
   expect(passFigures(report as unknown as PassReport)).toEqual({
     wrote: 0,
@@ -13,12 +13,12 @@ test("what a pass came to is told with its own time", () => {
   expect(passFigures(null)).toEqual({ wrote: 0, drift: 0, decidedBy: null, compared: false });
 });
 
-test("a pass that could not look at the files has found no drift, and says that it compared nothing", () => {
+test("a pass that could not read the files reports no drift, and that it compared nothing", () => {
   const report = { at: "2026-11-22T12:00:00.000Z", applied: null, drift: [], differs: null, decidedBy: null };
   expect(passFigures(report as unknown as PassReport)).toMatchObject({ drift: 0, compared: false });
 });
 
-test("files with another value are named, and as many as anybody reads", () => {
+test("drifting files are named, and only the first of many", () => {
   const drift = Array.from({ length: 130 }, (_, i) => ({
     path: `/kubepods/pod${i}`,
     file: "cpu.shares",

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
 import { nodeStatus } from "../../kit/node-status.ts";
 
-test("attempts, results, durations and what waited are counted, in a bounded number of series", async () => {
+test("probe attempts, results, durations and waits are counted in a bounded number of series", async () => {
   const metrics = daemonMetrics();
   const { counters } = metrics;
   for (let i = 0; i < 3; i++) counters.probed("liveness", "success", 0.007);

@@ -16,7 +16,7 @@ const facts = (more: Partial<ProbeFacts>): ProbeFacts => ({
   ...more,
 });
 
-test("rows stand by pod, container and type, with times of the wall clock", () => {
+test("rows are sorted by pod, container and type, with wall clock times", () => {
   const rows = probeRows([
     facts({ pod: "z" }),
     facts({ type: "readiness" }),
@@ -41,7 +41,7 @@ test("rows stand by pod, container and type, with times of the wall clock", () =
   });
 });
 
-test("a manager's rows tell what happened, and are read again from a status", async () => {
+test("rows of a probe manager are written to a status and read back", async () => {
   const w = managerFixture();
   const slow = probe({ periodSeconds: 60, timeoutSeconds: 2 });
   w.answer = ({ timeoutMs }) => (timeoutMs === 2_000 ? OK : BAD);
@@ -68,7 +68,7 @@ test("a manager's rows tell what happened, and are read again from a status", as
   expect(decodeStatus(JSON.stringify(wrong))).toMatchObject({ error: expect.stringContaining("probes.0.result: ") });
 });
 
-test("the status file is written anew for each change of a result, and not for each attempt", async () => {
+test("the status file is written for each change of a probe result, not for each attempt", async () => {
   const stateDir = scratch();
   let nowMs = 0;
   const file = new StatusFile({ stateDir, onProblem: () => {}, now: () => nowMs });

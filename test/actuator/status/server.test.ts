@@ -50,8 +50,8 @@ const raw = (url: string, text: string): Promise<string> =>
     socket.on("close", () => resolve(answer));
   });
 
-describe("what it answers", () => {
-  test("the status as it is at that moment, and parts of it", async () => {
+describe("the status server answers", () => {
+  test("/v1/status and parts of it with the current status", async () => {
     let now = nodeStatus();
     const url = await serve(() => now);
     const get = async (path: string) => (await fetch(url + path)).json();
@@ -62,7 +62,7 @@ describe("what it answers", () => {
     expect(await get("/healthz")).toEqual({ status: "ok" });
   });
 
-  test("what became of the probes, of a pod, and no more than is asked for", async () => {
+  test("/v1/probes/history with a pod's entries, up to the limit", async () => {
     const asked: unknown[] = [];
     const probeHistory = (what: object) => {
       asked.push(what);
@@ -81,7 +81,7 @@ describe("what it answers", () => {
     expect(await (await fetch(`${await serve()}/v1/probes/history`)).json()).toMatchObject({ entries: [] });
   });
 
-  test("ready once a pass has ended and the runtime answers", async () => {
+  test("/readyz with 200 once a pass has ended and the runtime answers", async () => {
     let now = nodeStatus({ pass: null, runtime: null });
     const url = await serve(() => now);
     const get = async () => {
@@ -99,7 +99,7 @@ describe("what it answers", () => {
     expect(await get()).toEqual([200, true, []]);
   });
 
-  test("events since a time", async () => {
+  test("/v1/events with the events since a time", async () => {
     const events = [
       seenEvent("Pulled", WEB, { at: earlier(60) }),
       seenEvent("Created", WEB, { at: earlier(30) }),
@@ -114,7 +114,7 @@ describe("what it answers", () => {
     expect(await get("?since=yesterday")).toMatchObject({ status: 400, code: "bad_request" });
   });
 
-  test("a status that cannot be made is a 500, and no end of the daemon", async () => {
+  test("500 when the status cannot be made, and goes on", async () => {
     let fails = true;
     const url = await serve(() => {
       if (fails) throw new Error("no records");
@@ -126,8 +126,8 @@ describe("what it answers", () => {
   });
 });
 
-describe("what it refuses", () => {
-  test("names of other sites, so that no page reaches it by DNS rebinding", async () => {
+describe("the status server refuses", () => {
+  test("foreign Host headers, against DNS rebinding", async () => {
     const url = await serve();
     for (const host of ["evil.example", "127.0.0.1.evil.example:80"])
       expect((await ask(url, { host, path: "/v1/status" })).status, host).toBe(403);
@@ -135,7 +135,7 @@ describe("what it refuses", () => {
     expect((await ask(url, {})).headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  test("every method but GET, bodies, other paths, targets that are no path", async () => {
+  test("methods other than GET, bodies, unknown paths and invalid targets", async () => {
     const url = await serve();
     for (const method of ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"]) {
       const answer = await ask(url, { method });
@@ -154,7 +154,7 @@ describe("what it refuses", () => {
     expect(await raw(url, "nonsense\r\n\r\n")).toMatch(/^HTTP\/1.1 400 /);
   });
 
-  test("an address that is taken, in one line", async () => {
+  test("to start on an address in use, with one line", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => taken.once("listening", resolve));
     const { port } = taken.address() as { port: number };
@@ -167,7 +167,7 @@ describe("what it refuses", () => {
     taken.close();
   });
 
-  test("more connections than its share; closing cuts those that are open", async () => {
+  test("more connections than its limit, and closing it cuts the open ones", async () => {
     const url = await serve();
     const sockets = Array.from({ length: 40 }, () => connect(Number(new URL(url).port), "127.0.0.1"));
     const closed = sockets.map(

@@ -16,7 +16,7 @@ beforeEach(() => {
 const named = (nodeName: string) => () => nodeStatus({ nodeName });
 const written = (): string => JSON.parse(readFileSync(statusFile(dir), "utf8")).nodeName;
 
-test("is written not more often than each 5 s, and at the end, for its owner only", async () => {
+test("the status file is written at most every 5 s and at the end, readable by its owner only", async () => {
   let now = 0;
   const problems: string[] = [];
   const file = new StatusFile({ stateDir: dir, onProblem: (message) => problems.push(message), now: () => now });
@@ -53,7 +53,7 @@ test("is written not more often than each 5 s, and at the end, for its owner onl
   expect(read).toEqual({ ok: true, value: nodeStatus({ nodeName: "last" }) });
 });
 
-test("is not written again while only times and what is measured differ, but once a minute", async () => {
+test("the status file is written once a minute while only times and measurements change", async () => {
   let [now, looks, writes] = [0, 0, 0];
   const file = new StatusFile({ stateDir: dir, onProblem: () => {}, now: () => now });
   /** Looks in this second, and answers how often the file was written in all. */
@@ -89,7 +89,7 @@ test("is not written again while only times and what is measured differ, but onc
 });
 const NO_USAGE = { cpuMilli: null, memoryWorkingSetBytes: null, pids: null, throttledPermille: null, pressure: null };
 
-test("what keeps it from being written is told once until it works again, and no link is followed", async () => {
+test("a failed write is reported once until it works again, and no link is followed", async () => {
   const problems: string[] = [];
   let now = 0;
   const file = new StatusFile({ stateDir: dir, onProblem: (message) => problems.push(message), now: () => now });
@@ -106,7 +106,7 @@ test("what keeps it from being written is told once until it works again, and no
   expect(readFileSync(victim, "utf8")).toBe("mine");
 });
 
-test("a file of other rights gets its own", async () => {
+test("the status file has its own mode even if an unfinished file had another", async () => {
   writeFileSync(`${statusFile(dir)}.new`, "old");
   chmodSync(`${statusFile(dir)}.new`, 0o666);
   const file = new StatusFile({ stateDir: dir, onProblem: () => {} });
@@ -119,17 +119,17 @@ test.each([
   ["[]", /^no node status: the whole: /],
   [JSON.stringify({ ...nodeStatus(), pods: [{ name: "x" }] }), /^no node status: pods\.0\./],
   [JSON.stringify({ ...nodeStatus(), at: "soon" }), /^no node status: at: must be a time$/],
-])("what is no status is named: %.40s", (text, message) => {
+])("an invalid status is refused with the reason: %.40s", (text, message) => {
   const read = decodeStatus(text);
   expect(!read.ok && read.error).toMatch(message);
 });
 
-test("fields of a newer daemon are kept", () => {
+test("unknown fields of a newer daemon are kept", () => {
   const newer = { ...nodeStatus(), uptime: 5 };
   expect(decodeStatus(JSON.stringify(newer))).toEqual({ ok: true, value: newer });
 });
 
-test("a status of a daemon that knew nothing of devices is read, and what is said of them is checked", () => {
+test("a status without devices is accepted, and given devices are validated", () => {
   const { devices: _none, ...old } = nodeStatus();
   expect(decodeStatus(JSON.stringify(old))).toEqual({ ok: true, value: old });
   const status = nodeStatus({ devices: [deviceRow("vendor.com/gpu"), deviceRow("a.com/b", { endpoint: null })] });

@@ -66,8 +66,8 @@ function world(wanted: readonly RunnablePod[], refused: PodsToRun["refused"] = [
 }
 const named = (name: string, spec: Partial<PodSpec> = {}): RunnablePod => runnable(spec, { name, uid: `own-${name}` });
 
-describe("a take-over", () => {
-  test("plans what Nodewise is to run, lowest priority first, sidecars last, and says why all else stays", async () => {
+describe("taking over a kubelet's pods", () => {
+  test("plans the pods that manifests name, by priority, sidecars last, and says why others stay", async () => {
     const sidecar = runnableContainer("proxy", { isSidecar: true });
     const db = named("db", { priority: 2000, initContainers: [sidecar], terminationGracePeriodSeconds: 60 });
     const old = runnable({ nodeName: "n1" }, { name: "old-n1", uid: "own-old" });
@@ -97,7 +97,7 @@ describe("a take-over", () => {
     ]);
   });
 
-  test("stops exactly these, with preStop hook and grace, and does nothing the second time", async () => {
+  test("stops exactly these with preStop hook and grace period, and nothing the second time", async () => {
     const hooked = runnableContainer("app", { preStop: { exec: ["flush"] } });
     const { run, stopAll, calls, ready, runtime } = world([named("web", { containers: [hooked] }), named("db")]);
     const kept = [await run("other"), await run("theirs", ["app"], { [OWNER]: "/nodewise-2" })];
@@ -119,7 +119,7 @@ describe("a take-over", () => {
     expect(calls()).toEqual([]);
   });
 
-  test("leaves the rest alone when what it stopped first is started again", async () => {
+  test("stops when a stopped pod is started again, and leaves the rest alone", async () => {
     const { run, stopAll, ready, runtime } = world([named("web"), named("db")]);
     await run("web");
     await run("db");
@@ -135,7 +135,7 @@ describe("a take-over", () => {
     expect(runtime.running("app")).toHaveLength(2);
   });
 
-  test("looks again before each stop: what no manifest names now, and what another took, stays", async () => {
+  test("checks before each stop that a manifest still names the pod and that nobody else took it", async () => {
     const { run, stopAll, ready, runtime } = world([named("web")]);
     const id = await run("web");
     expect((await stopAll({ podsToRun: async () => ({ pods: new Map(), refused: [] }) })).ends).toEqual([
@@ -158,7 +158,7 @@ describe("a take-over", () => {
     expect(ready()).toEqual([id]);
   });
 
-  test("that is cut short leaves nothing that the next run does not finish", async () => {
+  test("that was interrupted is completed by the next run", async () => {
     const { run, stopAll, ready, runtime } = world([named("web"), named("db")]);
     for (const name of ["web", "db"]) await run(name);
     // its container has stopped, its sandbox has not

@@ -15,7 +15,7 @@ const RESPONSE = {
   cdiDevices: [{ name: "vendor.com/gpu=0" }],
 };
 
-test("it prints what the guide shows", async () => {
+test("devices allocate prints what the guide shows", async () => {
   const GUIDE = "docs/guide/devices.md";
   const node = deviceNode();
   const resource = "vendor.example/gpu";
@@ -46,7 +46,7 @@ test("it prints what the guide shows", async () => {
   expectAsShown(GUIDE, "nodewise devices history --limit 1", stdout);
 });
 
-test("a pod gets its devices with no daemon and no runtime, twice the same, and gives them back", async () => {
+test("a pod gets its devices without daemon and runtime, the same ones again, and releases them", async () => {
   const node = deviceNode();
   const plugin = node.plugin({
     devices: healthy("g0", "g1", "g2", "g3"),
@@ -111,7 +111,7 @@ test("a pod gets its devices with no daemon and no runtime, twice the same, and 
   expect(message).toMatch(/registered +vendor\.com\/gpu/);
 });
 
-test("init containers' devices go on to the containers, sidecars keep theirs; what a daemon would not run is no fault", async () => {
+test("init containers' devices are reused by the containers, and sidecars keep theirs", async () => {
   const node = deviceNode();
   node.plugin({ devices: healthy("g0", "g1", "g2") });
   const probed = { ...wants("main", 1), livenessProbe: { exec: { command: ["true"] } } };
@@ -129,7 +129,7 @@ test("init containers' devices go on to the containers, sidecars keep theirs; wh
   expect(main).not.toEqual(sidecar);
 });
 
-test("a manifest is known by its own name, wherever its file lies, until it says something else", async () => {
+test("a manifest is identified by its pod's name, wherever its file is, until its content changes", async () => {
   const node = deviceNode();
   node.plugin({ devices: healthy("g0", "g1", "g2") });
   const manifest = (count: number) =>
@@ -151,7 +151,7 @@ test("a manifest is known by its own name, wherever its file lies, until it says
   expect((await node.allocate(node.at("b.yaml"))).code).toBe(0);
 });
 
-test("the plugin is asked what it prefers", async () => {
+test("the plugin is asked for its preferred allocation", async () => {
   const node = deviceNode();
   const plugin = node.plugin({
     devices: healthy("g0", "g1", "g2", "g3"),
@@ -164,7 +164,7 @@ test("the plugin is asked what it prefers", async () => {
   expect(node.held()).toEqual(["uid-p main: g1 g3"]);
 });
 
-test("a plugin that refuses: its words, and nothing stays held", async () => {
+test("a plugin's refusal is printed, and no device stays held", async () => {
   const node = deviceNode();
   node.plugin({ devices: healthy("g0"), answers: { Allocate: () => new Error("out of order") } });
   const ran = await node.allocate(node.pod("p", [wants("main", 1)]));
@@ -176,7 +176,7 @@ test("a plugin that refuses: its words, and nothing stays held", async () => {
   expect(JSON.parse(readFileSync(node.at("state/device-pods.json"), "utf8")).pods).toEqual([]);
 });
 
-test("a plugin that does not come: how long it was waited for, where, and what to do", async () => {
+test("a plugin that does not register: prints how long and where it waited, and what to do", async () => {
   const node = deviceNode();
   const ran = await node.allocate(node.pod("p", [wants("main", 1)]), "--wait", "1");
   expect([ran.code, ran.stdout]).toEqual([1, ""]);
@@ -189,7 +189,7 @@ test.each([
   ["no device", [{ name: "a", image: "b:1" }], /ml\/p asks for no device: give a container `resources: /],
   ["half a device", [wants("a", 0.5)], /spec\.containers\[0\]\.resources\.limits.*must be an integer/],
   ["no container", [], /spec\.containers: /],
-])("a pod that asks for %s is told with its place", async (_name, containers, message) => {
+])("a pod that requests %s is refused with the place", async (_name, containers, message) => {
   const node = deviceNode();
   const ran = await node.allocate(node.pod("p", containers));
   expect([ran.code, ran.stdout]).toEqual([2, ""]);
@@ -197,14 +197,14 @@ test.each([
   expect(existsSync(node.at("dp/kubelet.sock"))).toBe(false);
 });
 
-test("a directory that is no path from `/` is told by its flag", async () => {
+test("a directory that is no absolute path is reported by its flag", async () => {
   const node = deviceNode();
   const ran = await node.allocate(node.pod("p", [wants("main", 1)]), "--plugins-registry-directory", "dp");
   expect(ran.code).toBe(2);
   expect(ran.stderr).toMatch(/^nodewise: --plugins-registry-directory: must be a path from `\/`.* not the text `dp`/);
 });
 
-test("two pods of a file, a record of pods that cannot be read: nothing is given away", async () => {
+test("two pods in a file, or an unreadable pod record: no device is allocated", async () => {
   const node = deviceNode();
   const file = node.pod("p", [wants("main", 1)]);
   const pod = JSON.parse(readFileSync(file, "utf8"));
@@ -220,7 +220,7 @@ test("two pods of a file, a record of pods that cannot be read: nothing is given
   }
 });
 
-test("over an API, which then knows it; while that is away it is decided here and told later", async () => {
+test("with an API the API decides; while it is unreachable the command does, and reports it later", async () => {
   const node = deviceNode();
   node.plugin({ devices: healthy("g0", "g1") });
   const { api } = await serving({ threads: 0 });

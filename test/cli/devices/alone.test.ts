@@ -9,7 +9,7 @@ import { expectPublished } from "../published.ts";
 import { ended, start } from "../run.ts";
 import { deviceNode, wants } from "./device-node.ts";
 
-test("a daemon of the same cgroup root keeps both commands off, and is told of", async () => {
+test("a daemon of the same cgroup root blocks allocate and free, with its process id", async () => {
   const node = deviceNode();
   const root = node.place.at(-1) as string;
   const lock = await takeLock(claimsDirectory(), root, observeMachine().system.bootID ?? "");
@@ -23,7 +23,7 @@ test("a daemon of the same cgroup root keeps both commands off, and is told of",
   }
 });
 
-test("two commands of one state directory do not work at a time, whatever their cgroup roots", async () => {
+test("two commands for one state directory do not run at the same time", async () => {
   const node = deviceNode();
   const waits = start(["devices", "allocate", "--pod", node.pod("p", [wants("a", 1)]), ...node.place, ...node.plugins]);
   const end = ended(waits);
@@ -43,7 +43,7 @@ test("two commands of one state directory do not work at a time, whatever their 
   expect(existsSync(node.at("dp/kubelet.sock"))).toBe(false);
 });
 
-test("where somebody answers at kubelet.sock nothing is touched, and it says what to do", async () => {
+test("another process at kubelet.sock is left alone, with advice", async () => {
   const node = deviceNode();
   const kubelet = await openDevicePluginHost({ dir: node.at("dp") });
   if (!kubelet.ok) throw new Error(kubelet.error);
@@ -55,7 +55,7 @@ test("where somebody answers at kubelet.sock nothing is touched, and it says wha
   expect(existsSync(kubelet.value.socketPath)).toBe(true);
 });
 
-test("what the daemon's own pods hold is not given away, and not taken back", async () => {
+test("devices of the daemon's own pods are neither allocated nor released", async () => {
   const node = deviceNode();
   const plugin = node.plugin({ devices: healthy("g0", "g1") });
   const daemons = node.pod("served", [wants("a", 1)]);
@@ -78,7 +78,7 @@ test("what the daemon's own pods hold is not given away, and not taken back", as
   expect(plugin.requests.filter(({ method }) => method === "Allocate")).toHaveLength(2);
 });
 
-test("killed while the plugin is asked, the same command goes on with the same devices", async () => {
+test("a command killed during Allocate continues with the same devices when repeated", async () => {
   const node = deviceNode();
   const plugin = node.plugin({ devices: healthy("g0", "g1"), answers: { Allocate: () => "hang" } });
   const file = node.pod("p", [wants("a", 1)]);
@@ -98,7 +98,7 @@ test("killed while the plugin is asked, the same command goes on with the same d
   expect(node.checkpoint().entries?.every(({ allocResp }) => allocResp !== null)).toBe(true);
 });
 
-test("after a reboot the same command asks plugins again, and has them reset the devices again", async () => {
+test("after a reboot the same command calls Allocate and PreStartContainer again", async () => {
   const node = deviceNode();
   const plugin = node.plugin({ devices: healthy("g0", "g1"), options: { preStartRequired: true } });
   const calls = (method: string) => plugin.requests.filter((one) => one.method === method).length;
@@ -110,7 +110,7 @@ test("after a reboot the same command asks plugins again, and has them reset the
   expect([calls("Allocate"), calls("PreStartContainer"), node.held()]).toEqual([2, 2, ["uid-p a: g0"]]);
 });
 
-test("a pod of that name with another uid is not given a second set; a pod that nobody knows can be freed by its uid", async () => {
+test("a pod of the same name with another uid gets no second set, and can be freed by its old uid", async () => {
   const node = deviceNode();
   node.plugin({ devices: healthy("g0", "g1") });
   const file = node.pod("p", [wants("a", 1)]);

@@ -39,7 +39,7 @@ const recorded = () => {
   return node;
 };
 
-test("what happened, newest first", async () => {
+test("devices history prints the events newest first", async () => {
   const ran = await recorded().history();
   expect([ran.code, ran.stderr]).toEqual([0, ""]);
   expect(ran.stdout.split("\n")).toEqual([
@@ -56,7 +56,7 @@ test("what happened, newest first", async () => {
   ]);
 });
 
-test("of one resource, at most so many, as data", async () => {
+test("devices history filters by resource and limit, and prints data", async () => {
   const node = recorded();
   const { stdout } = await node.history("--resource", "vendor.com/gpu", "--limit", "2", "-o", "json");
   await expectPublished("devices-history", stdout);
@@ -68,7 +68,7 @@ test("of one resource, at most so many, as data", async () => {
   expect(older.entries).toEqual(NEWEST_FIRST);
 });
 
-test("nothing happened, nothing can be read, no number", async () => {
+test("devices history says when nothing is recorded, when it cannot be read, and for a wrong limit", async () => {
   const node = deviceNode();
   expect(await node.history()).toMatchObject({
     code: 0,
@@ -81,7 +81,7 @@ test("nothing happened, nothing can be read, no number", async () => {
   expect([broken.code, broken.stderr]).toEqual([4, expect.stringMatching(/device history .*: ENOTDIR/)]);
 });
 
-test.each([200, 110, 80])("keeps to %d columns", (columns) => {
+test.each([200, 110, 80])("devices history keeps within %d columns", (columns) => {
   const terminal = { columns, paint: plainPaint, write: () => {}, warn: () => {} };
   const lines = historyTable(NEWEST_FIRST, terminal).split("\n");
   const rows = lines.filter((line) => !line.startsWith(" "));

@@ -8,7 +8,7 @@ const DIRECTORIES = [
   ...["--pod-resources-directory", "/p", "--device-wait-seconds", "9"],
 ];
 
-test("the daemon takes each setting of devices as a flag, and tells a fault by that flag", async () => {
+test("each device setting of the daemon is a flag, and faults name the flag", async () => {
   const node = deviceNode();
   const daemon = ["actuator", "--once", ...node.place];
   const alone = await run([...daemon, "--device-plugins", "serve", ...DIRECTORIES]);
@@ -24,7 +24,7 @@ test("the daemon takes each setting of devices as a flag, and tells a fault by t
   expect([choice.code, choice.stderr]).toEqual([2, expect.stringMatching(/Allowed choices are off, serve/)]);
 });
 
-test("--dry-run serves nothing, and takes the same settings", async () => {
+test("--dry-run accepts the device settings, and serves nothing", async () => {
   const node = deviceNode();
   mkdirSync(node.at("m"));
   const runs = ["--mode", "enforce", "--pods", "enforce", "--device-plugins", "serve", "--manifests", node.at("m")];

@@ -46,8 +46,8 @@ const shipped = (name: string) => {
 };
 const different = <T>(list: readonly T[]): number => new Set(list).size;
 
-describe("the library of machines", () => {
-  test("has those of the list, and no other", () => {
+describe("the machine library", () => {
+  test("contains the expected machines, and no others", () => {
     expect(machineNames()).toEqual(Object.keys(NUMBERS));
     expect(libraryMachine("../library")).toBeUndefined();
     expect(libraryMachine("")).toBeUndefined();
@@ -55,13 +55,13 @@ describe("the library of machines", () => {
   describe.each(Object.entries(NUMBERS))("%s", (name, numbers) => {
     const { machine, description, facts } = shipped(name);
     const { cpus = [], numaNodes = [], distances = [] } = machine;
-    test("is a machine that could be posted, without holes or ids that come twice", () => {
+    test("is valid in a snapshot, without gaps or duplicate ids", () => {
       expect(machineSchema.parse(JSON.parse(JSON.stringify(machine)))).toEqual(machine);
       expect(machineIssues(machine, "machine")).toEqual([]);
       expect(cpus.map(({ cpu }) => cpu)).toEqual(cpus.map((_, i) => i));
       expect(numaNodes.map(({ id }) => id)).toEqual(numaNodes.map((_, i) => i));
     });
-    test("has as many of each as its processor", () => {
+    test("has the numbers of its processor", () => {
       const cores = Map.groupBy(cpus, ({ core }) => core);
       const threads = [...Map.groupBy(cores.values(), ({ length }) => length)].map(([n, list]) => [n, list.length]);
       expect({
@@ -73,13 +73,13 @@ describe("the library of machines", () => {
         threads: Object.fromEntries(threads),
       }).toEqual(numbers);
     });
-    test("is as large on each socket, node and cache", () => {
+    test("has the same size on each socket, NUMA node and cache", () => {
       for (const by of ["socket", "numa", "uncoreCache"] as const) {
         const sizes = [...Map.groupBy(cpus, (cpu) => cpu[by]).values()].map(({ length }) => length);
         expect(different(sizes), by).toBe(1);
       }
     });
-    test("keeps a core on one node, and a node on one socket", () => {
+    test("keeps a core on one NUMA node, and a NUMA node on one socket", () => {
       for (const group of Map.groupBy(cpus, ({ core }) => core).values()) {
         expect(different(group.map(({ numa, socket, uncoreCache }) => `${numa} ${socket} ${uncoreCache}`))).toBe(1);
         expect(group[0]?.core).toBe(group[0]?.cpu);
@@ -88,7 +88,7 @@ describe("the library of machines", () => {
         expect(different(group.map(({ socket }) => socket))).toBe(1);
       }
     });
-    test("is as far from one node to another as back, and nearest to itself", () => {
+    test("has symmetric distances, with the smallest to itself", () => {
       const socketOf = new Map(cpus.map(({ numa, socket }) => [numa, socket]));
       for (const [i, row] of distances.entries()) {
         expect(row[i]).toBe(10);
@@ -101,7 +101,7 @@ describe("the library of machines", () => {
         }
       }
     });
-    test("starts the topology and memory managers", () => {
+    test("is accepted by the topology and memory managers", () => {
       const nodes = numaNodes.map(({ id }, i) => ({ id, distances: distances[i] }));
       const options = { "prefer-closest-numa-nodes": "true" };
       expect(topologyPolicy({ policy: "restricted", scope: "pod", options, gates: ALL_OPTIONS, nodes }).ok).toBe(true);
@@ -118,14 +118,14 @@ describe("the library of machines", () => {
       expect(started.ok).toBe(true);
       expect(machine.memoryBytes).toBe(numaNodes.reduce((sum, { memoryBytes = 0 }) => sum + memoryBytes, 0));
     });
-    test("says in a line each what it is and what it was made from", () => {
+    test("has a one-line description and its source", () => {
       expect(description).toMatch(/^[^\n]{20,140}$/);
       expect(facts).toMatch(/^(?:Intel|AMD|HiSilicon|Ampere|AWS) [^\n]+\.$/);
     });
   });
 });
 
-describe("a layout", () => {
+describe("expanding a machine's layout", () => {
   const layout = (threads: readonly string[], uncoreCaches?: readonly number[]): MachineLayout => ({
     description: "",
     facts: "",
@@ -133,7 +133,7 @@ describe("a layout", () => {
     numaNodes: [{ id: 0, memoryMiB: 1 }],
     distances: [[10]],
   });
-  test("gives each core a CPU of every list and each cache its share of the cores", () => {
+  test("gives each core one CPU of every list, and each cache its share of the cores", () => {
     expect(expandLayout(layout(["0-3", "4-7"], [5, 6])).cpus?.map((c) => [c.cpu, c.core, c.uncoreCache])).toEqual([
       [0, 0, 5],
       [1, 1, 5],
@@ -149,7 +149,7 @@ describe("a layout", () => {
     [["0-3", "4-6"], undefined, "0-3 and 4-6: not one CPU of each core in each list"],
     [["x"], undefined, "x: not one CPU of each core in each list"],
     [["0-2"], [0, 1], "3 cores do not share 2 caches equally"],
-  ])("that contradicts itself throws: %s %s", (threads, caches, message) => {
+  ])("throws for the contradictory layout %s %s", (threads, caches, message) => {
     expect(() => expandLayout(layout(threads, caches))).toThrow(message);
   });
 });

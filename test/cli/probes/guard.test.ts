@@ -16,7 +16,7 @@ const ASK = {
 const ask = (input: unknown, ...args: string[]) =>
   run(["decide", "probe-guard", "--ask", "-", ...args], { input: JSON.stringify(input) });
 
-test("whose kill waits and why, for a person", async () => {
+test("decide probe-guard prints whose kill is held and why", async () => {
   const { code, stdout, stderr } = await ask(ASK, "--explain", "reasons");
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.split("\n").map((line) => line.replace(/ {2,}/g, "  "))).toEqual([
@@ -38,7 +38,7 @@ test("whose kill waits and why, for a person", async () => {
   ]);
 });
 
-test("too few are restarted, and nothing asked is refused with what to give", async () => {
+test("decide probe-guard restarts when too few fail, and says what is missing without --ask", async () => {
   const few = await ask({ ...ASK, known: [], failed: [failed("a")], recovered: [] });
   expect([few.code, few.stdout]).toEqual([1, expect.stringMatching(/RESTARTS {2}1 container, no kill is held/)]);
   expect(few.stdout).toMatch(/shop\/a\/app +restarted\n/);

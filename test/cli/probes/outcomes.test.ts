@@ -22,7 +22,7 @@ const ran = (type: ProbeType, outcome: "success" | "failure" | "error", times: n
 const became = (type: ProbeType, to: "Unknown" | "Success" | "Failure") =>
   ({ ...of(type), kind: "result", containerId: "i", from: null, to }) satisfies ProbeHistoryEntry;
 
-test("runs one after the other, and what came after the last of them", () => {
+test("recordedOutcomes lists runs in order, and what came after the last of them", () => {
   const entries = [
     became("liveness", "Success"),
     ran("liveness", "success", 12),
@@ -63,7 +63,7 @@ const decide = (args: readonly string[], options?: RunOptions) =>
 const livenessOf = (stdout: string): readonly string[] =>
   JSON.parse(stdout).decision.containers[0].probes[0].attempts.map(({ outcome }: { outcome: string }) => outcome);
 
-test("a recorded history is run dry, by a file and through a pipe", async () => {
+test("a recorded history is replayed as a dry run, from a file and through a pipe", async () => {
   mkdirSync(at("state"));
   writeFileSync(at("state/probe-history.jsonl"), HISTORY.map((one) => `${JSON.stringify(one)}\n`).join(""));
   writeFileSync(at("pod.json"), POD);
@@ -84,7 +84,7 @@ test("a recorded history is run dry, by a file and through a pipe", async () => 
   expect(new Set(livenessOf(said.stdout))).toEqual(new Set(["ok"]));
 });
 
-test("whoever it says nothing of, and files that are none, are named", async () => {
+test("an unknown pod or container, and invalid files, are reported", async () => {
   const faults = await Promise.all([
     recorded("--pod", "shop/other"),
     recorded("--pod", "shop/web"),

@@ -38,7 +38,7 @@ async function shown(...args: string[]): Promise<string> {
   return ran.stdout;
 }
 
-test("a line a probe, with what it said where it is not well", async () => {
+test("nodewise probes prints a row per probe, with the output of failing ones", async () => {
   expect((await shown()).split("\n").slice(2)).toEqual([
     "POD         CONTAINER  PROBE      BY    EVERY  RESULT    FOR  FAILED  ATTEMPTS  TOOK  LAST  NOW",
     "shop/web-0  app        startup    http    10s  Success  1h2m                 3   2ms  1h2m  on hold until a new container",
@@ -53,7 +53,7 @@ test("a line a probe, with what it said where it is not well", async () => {
   ]);
 });
 
-test("a result that nobody has asked for yet is told so, also of a container that came anew", () => {
+test("a result without an attempt is shown as not yet, also for a restarted container", () => {
   const terminal = { columns: 200, paint: plainPaint, write: () => {}, warn: () => {} };
   const ago = (seconds: number): string => new Date(Date.parse(AT) - seconds * 1000).toISOString();
   const result = (since: string, lastAt: string | null): string => {
@@ -66,7 +66,7 @@ test("a result that nobody has asked for yet is told so, also of a container tha
   expect(result(ago(300), ago(2))).toBe("Success");
 });
 
-test("of a namespace, only probes without success, and as data", async () => {
+test("nodewise probes filters by namespace and failing probes, and prints data", async () => {
   const failing = JSON.parse(await shown("--failing", "-n", "shop", "-o", "json"));
   expect(failing).toEqual({ at: AT, nodeName: "n1", probes: [ROWS[2]] });
   now = nodeStatus();
@@ -77,7 +77,7 @@ test("of a namespace, only probes without success, and as data", async () => {
   now = nodeStatus({ probes: ROWS });
 });
 
-test.each([200, 100, 80])("keeps to %d columns", (columns) => {
+test.each([200, 100, 80])("the probe tables keep within %d columns", (columns) => {
   const terminal = { columns, paint: plainPaint, write: () => {}, warn: () => {} };
   const long = row({ pod: "a-very-long-name-of-a-pod-that-somebody-made-up", output: "x".repeat(500) });
   const lines = probesText([long, ...ROWS], AT, terminal).split("\n");
@@ -108,7 +108,7 @@ const ENTRIES: readonly ProbeHistoryEntry[] = [
   },
 ];
 
-test("what became of probes, newest first, of one pod, and as data", async () => {
+test("probes history prints newest first, filters by pod, and prints data", async () => {
   mkdirSync(at("state"));
   writeFileSync(at("state/probe-history.jsonl"), ENTRIES.map((one) => `${JSON.stringify(one)}\n`).join(""));
   const place = ["history", "--state-dir", at("state")];
@@ -147,7 +147,7 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
 const POD = (name: string, probes: object): string =>
   JSON.stringify(podManifest(name, { spec: { containers: [{ name: "c", image: "app:1", ...probes }] } }));
 
-test("the plan of a directory of manifests, of one that is wrong, and of the daemon", async () => {
+test("probes plan works for a directory of manifests, reports faulty ones, and works for the daemon", async () => {
   mkdirSync(at("manifests"));
   const http = { httpGet: { port: 80 }, periodSeconds: 1 };
   const exec = { exec: { command: ["true"] }, timeoutSeconds: 5 };

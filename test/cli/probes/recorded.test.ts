@@ -41,7 +41,7 @@ test.each<readonly [string, readonly ProbeOutcome[], readonly string[]]>([
   ["what cannot be asked", [OK, { error: "no such port" }], ["ok", "error"]],
   ["a body that hangs, then failures", [OK, ...times(HUNG, 3), BAD], ["ok", "hang*3", "fail"]],
   ["failures from the start", [BAD], ["fail"]],
-])("%s: the dry run of what was recorded restarts as often as it was", async (_name, answers, wanted) => {
+])("%s: dry run of recorded outcomes restarts exactly if the container was killed", async (_name, answers, wanted) => {
   const seconds = 400;
   const w = await lived(answers, seconds);
   const outcomes = recordedOutcomes(w.history);
@@ -49,7 +49,7 @@ test.each<readonly [string, readonly ProbeOutcome[], readonly string[]]>([
   expect(restartsOf(outcomes, seconds) > 0).toBe(killed(w) > 0);
 });
 
-test("a container that ended by itself failed no attempt", async () => {
+test("a container that ended by itself has no failed attempt in the recorded outcomes", async () => {
   const w = await lived([OK], 30);
   w.manager.sync([probed([probedContainer({ liveness: probe(TIMING) }, { state: "terminated", startedAtMs: null })])]);
   await w.clock.advance(20_000);

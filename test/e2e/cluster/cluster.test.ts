@@ -95,7 +95,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     return { story, text };
   };
 
-  test("the kubelet itself checks the rights of whoever asks it", async () => {
+  test("the kubelet checks the rights of its clients itself", async () => {
     const asReader = node.kubelet(reader);
     const poor = node.kubelet(await serviceAccount(plane, "poor", WITHOUT_KUBELETS));
     for (const path of ["/configz", "/stats/summary", "/pods", "/metrics"]) {
@@ -107,13 +107,13 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     for (const client of [asReader, poor]) client.close();
   });
 
-  test("its allocatable is what Nodewise decides from its configuration", async () => {
+  test("its allocatable equals Nodewise's decision from its configuration", async () => {
     const parts = await node.parts();
     const { allocatable } = await decided<AllocatableDecision>("allocatable", parts);
     expect(allocatable).toEqual((await node.read()).status.allocatable);
   });
 
-  test("a container is restarted where its failing liveness probe says so", async () => {
+  test("the kubelet restarts a container with a failing liveness probe when Nodewise says so", async () => {
     const scene = await play(livenessRestart, asData);
     const { containers } = await decided<ProbesDecision>("probes", scene.before, scene.pod, "--liveness", "fail");
     expect(containers).toMatchObject([{ container: "app", firstRestartAtMs: 1000 }]);
@@ -135,7 +135,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(numbers.restarts).toBeGreaterThanOrEqual(1);
   });
 
-  test("a resize that the kubelet calls infeasible stays so, and its requests count as they were", async () => {
+  test("a resize that the kubelet calls infeasible is so for Nodewise, and counts the old requests", async () => {
     const scene = await play(infeasibleResize, asDataAndText);
     const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
     expect(scene.pod.status.conditions).toContainEqual(
@@ -165,7 +165,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(scene.text).toContain("\n- with cpuManagerPolicy: none in the kubelet's configuration, or ");
   });
 
-  test("a resize that waits and one that is taken are told before they are asked for", async () => {
+  test("deferred and accepted resizes are predicted before they are requested", async () => {
     const { waits, taken } = await resizes(stage);
     const ask = async ({ pod, before }: Scene, to: string): Promise<PodResize> => {
       const more = ["--to", to, "--cgroup-version", "1"];
@@ -191,7 +191,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     await stage.clear(...waits.pods);
   });
 
-  test("a pod that waits for more as a whole counts with what the kubelet has allocated to it", async () => {
+  test("a pod with a deferred pod-level resize counts with the resources the kubelet has allocated", async () => {
     const { waits, taken } = await podLevelResize(stage);
     const pending = waits.pod.status.conditions?.find(({ type }) => type === "PodResizePending");
     const change = { container: null, list: "requests", resource: "cpu", from: "100m", to: "1" };
@@ -206,7 +206,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     await stage.clear(...waits.pods);
   });
 
-  test("a pod is refused for CPU that the node does not have, in the same words", async () => {
+  test("a pod is refused for missing CPU in the kubelet's words", async () => {
     const scene = await play(outOfCpu, asDataAndText);
     const decision = await decided<AdmissionDecision>("admission", scene.before, scene.pod);
     const { reason, message } = decision;
@@ -225,7 +225,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(scene.story.missing).toEqual([]);
   });
 
-  test("a claim that is reserved for another pod is refused in the kubelet's words, read by whoever may", async () => {
+  test("a claim reserved for another pod is refused in the kubelet's words, with the rights to read it", async () => {
     const ask = (user: Operator) =>
       user.nodewise("decide", "claims", "--context", "test", "--pod", "default/claims", "-o", "json");
     const poor = new Operator(plane.kubeconfig("no-claims", await serviceAccount(plane, "no-claims", WITHOUT_CLAIMS)));
@@ -260,7 +260,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     });
   });
 
-  test("for a critical pod the kubelet preempts the pods that Nodewise names", async () => {
+  test("the kubelet preempts for a critical pod the pods that Nodewise names", async () => {
     const { before, pods, story, ...scene } = await play(preemption, asData);
     const critical = pods.at(-1) as SeenPod;
     const { admit, preempt } = await decided<PreemptionDecision>("preemption", before, critical);
@@ -274,7 +274,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     });
   });
 
-  test("under memory pressure the kubelet evicts the pod that Nodewise names, for the same numbers", async () => {
+  test("under memory pressure the kubelet evicts the pod that Nodewise names, with the same numbers", async () => {
     const scene = await play(memoryEviction, asData);
     const { evicted, conditions } = await decided<EvictionDecision>("eviction", scene.before);
     const [first] = evicted;
@@ -327,7 +327,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     });
   });
 
-  test("the API server takes all of api/deploy, and its collector may do no more than read", async () => {
+  test("the API server accepts all of api/deploy, and its collector may only read", async () => {
     expect(warnings).toEqual([]);
     const [collector, api] = [COLLECTOR, "nodewise-api"].map((name) => named(deployed(), "Deployment", name));
     const misspelt = { ...api, spec: { ...api.spec, replica: 1 } };
@@ -357,7 +357,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     for (const client of [asCollector, asApi, atKubelet]) client.close();
   });
 
-  test("the collector saw each of these, and Nodewise decides as the kubelet did", async () => {
+  test("the collector observed each of these, and Nodewise decides as the kubelet did", async () => {
     expect(shadow.faults).toEqual([]);
     const outcomes = await shadow.outcomes();
     const reported = outcomes.map(({ kind, pod, verdict, comparison }) => [
@@ -398,7 +398,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
   test.each([
     ["jane", 4, "get nodes", async () => plane.credentialsOf("jane", "/CN=jane")],
     ["ops", 1, "get nodes/configz and nodes/stats", () => serviceAccount(plane, "ops", WITHOUT_KUBELETS)],
-  ])("%s, who lacks a right, is told the YAML that gives it", async (name, code, right, credentials) => {
+  ])("%s, without a right, gets the YAML that grants it", async (name, code, right, credentials) => {
     const user = new Operator(plane.kubeconfig(name, await credentials()));
     const ask = () => user.nodewise("decide", "eviction", "--context", "test", "--node", NODE_NAME);
     const refused = await ask();
@@ -410,7 +410,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     await expect.poll(ask, WAITS).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("eviction") });
   });
 
-  test("a context that there is not, and a token that was revoked, are told", async () => {
+  test("an unknown context and a revoked token are reported", async () => {
     expect(await operator.nodewise("why", "--context", "prod")).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/has no context prod: its contexts are test\n$/),
@@ -421,7 +421,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(refused.stderr).toMatch(/^nodewise: \S+ answers 401: Unauthorized: the credentials are not accepted: .*\n$/);
   });
 
-  test("a node that is deleted is gone from the fleet, and what is known of it stays", async () => {
+  test("a deleted node is gone from the fleet, and its history stays", async () => {
     await plane.admin.must("DELETE", `/api/v1/nodes/${NODE_NAME}`);
     const standing = async () => (await shadow.fleetNode(NODE_NAME)).severity;
     await expect.poll(standing, WAITS).toBe("gone");

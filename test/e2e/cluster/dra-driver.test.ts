@@ -126,7 +126,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
   const specifications = (): readonly string[] =>
     existsSync(node.containerd.cdi) ? readdirSync(node.containerd.cdi).filter((file) => file.startsWith(DRIVER)) : [];
 
-  test("prepares its claims, gives what the driver says to the container, tells its health, and gives all back", async ({
+  test("prepares its claims, passes the driver's devices to the container, reports health and unprepares", async ({
     skip,
   }) => {
     await create("first");
@@ -151,7 +151,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
     expect(specifications()).toEqual([]);
   });
 
-  test("gives a container the device of the claim that was made for its extended resource", async ({ skip }) => {
+  test("gives a container the device of the claim made for its extended resource", async ({ skip }) => {
     if (!(await servesCdi(node))) skip("this runtime does not serve CDI");
     await create("extended", "extended resource");
     await node.daemon.running("extended");
@@ -160,9 +160,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
     await remove("extended");
   });
 
-  test("goes on with a pod while the driver is killed, and an older one that comes takes the claim back", async ({
-    skip,
-  }) => {
+  test("keeps a pod running while the driver is killed, and an older driver unprepares its claim", async ({ skip }) => {
     if (!(await servesCdi(node))) skip("this runtime does not serve CDI");
     await create("second");
     await node.daemon.running("second");

@@ -73,7 +73,7 @@ describe.skipIf(why !== undefined)("a thousand nodes of a real API server", { ti
     await plane?.stop();
   }, LONG_MS);
 
-  test("are read whole, few kubelets at a time, and dead ones hold nobody up", async () => {
+  test("are read completely, few kubelets at a time, and dead ones do not delay others", async () => {
     await expect.poll(() => reader.last("read"), WAITS).toMatchObject({ nodes: NODES, pods: PODS });
     expect(reader.all("listed")).toEqual(
       expect.arrayContaining([
@@ -91,14 +91,14 @@ describe.skipIf(why !== undefined)("a thousand nodes of a real API server", { ti
     expect(cpuSeconds).toBeLessThan(seconds);
   });
 
-  test("changes are told as they come", async () => {
+  test("are watched for changes", async () => {
     await fleet.addPod("fresh", nodeName(7));
     await expect.poll(() => reader.changesOf("fresh"), WAITS).toEqual(["added", "modified"]);
     await plane.admin.must("DELETE", "/api/v1/namespaces/default/pods/fresh");
     await expect.poll(() => reader.changesOf("fresh").at(-1), WAITS).toBe("deleted");
   });
 
-  test("what changes while the API server is away is told when it is back", async () => {
+  test("are compared after the API server was down, and the changes reported", async () => {
     await fleet.addPod("earlier", nodeName(0));
     await expect.poll(() => reader.changesOf("earlier").length, WAITS).toBe(2);
     const others = await fleet.podsLike("earlier", [["another", nodeName(8)]]);

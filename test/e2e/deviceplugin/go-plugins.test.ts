@@ -7,7 +7,7 @@ const GPU = "example.com/gpu";
 /** The plugin is another process, on a machine that may be loaded. */
 const PATIENTLY = { timeouts: { dialMs: 60_000 } };
 
-describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
+describe.each(GO_BUILDS)("a device plugin in Go, with $name,", (build) => {
   const registered = `registered ${build.grpc}`;
   let built: ReturnType<typeof goPlugin>;
   beforeAll(() => {
@@ -19,7 +19,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
     return context.skip(built.missing);
   };
 
-  test("registers, lists, flips, allocates, dies and comes back", async (context) => {
+  test("registers, lists, changes health, allocates, dies and registers again", async (context) => {
     const program = programOr(context);
     const { host, dir, faults } = await hostFixture(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a", "b", "c:Unhealthy"]);
@@ -55,7 +55,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
     expect(faults.map(({ call, resource }) => [call, resource])).toEqual([["ListAndWatch", GPU]]);
   }, 180_000);
 
-  test("comes back to a host that was restarted", async (context) => {
+  test("registers again with a restarted host", async (context) => {
     const program = programOr(context);
     const { host, dir, again } = await hostFixture(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a"]);

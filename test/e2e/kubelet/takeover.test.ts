@@ -37,7 +37,7 @@ describe.skipIf(why !== undefined)("the static pods of a real kubelet", { timeou
   const db = async () => (await node.containersOf(`db-${NODE_NAME}`)).find(({ state }) => state === "running");
   const takeover = (...args: readonly string[]) => run(["takeover", "--settings", node.settingsFile(), ...args]);
 
-  test("are taken over once it has ended, and given back after a drain, and never run twice", async () => {
+  test("are taken over once it has ended, and returned after a drain, without ever running twice", async () => {
     const data = join(node.dir, "data");
     mkdirSync(data);
     const volumes = [{ name: "data", hostPath: { path: data } }];

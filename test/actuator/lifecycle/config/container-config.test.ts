@@ -33,7 +33,7 @@ function configOf(object: Fields, asked: Partial<ContainerConfigRequest> = {}) {
 const securityOf = (object: Fields, asked: Partial<ContainerConfigRequest> = {}) =>
   configOf(object, asked).linux?.securityContext;
 
-test("a container with what the kubelet tells of it", () => {
+test("a container's runtime config has all that the kubelet sets", () => {
   const object = withContainer(
     {
       command: ["sh", "-c", "echo $(A) $(B)"],
@@ -77,7 +77,7 @@ test("a container with what the kubelet tells of it", () => {
   });
 });
 
-describe("what a container gets for its devices", () => {
+describe("a container's runtime config for its devices", () => {
   const options: DeviceOptions = {
     envs: [
       { name: "VISIBLE", value: "gpu-1" },
@@ -100,7 +100,7 @@ describe("what a container gets for its devices", () => {
   };
   const object = withContainer({ command: ["run", "$(VISIBLE)", "$(A)"] });
 
-  test("device nodes with their permissions, and CDI devices by name", () => {
+  test("has device nodes with their permissions, and CDI devices by name", () => {
     const config = configOf(object, { devices: options });
     expect(config.devices).toEqual([
       { containerPath: "/dev/gpu0", hostPath: "/dev/gpu1", permissions: "rw" },
@@ -108,14 +108,14 @@ describe("what a container gets for its devices", () => {
     ]);
     expect(config.CDIDevices).toEqual([{ name: "example.com/gpu=1" }, { name: "example.com/gpu=all" }]);
   });
-  test("its mounts come before the pod's own, so that those lie on top, and are private", () => {
+  test("has the plugins' mounts, private, before the pod's own, so that the pod's win", () => {
     expect(configOf(object, { devices: options }).mounts).toEqual([
       { containerPath: "/lib/gpu", hostPath: "/opt/gpu", readonly: true, propagation: "PROPAGATION_PRIVATE" },
       { containerPath: "/v", hostPath: "/opt/v", readonly: false, propagation: "PROPAGATION_PRIVATE" },
       ...ASKED.mounts,
     ]);
   });
-  test("the kubelet's own annotations stand above those of plugins", () => {
+  test("lets the kubelet's own annotations win over the plugins'", () => {
     const { annotations } = configOf(object, { devices: options });
     expect(annotations).toMatchObject({
       "example.com/gpu": "gpu-1",
@@ -123,7 +123,7 @@ describe("what a container gets for its devices", () => {
     });
     expect(annotations).toEqual({ ...configOf(object).annotations, "example.com/gpu": "gpu-1" });
   });
-  test("the container's own variables win over those of plugins, and a command may refer to either", () => {
+  test("lets the container's own variables win over the plugins', and a command may refer to both", () => {
     const env = withDeviceEnv(options, ASKED.env);
     expect(env.toSorted((a, b) => (a.key < b.key ? -1 : 1))).toEqual([
       { key: "A", value: "1" },
@@ -132,22 +132,22 @@ describe("what a container gets for its devices", () => {
     const config = configOf(object, { devices: options, env });
     expect([config.envs, config.command]).toEqual([env, ["run", "gpu-1", "1"]]);
   });
-  test("none: there is nothing of it", () => {
+  test("has no device fields for a container without devices", () => {
     expect(withDeviceEnv(null, ASKED.env)).toBe(ASKED.env);
     expect(configOf(object)).not.toHaveProperty("devices");
     expect(configOf(object)).not.toHaveProperty("CDIDevices");
   });
 });
 
-test("the hash is the kubelet's own, and changes with the image alone", () => {
+test("containerHash equals the kubelet's, and changes with the image alone", () => {
   // kubelet 1.36: container_hash_test.go
   const pod = readPod(podObject());
   expect(containerHash(pod, { name: "test_container", image: "foo/image:v1" })).toBe("8e45cbd0");
   expect(containerHash(pod, { name: "test_container", image: "foo/image:v2" })).not.toBe("8e45cbd0");
 });
 
-describe("security: the container's over the pod's over the image's", () => {
-  test("nothing said", () => {
+describe("the security context", () => {
+  test("has the kubelet's defaults when none is set", () => {
     const security = securityOf(podObject());
     expect(security).toMatchObject({
       runAsUser: { value: 0 },
@@ -162,7 +162,7 @@ describe("security: the container's over the pod's over the image's", () => {
     expect(security?.maskedPaths?.at(-1)).toBe("/sys/x");
     for (const absent of ["runAsGroup", "capabilities", "apparmor"]) expect(security).not.toHaveProperty(absent);
   });
-  test("the pod's, the container's, the node's default", () => {
+  test("takes the container's settings over the pod's, and those over the node's defaults", () => {
     const ofPod = {
       runAsUser: 1000,
       runAsGroup: 1,
@@ -186,7 +186,7 @@ describe("security: the container's over the pod's over the image's", () => {
     const security = { ...ASKED.security, seccompDefault: true };
     expect(securityOf(podObject(), { security })?.seccomp).toEqual({ profileType: "RuntimeDefault" });
   });
-  test("profiles of the node's files", () => {
+  test("refers to seccomp and AppArmor profiles on the node", () => {
     const profile = { type: "Localhost", localhostProfile: "a/b" };
     const object = withContainer(
       { securityContext: { seccompProfile: profile } },
@@ -197,13 +197,13 @@ describe("security: the container's over the pod's over the image's", () => {
       apparmor: { profileType: "Localhost", localhostRef: "a/b" },
     });
   });
-  test("the image's user by its number; a name is left to the runtime", () => {
+  test("takes a numeric user from the image, and leaves a name to the runtime", () => {
     expect(securityOf(podObject(), { imageUser: "1001:50" })?.runAsUser).toEqual({ value: 1001 });
     expect(securityOf(podObject(), { imageUser: "www" })).not.toHaveProperty("runAsUser");
   });
 });
 
-describe("runAsNonRoot, in the kubelet's words", () => {
+describe("runAsNonRoot", () => {
   const WHERE = '(pod: "web_default(3f2b)", container: c)';
   const nonRoot = { securityContext: { runAsNonRoot: true } };
   const asked = (own: Fields, imageUser: string | null, spec: Fields = nonRoot) => {
@@ -227,15 +227,15 @@ describe("runAsNonRoot, in the kubelet's words", () => {
     [{ runAsUser: 7 }, null, null],
     [{}, "1000", null],
     [{ runAsNonRoot: false }, null, null],
-  ])("%j with the image's user %s", (own, imageUser, error) => {
+  ])("%j with the image's user %s has the kubelet's result", (own, imageUser, error) => {
     expect(asked(own, imageUser)).toBe(error);
   });
-  test("is asked for by the container alone too", () => {
+  test("can be set by the container alone too", () => {
     expect(asked({ runAsNonRoot: true }, null, {})).toContain("will run as root");
   });
 });
 
-describe("values of cgroups", () => {
+describe("cgroup values in a runtime config", () => {
   const values = {
     cpuShares: 102,
     cpuWeight: 4,
@@ -266,7 +266,7 @@ describe("values of cgroups", () => {
       { pageSize: "1GB", limit: 0 },
     ],
   };
-  test("on v1 swap has a field", () => {
+  test("have a field for swap on v1", () => {
     const { hugepageLimits = [], ...rest } = containerResources(values as never, 1);
     const { hugepageLimits: pages, ...same } = SAME;
     expect(rest).toEqual({ ...same, memorySwapLimitInBytes: 67_108_864 });
@@ -274,7 +274,7 @@ describe("values of cgroups", () => {
       pages.toSorted((a, b) => (a.pageSize < b.pageSize ? -1 : 1)),
     );
   });
-  test("on v2 the rest goes by the names of files", () => {
+  test("that have no field use the file names on v2", () => {
     expect(containerResources(values as never, 2).unified).toEqual({
       "memory.oom.group": "1",
       "memory.swap.max": "67108864",
@@ -285,7 +285,7 @@ describe("values of cgroups", () => {
     expect(containerResources(values as never, 2)).not.toHaveProperty("memorySwapLimitInBytes");
     expect(containerResources({ memorySwap: -1 } as never, 2).unified).toEqual({ "memory.swap.max": "max" });
   });
-  test("no limit is left out, no quota is told", () => {
+  test("leave out an unlimited memory, and state an unlimited CPU quota", () => {
     expect(containerResources({ memory: -1, cpuQuota: -1 } as never, 1)).toEqual({ cpuQuota: -1 });
     expect(containerResources({}, 2)).toEqual({});
   });

@@ -20,7 +20,7 @@ function configOf(object: Fields) {
   return config.value;
 }
 
-test("a sandbox of a plain pod", () => {
+test("the sandbox config of a plain pod has the kubelet's fields", () => {
   const metadata = { labels: { app: "web" }, annotations: { a: "b" } };
   expect(configOf(podObject({}, metadata))).toEqual({
     metadata: { name: "web", namespace: "default", uid: "3f2b", attempt: 2 },
@@ -48,7 +48,7 @@ test("a sandbox of a plain pod", () => {
   });
 });
 
-test("the pod's own resources and its overhead, apart", () => {
+test("the pod's own resources and its overhead are separate fields", () => {
   const resources = { cpuShares: cpuShares(204), memory: bytes(2 ** 20) };
   const values = { resources, overhead: { cpuShares: cpuShares(2), memoryOomGroup: true } };
   const config = sandboxConfigOf(readPod(podObject()), { ...ASKED, values, version: 2 });
@@ -62,14 +62,14 @@ test("the pod's own resources and its overhead, apart", () => {
   });
 });
 
-test("no label of a pod makes it another daemon's", () => {
+test("a pod's labels cannot override the owner label", () => {
   const { labels } = configOf(
     podObject({}, { labels: { "nodewise.dev/owner": "other", "io.kubernetes.pod.uid": "x" } }),
   );
   expect(labels).toMatchObject({ "nodewise.dev/owner": "nodewise", "io.kubernetes.pod.uid": "3f2b" });
 });
 
-test("the host's namespaces, a privileged init container, users, groups and sysctls", () => {
+test("host namespaces, privileged init containers, users, groups and sysctls are set", () => {
   const config = configOf(
     podObject({
       hostNetwork: true,
@@ -100,12 +100,12 @@ test("the host's namespaces, a privileged init container, users, groups and sysc
   });
 });
 
-test("processes are shared in the pod", () => {
+test("shareProcessNamespace sets the pod's PID namespace", () => {
   const { linux } = configOf(podObject({ shareProcessNamespace: true }));
   expect(linux?.securityContext?.namespaceOptions.pid).toBe("POD");
 });
 
-test("ports of regular containers, each once", () => {
+test("port mappings are those of regular containers, each once", () => {
   const port = (more: Fields) => ({ containerPort: 80, ...more });
   const ports = [
     port({}),
@@ -121,14 +121,14 @@ test("ports of regular containers, each once", () => {
   ]);
 });
 
-describe("names", () => {
-  test("a host name ends at 63 characters, never with a dot or a dash", () => {
+describe("the host name of a pod", () => {
+  test("is cut to 63 characters, and never ends with a dot or a dash", () => {
     const name = `${"a".repeat(61)}.-`.replace(/-$/, "b".repeat(9));
     expect(hostNameOf(readPod(podObject({}, { name })), "cluster.local").hostname).toBe(`${"a".repeat(61)}.b`);
     const dotted = `${"a".repeat(62)}.${"b".repeat(9)}`;
     expect(hostNameOf(readPod(podObject({}, { name: dotted })), "cluster.local").hostname).toBe("a".repeat(62));
   });
-  test("a subdomain's whole name where it is asked for and fits", () => {
+  test("is fully qualified with a subdomain where that is requested and fits", () => {
     const fields = { hostname: "h", subdomain: "s" };
     expect(hostNameOf(readPod(podObject(fields)), "c.local")).toEqual({
       hostname: "h",

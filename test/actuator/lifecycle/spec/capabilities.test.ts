@@ -4,7 +4,7 @@ import { linesOf, readPod, withContainer } from "./sample.ts";
 const asking = (capabilities: object) => withContainer({ securityContext: { capabilities } });
 const AT = "spec.containers[0].securityContext.capabilities";
 
-test("every capability of Linux and ALL are taken, in any case, as they are written", () => {
+test("every Linux capability and ALL are accepted, in any case, and kept as written", () => {
   const add = ["NET_ADMIN", "sys_time", "CHECKPOINT_RESTORE", "all"];
   const { security } = readPod(asking({ add, drop: ["ALL"] })).spec.containers[0] ?? {};
   expect([security?.addCapabilities, security?.dropCapabilities]).toEqual([add, ["ALL"]]);
@@ -19,6 +19,6 @@ test.each<[object, string]>([
   ],
   [{ add: [""] }, `${AT}.add[0]: Invalid value: "": Linux has no such capability`],
   [{ add: [3] }, `${AT}.add[0]: expected text, found \`3\` (in YAML it needs quotes)`],
-])("%j is refused by name", (capabilities, line) => {
+])("the capabilities %j are refused by name", (capabilities, line) => {
   expect(linesOf(asking(capabilities))).toEqual([line]);
 });

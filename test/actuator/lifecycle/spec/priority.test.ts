@@ -11,7 +11,7 @@ const manifest = (spec: Fields, source = "file"): Fields =>
 test.each([
   ["system-node-critical", 2_000_001_000],
   ["system-cluster-critical", 2_000_000_000],
-])("a manifest of the class %s has its priority, %d, for whoever reads it", (priorityClassName, priority) => {
+])("a manifest of priority class %s has the priority %d", (priorityClassName, priority) => {
   for (const source of ["file", "api"]) {
     const pod = readPod(manifest({ priorityClassName }, source));
     expect(pod.spec.priority).toBe(priority);
@@ -22,7 +22,7 @@ test.each([
   }
 });
 
-test("what cannot be known, or contradicts itself, is refused by name", () => {
+test("an unknown class, or one that contradicts the priority, is refused by name", () => {
   expect(linesOf(manifest({ priorityClassName: "shop-high" }))).toEqual([
     'spec.priorityClassName: "shop-high" needs the API server, only system-cluster-critical and system-node-critical are ' +
       "known here: write the class's value in `priority`",
@@ -35,7 +35,7 @@ test("what cannot be known, or contradicts itself, is refused by name", () => {
   ]);
 });
 
-test("a class with its value, and none at all, stay as they are", () => {
+test("a manifest with class and priority, or without a class, is unchanged", () => {
   for (const spec of [{ priorityClassName: "shop-high", priority: 5 }, { priority: 5 }, { priorityClassName: "" }]) {
     const object = manifest(spec);
     const pod = readPod(object);
@@ -43,7 +43,7 @@ test("a class with its value, and none at all, stay as they are", () => {
   }
 });
 
-test("a pod of an API keeps what its server made of the class", () => {
+test("a pod from an API server keeps the priority that the server set", () => {
   for (const spec of [{ priorityClassName: "shop-high" }, { priorityClassName: "system-node-critical", priority: 7 }])
     expect(readPod(podObject(spec)).spec.priority).toBe((spec as { priority?: number }).priority ?? null);
 });

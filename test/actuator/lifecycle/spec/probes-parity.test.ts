@@ -53,13 +53,13 @@ const ours = (containers: readonly PodContainer[]): unknown =>
     readiness: asWritten(probes.readiness),
   }));
 
-describe("probes of a manifest are those of the API server", () => {
-  test("its faults, in its words", () => {
+describe("the probes of a manifest have the API server's", () => {
+  test("faults, in its words", () => {
     for (const { name, spec, faults } of CASES) {
       expect(linesOf(podObject(spec)).map(lessExact).toSorted(), name).toEqual(faults.toSorted());
     }
   });
-  test("its defaults", () => {
+  test("defaults", () => {
     const right = CASES.filter(({ faults }) => faults.length === 0);
     expect(right.length).toBeGreaterThan(50);
     for (const { name, spec, containers, init } of right) {

@@ -6,7 +6,7 @@ const HTTP = { httpGet: { port: 80 } };
 const probeOf = (probe: object) => withContainer({ livenessProbe: probe });
 
 describe("a probe in a manifest", () => {
-  test("has the API server's defaults, and a 0 is as good as none", () => {
+  test("has the API server's defaults, and a 0 counts as unset", () => {
     const given = { httpGet: { port: "web" }, timeoutSeconds: 0, failureThreshold: 0 };
     const { containers } = readPod(withContainer({ readinessProbe: given })).spec;
     expect(containers[0]?.probes).toEqual({
@@ -33,10 +33,10 @@ describe("a probe in a manifest", () => {
       { httpGet: { port: 443, scheme: "HTTPS", host: "h", path: "/x", httpHeaders: [{ name: "A", value: "b" }] } },
       { http: { scheme: "HTTPS", host: "h", port: 443, path: "/x", headers: [{ name: "A", value: "b" }] } },
     ],
-  ])("%j", (given, handler) => {
+  ])("with %j has the right handler", (given, handler) => {
     expect(readPod(probeOf(given)).spec.containers[0]?.probes.liveness).toMatchObject({ handler });
   });
-  test("of a sidecar is taken, of another init container not", () => {
+  test("is accepted for a sidecar, and refused for another init container", () => {
     const init = (more: object) =>
       podObject({ initContainers: [{ name: "i", image: "a:1", livenessProbe: HTTP, ...more }] });
     expect(readPod(init({ restartPolicy: "Always" })).spec.initContainers[0]?.probes.liveness).not.toBeNull();
@@ -75,6 +75,6 @@ test.each([
     withContainer({ readinessProbe: { ...HTTP, terminationGracePeriodSeconds: 5 } }),
     "readinessProbe.terminationGracePeriodSeconds: Invalid value: 5: must not be set for readinessProbes",
   ],
-])("%#", (object, line) => {
+])("an invalid probe in a manifest is refused: case %#", (object, line) => {
   expect(linesOf(object)).toContain(`${AT}.${line}`);
 });

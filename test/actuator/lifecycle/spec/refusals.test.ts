@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { faultsOf, linesOf, podObject, withContainer } from "./sample.ts";
 
-describe("what a manifest asks and nobody does is refused by name", () => {
+describe("a manifest is refused by field name for what the daemon does not support", () => {
   test.each([
     [
       withContainer({ envFrom: [{ configMapRef: { name: "a" } }] }),
@@ -66,13 +66,13 @@ describe("what a manifest asks and nobody does is refused by name", () => {
       podObject({}, { annotations: { "seccomp.security.alpha.kubernetes.io/pod": "x" } }),
       'metadata.annotations["seccomp.security.alpha.kubernetes.io/pod"]: no longer read',
     ],
-  ])("%#: %j", (object, line) => {
+  ])("case %#: %j", (object, line) => {
     const lines = linesOf(object);
     expect(lines).toHaveLength(1);
     expect(lines[0]?.startsWith(line), lines[0]).toBe(true);
   });
 
-  test("a service account's token tells how to leave it out, and its mounts are no second fault", () => {
+  test("a service account token says how to leave it out, and its mounts are no second fault", () => {
     const token = { name: "kube-api-access-x2x", projected: { sources: [] } };
     const mount = { name: token.name, mountPath: "/var/run/secrets/kubernetes.io/serviceaccount", readOnly: true };
     const faults = faultsOf(withContainer({ volumeMounts: [mount] }, { volumes: [token] }));
@@ -80,7 +80,7 @@ describe("what a manifest asks and nobody does is refused by name", () => {
     expect(faults[0]?.message).toContain("`automountServiceAccountToken: false`");
   });
 
-  test("what asks for nothing is not refused", () => {
+  test("fields that ask for nothing are accepted", () => {
     const harmless = podObject({
       imagePullSecrets: [],
       ephemeralContainers: null,
@@ -108,7 +108,7 @@ describe("what a manifest asks and nobody does is refused by name", () => {
   });
 });
 
-describe("what v1 does not have", () => {
+describe("an unknown field is refused with the closest name", () => {
   test.each([
     [
       withContainer({ imagePullPolcy: "Never" }),
@@ -123,12 +123,12 @@ describe("what v1 does not have", () => {
     [podObject({ replicas: 3 }), "spec.replicas: no such field"],
     [podObject({}, { lables: {} }), "metadata.lables: no such field; `labels`?"],
     [{ ...podObject(), sepc: {} }, "sepc: no such field; `spec`?"],
-  ])("%#", (object, line) => {
+  ])("case %#", (object, line) => {
     expect(linesOf(object)).toEqual([line]);
   });
 });
 
-describe("values of another type", () => {
+describe("a value of another type is refused", () => {
   test.each([
     [withContainer({ name: 12 }), "spec.containers[0].name: expected text, found `12` (in YAML it needs quotes)"],
     [
@@ -156,12 +156,12 @@ describe("values of another type", () => {
       "spec: expected an object, found nothing",
     ],
     [12, "$: expected an object, found `12`"],
-  ])("%#", (object, line) => {
+  ])("case %#", (object, line) => {
     expect(linesOf(object)).toContain(line);
   });
 });
 
-test("all faults come at once, in the order of the fields, each once", () => {
+test("all faults are reported at once, in the order of the fields, each once", () => {
   const object = podObject({
     volumes: [{ name: "V", emptyDir: {} }],
     containers: [
@@ -181,7 +181,7 @@ test("all faults come at once, in the order of the fields, each once", () => {
   ]);
 });
 
-test("a manifest of nothing but faults is told in a hundred of them", () => {
+test("a manifest with thousands of faults reports the first hundred", () => {
   const spec = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`field${i}`, i]));
   expect(faultsOf(podObject(spec))).toHaveLength(100);
 });

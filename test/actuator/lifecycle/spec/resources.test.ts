@@ -28,12 +28,12 @@ const reportOf = (fault: string): string => {
 const isRepeated = (fault: string, { faults, spec }: Case): boolean =>
   spec.containers[0]?.resources?.requests === undefined && faults.includes(fault.replace(".requests[", ".limits["));
 
-describe("resources are checked as by the API server, in its words", () => {
+describe("resources are validated as by the API server, in its words", () => {
   test.each(CASES.filter(({ name }) => !name.endsWith("kubernetes.io")))("$name", (one) => {
     const kubernetes = one.faults.filter((fault) => !fault.includes(".requests[") || !isRepeated(fault, one));
     expect(linesOf(podObject(one.spec)).toSorted()).toEqual(kubernetes.map(reportOf).toSorted());
   });
-  test("the cases have those that are right and those that are wrong", () => {
+  test("the cases contain valid and invalid resources", () => {
     expect(CASES.filter(({ faults }) => faults.length === 0).length).toBeGreaterThan(8);
     expect(CASES.filter(({ faults }) => faults.length > 0).length).toBeGreaterThan(25);
   });

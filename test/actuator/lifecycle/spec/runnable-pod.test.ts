@@ -7,8 +7,8 @@ import { linesOf, podObject, readPod, withContainer } from "./sample.ts";
 
 const DATA = join(import.meta.dirname, "../../../data");
 
-describe("what an API server fills in", () => {
-  test("of a pod and its container", () => {
+describe("the API server's defaults are set", () => {
+  test("for a pod and its container", () => {
     const { spec } = readPod(podObject());
     expect(spec).toMatchObject({
       restartPolicy: "Always",
@@ -28,7 +28,7 @@ describe("what an API server fills in", () => {
       postStart: null,
     });
   });
-  test("of ports, mounts, volumes and hooks", () => {
+  test("for ports, mounts, volumes and hooks", () => {
     const object = withContainer(
       {
         ports: [{ containerPort: 80, name: "web" }],
@@ -61,12 +61,12 @@ describe("what an API server fills in", () => {
     [`a:latest@sha256:${"0".repeat(64)}`, "Always"],
     ["Not/A/Name", "IfNotPresent"],
     ["0".repeat(64), "IfNotPresent"],
-  ])("the pull policy of %s is %s", (image, policy) => {
+  ])("the default pull policy of %s is %s", (image, policy) => {
     expect(readPod(withContainer({ image })).spec.containers[0]?.imagePullPolicy).toBe(policy);
   });
 });
 
-test("amounts, profiles and sources become what is done with them", () => {
+test("amounts, profiles and value sources are converted to what the runtime needs", () => {
   const object = withContainer(
     {
       env: [
@@ -95,8 +95,8 @@ test("amounts, profiles and sources become what is done with them", () => {
   ]);
 });
 
-describe("who the pod is", () => {
-  test("static by its source; its end by its time and grace", () => {
+describe("the pod's identity", () => {
+  test("static pods are known by their source, deleted ones by deletionTimestamp and grace period", () => {
     const file = readPod(podObject({}, { annotations: { "kubernetes.io/config.source": "file" } }));
     const api = readPod(podObject({}, { annotations: { "kubernetes.io/config.source": "api" } }));
     expect([file.isStatic, api.isStatic, readPod(podObject()).isStatic]).toEqual([true, false, false]);
@@ -106,14 +106,14 @@ describe("who the pod is", () => {
     expect(readPod(podObject({}, { deletionTimestamp })).deletion?.graceSeconds).toBe(30);
     expect(readPod(podObject()).deletion).toBeNull();
   });
-  test("an older manifest's AppArmor annotation is its container's profile", () => {
+  test("the AppArmor annotation of an older manifest sets its container's profile", () => {
     const annotations = { "container.apparmor.security.beta.kubernetes.io/c": "localhost/x" };
     const { spec } = readPod(
       podObject({ securityContext: { appArmorProfile: { type: "Unconfined" } } }, { annotations }),
     );
     expect(spec.containers[0]?.security.appArmor).toEqual({ type: "Localhost", ref: "x" });
   });
-  test("an init container that is always restarted is a sidecar", () => {
+  test("an init container with restartPolicy Always is a sidecar", () => {
     const init = [
       { name: "i", image: "a:1" },
       { name: "s", image: "a:1", restartPolicy: "Always", lifecycle: { preStop: { exec: { command: ["x"] } } } },
@@ -122,14 +122,14 @@ describe("who the pod is", () => {
     expect(initContainers.map((c) => c.isSidecar)).toEqual([false, true]);
     expect(initContainers[1]?.preStop).toEqual({ exec: ["x"] });
   });
-  test("the object is kept as it was given", () => {
+  test("the given object is kept unchanged", () => {
     const object = podObject();
     expect(readPod(object).object).toBe(object);
   });
 });
 
-describe("pods as they come", () => {
-  test("the ten manifests of the tour are read and can be run", async () => {
+describe("real pods", () => {
+  test("the ten manifests of the tour can be run", async () => {
     const read = await readManifests(join(DATA, "pods"), "n1");
     expect(read.problems).toEqual([]);
     expect(read.pods).toHaveLength(10);
@@ -139,7 +139,7 @@ describe("pods as they come", () => {
     const images = pods.flatMap((p) => [...p.spec.containers, ...p.spec.initContainers]).map((c) => c.image);
     expect(new Set(images)).toEqual(new Set(["localhost/busybox:1"]));
   });
-  test("what a real kubelet's API server lists is read, and only the mirror pod refused", () => {
+  test("the pods of a real kubelet's API server can be run, except the mirror pod", () => {
     const list = JSON.parse(readFileSync(join(DATA, "real-node/pods.json"), "utf8")) as { items: unknown[] };
     const refused = list.items.filter((item) => !runnablePod(item).ok);
     expect(list.items).toHaveLength(11);

@@ -9,7 +9,7 @@ const hooked = (handler: Fields, container: Fields = {}) =>
 const variable = (more: Fields) => withContainer({ env: [{ name: "A", ...more }] });
 const C0 = "spec.containers[0]";
 
-describe("what the API server would refuse, in its words", () => {
+describe("values that the API server would refuse are refused in its words", () => {
   test.each<[string, Fields, string]>([
     ["no name", podObject({}, { name: "" }), "metadata.name: Required value"],
     [
@@ -245,7 +245,7 @@ describe("what the API server would refuse, in its words", () => {
     expect(lines[0]?.slice(0, line.length)).toBe(line);
   });
 
-  test("init containers run one after the other, so they may take the same port", () => {
+  test("init containers may use the same host port, since they run one after the other", () => {
     const port = { ports: [{ containerPort: 1, hostPort: 9 }] };
     const init = ["i", "j"].map((name) => ({ name, image: "a:1", ...port }));
     expect(linesOf(withContainer(port, { initContainers: init }))).toEqual([]);

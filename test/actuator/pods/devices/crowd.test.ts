@@ -12,8 +12,8 @@ const answering = (bytes: number) => () => {
   return { containerResponses: [{ envs }] };
 };
 
-describe("what one plugin takes", () => {
-  test("of ids is bounded: lists of long ones are refused by name, and others' pods come in", async () => {
+describe("limits on what one device plugin may take", () => {
+  test("lists of long device ids are refused by name, and other plugins' pods are admitted", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a") });
     const long = healthy(...Array.from({ length: 1000 }, (_, i) => `${i}`.padStart(4000, "L")));
@@ -32,7 +32,7 @@ describe("what one plugin takes", () => {
     expect(messages(node).filter((message) => message.includes("state files"))).toEqual([]);
   });
 
-  test("of answers is bounded: beyond its share its own pods are refused, and others' come in", async () => {
+  test("Allocate answers beyond a plugin's share refuse its own pods, and others' are admitted", async () => {
     const node = await nodeWith();
     const [ids, names] = [Array.from({ length: 8 }, (_, i) => `b${i}`), Array.from({ length: 8 }, (_, i) => `big${i}`)];
     await joined(node, { resource: GPU, devices: healthy("a") });
@@ -57,7 +57,7 @@ describe("what one plugin takes", () => {
     expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual([...living.map(({ uid }) => uid), "p"]);
   });
 
-  test("of one answer is bounded: more than a container can use is not kept", async () => {
+  test("one Allocate answer larger than a container can use is not kept", async () => {
     const node = await nodeWith();
     const answers = { Allocate: answering(300_000) };
     await joined(node, { resource: GPU, devices: healthy("a"), answers });
@@ -69,7 +69,7 @@ describe("what one plugin takes", () => {
     expect(entriesIn(node)).toEqual([]);
   });
 
-  test("of held ids is bounded too, and who has no room for them hears it", async () => {
+  test("a pod whose device ids do not fit into the checkpoint is refused with that reason", async () => {
     const node = await nodeWith();
     await joined(node, {
       resource: GPU,
@@ -86,7 +86,7 @@ describe("what one plugin takes", () => {
   });
 });
 
-test("a checkpoint that cannot be written is a fault that stands, and holds up who wants devices only", async () => {
+test("while the checkpoint cannot be written the fault stands, and pods that want devices wait", async () => {
   const node = await nodeWith();
   await joined(node, { resource: GPU, devices: healthy("a", "b") });
   hold(node.files, entry("gone", ["b"], ""));

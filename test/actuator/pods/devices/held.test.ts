@@ -14,7 +14,7 @@ import { entry, GPU, NIC } from "./manager-kit.ts";
 const of = (...entries: readonly PodDevicesEntry[]): DeviceCheckpoint => ({ entries, registered: null });
 const responses = ({ entries }: DeviceCheckpoint) => entries?.map(({ allocResp }) => allocResp) ?? null;
 
-test("ids stand once each, whatever nodes they are on", () => {
+test("idsOf lists each device id once, even if several NUMA nodes have it", () => {
   const spread = {
     ...entry("p", []),
     deviceIds: new Map([
@@ -27,7 +27,7 @@ test("ids stand once each, whatever nodes they are on", () => {
   expect(idsOf({ ...spread, deviceIds: null })).toEqual([]);
 });
 
-test("a response goes to its entry while that holds the same devices and has none", () => {
+test("withResponse sets a response only on an entry with the same devices and no response yet", () => {
   const asked = entry("p", ["a", "b"]);
   const now = of(entry("q", ["c"]), asked, entry("p", ["n"], null, "app", NIC), entry("p", ["x"], null, "side"));
   expect(responses(withResponse(now, asked, "QQ=="))).toEqual([null, "QQ==", null, null]);
@@ -41,7 +41,7 @@ test("a response goes to its entry while that holds the same devices and has non
     expect(withResponse(other, asked, "QQ==")).toBe(other);
 });
 
-test("a pod's entries are found and taken away, the last one leaving none as Go writes it", () => {
+test("withoutPods removes a pod's entries, and leaves null instead of an empty list, as Go writes it", () => {
   const now = of(entry("p", ["a"]), entry("q", ["b"]), entry("p", ["n"], null, "app", NIC));
   expect(entriesOf(now, "p").map(({ resourceName }) => resourceName)).toEqual([GPU, NIC]);
   expect(withoutPods(now, new Set(["p"])).entries).toEqual([entry("q", ["b"])]);
@@ -49,7 +49,7 @@ test("a pod's entries are found and taken away, the last one leaving none as Go 
   expect(withoutPods(now, new Set(["z"]))).toBe(now);
 });
 
-test("a reboot forgets every response and no device", () => {
+test("withoutResponses drops every response and keeps every device", () => {
   const now = of(entry("p", ["a"], "QQ=="), entry("q", ["b"], ""), entry("r", ["c"]));
   expect(responses(withoutResponses(now))).toEqual([null, null, null]);
   expect(withoutResponses(now).entries?.flatMap(idsOf)).toEqual(["a", "b", "c"]);
@@ -57,7 +57,7 @@ test("a reboot forgets every response and no device", () => {
   expect(withoutResponses(asked)).toBe(asked);
 });
 
-test("an older decision gets the responses that came since, for the same devices only", () => {
+test("withResponsesOf takes over later responses for entries that hold the same devices", () => {
   const next = of(
     entry("p", ["a"]),
     entry("q", ["b"]),
@@ -71,7 +71,7 @@ test("an older decision gets the responses that came since, for the same devices
   expect(withResponsesOf(pending, of(entry("p", ["a"])))).toBe(pending);
 });
 
-test("what came and what went, responses apart", () => {
+test("changesBetween lists allocated and released devices, and ignores responses", () => {
   const before = of(entry("p", ["a"]), entry("q", ["b"]), entry("r", ["c"]));
   const after = of(entry("p", ["a"], "QQ=="), entry("q", ["x"]), entry("s", ["d"]));
   expect(changesBetween(before, after)).toEqual({
@@ -81,7 +81,7 @@ test("what came and what went, responses apart", () => {
   expect(changesBetween(after, after)).toEqual({ allocated: [], givenBack: [] });
 });
 
-test("registered resources are written anew where there are others, not where their health is another", () => {
+test("withRegistered changes the registered resources only when their names change, not their devices' health", () => {
   const now: DeviceCheckpoint = { entries: null, registered: new Map([[GPU, ["a"]]]) };
   expect(withRegistered(now, new Set([GPU]), () => [])).toBe(now);
   const nothing: DeviceCheckpoint = { entries: null, registered: null };

@@ -20,7 +20,7 @@ const counts = (stateDir: string, limit = 1_000_000) => {
   return read.value.map(({ count }) => count);
 };
 
-test("entries are lines, and the newest are read first", () => {
+test("entries are stored one per line, and read newest first", () => {
   const { stateDir, file, history } = opened();
   expect(readDeviceHistory(stateDir, { limit: 5 })).toEqual({ ok: true, value: [] });
   history.add([event(1), event(2)]);
@@ -33,7 +33,7 @@ test("entries are lines, and the newest are read first", () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("two files of 1 MiB are the most, and what they hold is the newest without a gap", () => {
+test("the history keeps at most two files of 1 MiB, which hold the newest entries without a gap", () => {
   const { stateDir, file, history } = opened();
   const long = { message: "x".repeat(10_000) };
   for (let i = 0; i < 400; i++) history.add([event(i, long)]);
@@ -45,7 +45,7 @@ test("two files of 1 MiB are the most, and what they hold is the newest without 
   expect(kept).toEqual(kept.map((_, i) => 399 - i));
 });
 
-test("more at once than a file holds is split", () => {
+test("entries that exceed one file are split over both", () => {
   const { stateDir, file, history, faults } = opened();
   history.add(Array.from({ length: 150 }, (_, i) => event(i, { message: "x".repeat(10_000) })));
   expect(faults).toEqual([]);
@@ -53,7 +53,7 @@ test("more at once than a file holds is split", () => {
   expect(counts(stateDir)).toEqual(Array.from({ length: 150 }, (_, i) => 149 - i));
 });
 
-test("a line that a crash cut short costs itself only", () => {
+test("a line cut short by a crash loses only that entry", () => {
   const { stateDir, file, history } = opened();
   history.add([event(1)]);
   appendFileSync(file, '{"at":"2026-01-01T00:00:00.000Z","kind":"fl');
@@ -62,14 +62,14 @@ test("a line that a crash cut short costs itself only", () => {
   expect(counts(stateDir)).toEqual([2, 1]);
 });
 
-test("of a file that somebody made larger only its end is read, and what is no entry is passed over", () => {
+test("only the end of an oversized file is read, and lines that are no entry are skipped", () => {
   const { stateDir, file } = opened();
   const line = (count: number) => `${JSON.stringify({ at: "x", ...event(count) })}\n`;
   writeFileSync(file, `${line(1)}${"y".repeat(2 * MIB)}\n${line(2)}null\n{"kind":"other"}\n${line(3)}`);
   expect(counts(stateDir)).toEqual([3, 2]);
 });
 
-test("what cannot be written is told once, until it can be again", () => {
+test("a failed write is reported once, until a write works again", () => {
   const { stateDir, file, history, faults } = opened();
   mkdirSync(file);
   history.add([event(1)]);
@@ -84,7 +84,7 @@ test("what cannot be written is told once, until it can be again", () => {
   expect(faults).toHaveLength(2);
 });
 
-test("a link in its place is not followed", () => {
+test("a link in place of the history file is not followed", () => {
   const { stateDir, file, history, faults } = opened();
   const elsewhere = join(stateDir, "elsewhere");
   writeFileSync(elsewhere, "mine\n");
@@ -94,7 +94,7 @@ test("a link in its place is not followed", () => {
   expect(faults).toHaveLength(1);
 });
 
-test.skipIf(process.getuid?.() !== 0)("a full disk is a fault, and nothing is left half written", () => {
+test.skipIf(process.getuid?.() !== 0)("a full disk is reported, and no entry is left half written", () => {
   const stateDir = join(scratch(), "small");
   mkdirSync(stateDir);
   execFileSync("/bin/mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", stateDir]);

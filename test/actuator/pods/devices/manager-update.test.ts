@@ -23,7 +23,7 @@ import {
 } from "./manager-kit.ts";
 
 describe("update", () => {
-  test("keeps the resources that are known, written where there are others only", async () => {
+  test("writes the registered resources to the checkpoint only when they change", async () => {
     const node = await nodeWith({ graceMs: 300 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
     node.manager.update(new Set());
@@ -57,7 +57,7 @@ describe("update", () => {
     expect(checkpointIn(node.files).registered).toEqual(new Map());
   });
 
-  test("agrees with the decisions about what is registered", async () => {
+  test("changes nothing when the decision already wrote the same registered resources", async () => {
     const node = await nodeWith();
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
     await node.restart();
@@ -68,7 +68,7 @@ describe("update", () => {
     expect(node.files.read()).toBe(before);
   });
 
-  test("tells devices of pods that are gone at the start, once, until the next decision takes them back", async () => {
+  test("reports devices of pods that are gone after a restart, until the next decision releases them", async () => {
     const node = await nodeWith();
     hold(node.files, entry("gone", ["a", "b"], ANSWER), entry("here", ["c"], ANSWER));
     await node.restart();
@@ -91,7 +91,7 @@ describe("update", () => {
     ).toEqual(["gone", "here"]);
   });
 
-  test("tells devices that two pods hold", async () => {
+  test("reports a device that two pods hold", async () => {
     const node = await nodeWith();
     hold(node.files, entry("p", ["a", "b"], ANSWER), entry("q", ["b"], ANSWER));
     node.manager.update(new Set(["p", "q"]));
@@ -100,7 +100,7 @@ describe("update", () => {
     ]);
   });
 
-  test("tells a checkpoint that cannot be read with the kubelet's reason, and leaves it there to be looked at", async () => {
+  test("reports an unreadable checkpoint with the kubelet's reason, and keeps a copy of the file", async () => {
     const node = await nodeWith();
     hold(node.files, entry("p", ["a"], ANSWER));
     const file = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint");
@@ -120,7 +120,7 @@ describe("update", () => {
     expect(messages(node)).toEqual([expect.stringContaining(`the file is kept as ${file}.broken`)]);
   });
 
-  test("keeps a history of plugins, flips together, and what came and went", async () => {
+  test("records plugin events, flips in one entry, and allocated and released devices in the history", async () => {
     const node = await nodeWith({ graceMs: 300 });
     const ids = Array.from({ length: 30 }, (_, i) => `gpu-${i}`);
     const gpu = await joined(node, { resource: GPU, devices: healthy(...ids) });
@@ -169,7 +169,7 @@ describe("update", () => {
     expect(first?.flips).toContainEqual({ id: "gpu-29", from: "Healthy", to: "Unhealthy" });
   });
 
-  test("tells of a resource that goes on flipping twice a minute, with all of it", async () => {
+  test("records a resource that keeps flipping twice a minute at most, with every flip", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const flip = async (flips: number) => {
@@ -197,7 +197,7 @@ describe("update", () => {
     expect(historyOf(node).map(({ kind }) => kind)).toEqual(["registered", "flips", "flips", "ended"]);
   });
 
-  test("tells faults of plugins while they stand, and of refused ones the history too", async () => {
+  test("reports plugin faults while they stand, and records refused registrations in the history", async () => {
     const node = await nodeWith();
     const endpoint = "x.sock";
     const socket = join(node.dir, "kubelet.sock");
@@ -216,7 +216,7 @@ describe("update", () => {
   });
 });
 
-test("a host that cannot be opened is an error, and the daemon before goes on", async () => {
+test("opening a second host in the same directory fails, and the first daemon keeps working", async () => {
   const node = await nodeWith();
   await expect(nodeWith({ pluginDir: node.dir })).rejects.toThrow("another process answers there");
   await joined(node, { resource: GPU, devices: healthy("a") });

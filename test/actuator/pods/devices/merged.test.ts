@@ -21,7 +21,7 @@ describe("merged", () => {
   const textOf = (next: unknown) =>
     (next as { assignments: Record<string, string> }).assignments["kubelet_internal_checkpoint"];
 
-  test("a decision that was asked before a plugin answered loses no answer", async () => {
+  test("keeps a plugin's answer that came after the decision was requested", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b") });
     const [first, second] = [limited("first", ONE), limited("second", ONE)];
@@ -34,7 +34,7 @@ describe("merged", () => {
     expect(entriesIn(node)).toEqual([entry("first", ["a"], response ?? null), entry("second", ["b"])]);
   });
 
-  test("nor does it give a pod again what was given back since; one that is asked about anew may have it", async () => {
+  test("does not bring back devices released since, but lets the next decision allocate them again", async () => {
     const node = await nodeWith();
     const answers = { Allocate: () => new Error("not now") };
     await joined(node, { resource: GPU, devices: healthy("a", "b"), answers });
@@ -48,7 +48,7 @@ describe("merged", () => {
     expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual(["second", "first"]);
   });
 
-  test("what is no checkpoint, and what changes nothing, stays as it is", async () => {
+  test("leaves anything that is no checkpoint, or changes nothing, as it is", async () => {
     const node = await nodeWith();
     for (const next of [
       null,

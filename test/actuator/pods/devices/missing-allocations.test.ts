@@ -36,7 +36,7 @@ const runs = (pod: RunnablePod, annotations = {}, state: RuntimeContainer["state
   return { uid, pod, runtimePod: { ...seenPod(app), namespace: "default", name, uid, sandboxes: [] } };
 };
 
-describe("a checkpoint that is lost", () => {
+describe("when the device checkpoint is lost", () => {
   test.each([
     ["is no JSON", () => "{nonsense", "invalid character 'n' looking for beginning of object key string"],
     [
@@ -50,7 +50,7 @@ describe("a checkpoint that is lost", () => {
       (text: string) => text.replace('{"-1":["a"]}', '["a"]'),
       "cannot unmarshal array",
     ],
-  ])("%s: it is kept, and told of", async (_, breaks, why) => {
+  ])("a file that %s is kept as a copy and reported", async (_, breaks, why) => {
     const node = await nodeWith();
     hold(node.files, entry("p", ["a"], ANSWER));
     const broken = breaks(readFileSync(fileOf(node), "utf8"));
@@ -65,7 +65,7 @@ describe("a checkpoint that is lost", () => {
     expect(existsSync(`${fileOf(node)}.broken.1`)).toBe(false);
   });
 
-  test("the newest three are kept, one that stays is kept once, and none for longer than a week", async () => {
+  test("the newest three copies are kept, each once, for a week at most", async () => {
     const node = await nodeWith();
     hold(node.files, entry("p", ["a"], ANSWER));
     for (let i = 0; i < 5; i++) {
@@ -87,7 +87,7 @@ describe("a checkpoint that is lost", () => {
     expect(kept()).toEqual([false, false, false, false]);
   });
 
-  test("nothing of a resource is given away while a pod runs with devices of it, nobody knows which", async () => {
+  test("no device of a resource is allocated while a running pod holds unknown devices of it", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
     await joined(node, { resource: NIC, devices: healthy("n") });
@@ -109,7 +109,7 @@ describe("a checkpoint that is lost", () => {
     expect(entriesIn(node)).toEqual([entry("late", ["a"])]);
   });
 
-  test("what containers that run say of themselves is booked again, and nobody else gets it", async () => {
+  test("devices named in the annotations of running containers are allocated to their pods again", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
     const run = limited("run", TWO);
@@ -139,7 +139,7 @@ describe("a checkpoint that is lost", () => {
     ]);
   });
 
-  test("one that is another's, or older, does not give away what runs", async () => {
+  test("a checkpoint that is older or another node's does not free devices of running containers", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c", "d") });
     const [run, next, twin] = [limited("run", TWO), limited("next", ONE), limited("twin", ONE)];
@@ -161,7 +161,7 @@ describe("a checkpoint that is lost", () => {
     expect(decided(node, late, [run, twin]).refusal).not.toBeNull();
   });
 
-  test("one that could not be read stands for a while, and in the history", async () => {
+  test("the unreadable checkpoint is reported for a while, and recorded in the history", async () => {
     const node = await nodeWith();
     mkdirSync(dirname(fileOf(node)), { recursive: true });
     writeFileSync(fileOf(node), "{nonsense");
@@ -174,7 +174,7 @@ describe("a checkpoint that is lost", () => {
     expect(messages(node)).toEqual([]);
   });
 
-  test("a mark of another making tells nothing", async () => {
+  test("a malformed devices annotation of a container is ignored", async () => {
     const node = await nodeWith();
     const run = limited("run", ONE);
     for (const mark of ["{", "null", "[]", `{"${GPU}":{"x":["a"]}}`, `{"${GPU}":["a"]}`, `{"${GPU}":{"0":[1]}}`]) {
@@ -185,7 +185,7 @@ describe("a checkpoint that is lost", () => {
   });
 });
 
-test("held devices that vanish from the list are told of, with who holds them", async () => {
+test("held devices that vanish from the plugin's list are reported with the pods that hold them", async () => {
   const node = await nodeWith();
   const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
   hold(node.files, entry("p", ["a", "b"], ANSWER));

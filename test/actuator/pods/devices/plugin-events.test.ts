@@ -35,17 +35,17 @@ function reportOf(...looks: readonly (readonly PluginEvent[])[]) {
 }
 const ids = Array.from({ length: 200 }, (_, i) => `gpu-${i}`);
 
-test("the first list is no change, whether it comes with the registration or after it", () => {
+test("a plugin's first list counts as no flip, whether it comes with the registration or later", () => {
   expect(reportOf([registered(1)], [listed(1, ["a", "b"])], [])).toEqual([["registered"], [], []]);
   expect(reportOf([registered(1), listed(1, ["a"])], [listed(1, ["a", "b"])])).toEqual([["registered 1"], ["flips 1"]]);
 });
 
-test("flips are counted, more than are remembered too", () => {
+test("all flips are counted, even more than are remembered", () => {
   const flips = [listed(1, ids, "Unhealthy"), listed(1, ids), listed(1, ids, "Unhealthy")];
   expect(reportOf([registered(1), listed(1, ids)], flips)).toEqual([["registered 200"], ["flips 600"]]);
 });
 
-test("ends and removals are told once, a registration over an old one as such", () => {
+test("ends and removals are reported once, and a registration over an old one as a registration", () => {
   expect(reportOf([registered(1), listed(1, ["a"])], [ended(1)], [], [removed(1)], [registered(2)])).toEqual([
     ["registered 1"],
     ["flips 1", "ended"],

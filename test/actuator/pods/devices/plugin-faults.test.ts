@@ -23,7 +23,7 @@ function withFaults() {
 }
 
 describe("faults of plugins", () => {
-  test("that are states stand while they are true, and no longer", () => {
+  test("that describe a state stand exactly as long as the state lasts", () => {
     const { now, host, faults, messages } = withFaults();
     host.standing = () => [LOST];
     faults.add(LOST);
@@ -33,7 +33,7 @@ describe("faults of plugins", () => {
     expect(faults.standing()).toEqual([]);
     expect(messages).toEqual(["gone"]);
   });
-  test("of one resource and call do not replace each other; the same one is told once", () => {
+  test("of one resource and call stand side by side, and equal ones are reported once", () => {
     const { now, faults, messages: reported } = withFaults();
     const messages = Array.from({ length: 13 }, (_, i) => `no ${i}`);
     for (const message of [...messages, ...messages]) faults.add(refused({ message }));
@@ -44,7 +44,7 @@ describe("faults of plugins", () => {
     now.ms = 300_001;
     expect(faults.standing()).toEqual([]);
   });
-  test("of one that does wrong in many ways push out its own, not another's", () => {
+  test("from one noisy plugin push out its own older faults, not another plugin's", () => {
     const { faults } = withFaults();
     faults.add(refused({ resource: "example.com/calm" }));
     for (let i = 0; i < 100; i++) faults.add(refused({ message: `no ${i}` }));
@@ -52,12 +52,12 @@ describe("faults of plugins", () => {
     expect(faults.standing()[0]).toContain("example.com/calm");
     expect(faults.standing().at(-1)).toContain("no 99");
   });
-  test("of however many resources are bounded", () => {
+  test("are bounded in number, however many resources have one", () => {
     const { faults } = withFaults();
     for (let i = 0; i < 200; i++) faults.add(refused({ message: `no ${i}`, resource: `example.com/r${i}` }));
     expect(faults.standing()).toHaveLength(64);
   });
-  test("of many plugins that stop at once are one line, and of a few one each", () => {
+  test("are merged into one line when many plugins stop at once", () => {
     const { faults } = withFaults();
     const stop = (i: number) => {
       const endpoint = `/dp/${i}.sock`;

@@ -14,7 +14,7 @@ const device = (id: string, health?: string) =>
   ({ resource: "a.com/gpu", id, ...(health && { health }) }) as unknown as Device;
 const STATES = [{ resource: "a.com/gpu", devices: [device("g0"), device("g1", "Unhealthy")] }];
 
-test("devices of plugins are told by container and resource; one that no plugin lists is healthy, as with a kubelet", () => {
+test("device health is listed by container and resource; a device that no plugin lists is healthy", () => {
   const entries = [entry("app", "b.com/nic", "n0"), entry("app", "a.com/gpu", "g10", "g1", "g0")];
   expect(pluginHealth(entries, STATES)).toEqual({
     app: [
@@ -31,14 +31,14 @@ test("devices of plugins are told by container and resource; one that no plugin 
   });
   expect(pluginHealth([], STATES)).toBeUndefined();
 });
-test("those of a stopped plugin whose list has gone are unhealthy", () => {
+test("devices of a stopped plugin whose list was dropped are unhealthy", () => {
   const reported = pluginHealth(
     [entry("app", "a.com/gpu", "g0")],
     [{ resource: "a.com/gpu", devices: [], gaveWay: 2 }],
   );
   expect(reported?.["app"]?.[0]?.resources).toEqual([{ resourceID: "g0", health: "Unhealthy" }]);
 });
-test("what plugins and claims tell of a container stands side by side, in this order", () => {
+test("health from plugins and from claims is listed together, plugins first", () => {
   const [a, b] = [{ app: [{ name: "a.com/gpu", resources: [] }] }, { app: [{ name: "claim:x", resources: [] }] }];
   expect(joinHealth(a, b)).toEqual({ app: [...a.app, ...b.app] });
   expect(joinHealth(undefined, b)).toBe(b);

@@ -4,13 +4,13 @@ import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith, ONE } from "./manager-kit.ts";
 
-describe("plugins that choose", () => {
+describe("GetPreferredAllocation", () => {
   const options = { getPreferredAllocationAvailable: true };
   const choice = (...deviceIDs: string[]) => ({ containerResponses: [{ deviceIDs }] });
   const questions = ({ requests }: { requests: { method: string }[] }) =>
     requests.filter(({ method }) => method === "GetPreferredAllocation").length;
 
-  test("are asked in the background, each question once, and the decision follows their answer", async () => {
+  test("is called in the background, once for each question, and the decision uses the answer", async () => {
     const node = await nodeWith();
     const answers = { GetPreferredAllocation: () => choice("c") };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), options, answers });
@@ -49,7 +49,7 @@ describe("plugins that choose", () => {
     expect(node.manager.snapshot("p").devicePlugins[0]?.preferred).toBeUndefined();
   });
 
-  test("that fail are told as Go tells it, and asked again when the pod is tried again", async () => {
+  test("logs a failure in Go's words, and is called again when the pod is retried", async () => {
     const node = await nodeWith();
     const answers = { GetPreferredAllocation: () => new Error("no idea") };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options, answers });
@@ -76,7 +76,7 @@ describe("plugins that choose", () => {
     expect(node.manager.askPreferred("p", again.unanswered)).toBe(true);
   });
 
-  test("are asked the same only once at a time, and whoever waits is told when all have answered", async () => {
+  test("is called once for equal questions at a time, and waiting pods go on when all answers are there", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
     let count = 0;
@@ -92,7 +92,7 @@ describe("plugins that choose", () => {
     expect(count).toBe(1);
   });
 
-  test("are asked at most three rounds while a pod is tried", async () => {
+  test("is called in at most three rounds for one try of a pod", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
     const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });

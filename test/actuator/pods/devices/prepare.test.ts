@@ -34,8 +34,8 @@ const telling = (request: Record<string, unknown>) => {
   return { containerResponses: [{ envs: { GOT: first?.devicesIds.join(",") ?? "" } }] };
 };
 
-describe("prepare", () => {
-  test("asks once for each resource of each container, init containers first, and keeps the answers", async () => {
+describe("allocate", () => {
+  test("calls Allocate once per resource of each container, init containers first, and keeps the answers", async () => {
     const node = await nodeWith();
     const answers = { Allocate: telling };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers });
@@ -57,7 +57,7 @@ describe("prepare", () => {
     expect(asked(gpu)).toHaveLength(2);
   });
 
-  test("of several pods at a time: a plugin that hangs holds its own pod only, and no answer is lost", async () => {
+  test("lets a hanging plugin block only its own pod, and loses no answer", async () => {
     const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
     const slow = await joined(node, { resource: NIC, devices: healthy("n"), answers: { Allocate: () => "hang" } });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers: { Allocate: telling } });
@@ -88,7 +88,7 @@ describe("prepare", () => {
     expect(envs).toEqual(pods.map(({ uid }, i) => [uid, { GOT: ["a", "b", "c"][i] }]));
   });
 
-  test("that a plugin refuses gives all of the pod back, in the kubelet's words, and nothing of others", async () => {
+  test("releases all devices of a pod that a plugin refuses, in the kubelet's words, and no others", async () => {
     const node = await nodeWith();
     const refuses = () => new Error("no such device");
     await joined(node, { resource: GPU, devices: healthy("a", "b") });
@@ -114,7 +114,7 @@ describe("prepare", () => {
     expect(reported[1]?.message).toContain("no such device");
   });
 
-  test("with an answer of no use names plugin and resource", async () => {
+  test("names plugin and resource when the answer cannot be used", async () => {
     const node = await nodeWith();
     const climbs = () => ({ containerResponses: [{ mounts: [{ hostPath: "/../etc", containerPath: "/x" }] }] });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: climbs } });
@@ -130,7 +130,7 @@ describe("prepare", () => {
     expect(entriesIn(node)).toEqual([]);
   });
 
-  test("that is cut short leaves the devices pending, and the next turn waits for the same call", async () => {
+  test("leaves the devices pending when it is aborted, and the next turn waits for the same call", async () => {
     const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
     const pod = limited("p", ONE);
@@ -150,7 +150,7 @@ describe("prepare", () => {
     expect(asked(gpu)).toEqual([["a"]]);
   });
 
-  test("that is cut short while its plugin answers loses no answer", async () => {
+  test("keeps the answer of a plugin that answers while it is aborted", async () => {
     const node = await nodeWith();
     const cut = new AbortController();
     const cuts = (request: Record<string, unknown>) => {
@@ -166,7 +166,7 @@ describe("prepare", () => {
     expect(envsOf(entriesIn(node)[0]?.allocResp)).toEqual({ GOT: "a" });
   });
 
-  test("that fails again and again is told less and less often, until it goes well", async () => {
+  test("records repeated failures less and less often, until it succeeds", async () => {
     const node = await nodeWith();
     const answers: Record<string, (request: Record<string, unknown>) => object> = { Allocate: () => new Error("no") };
     await joined(node, { resource: GPU, devices: healthy("a"), answers });
@@ -193,7 +193,7 @@ describe("prepare", () => {
     ]);
   });
 
-  test("a call that takes long is told of while it is under way", async () => {
+  test("reports a slow call while it is under way", async () => {
     const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
     const pod = limited("p", ONE);
@@ -212,7 +212,7 @@ describe("prepare", () => {
     expect(node.manager.slowCalls()).toEqual(new Map());
   });
 
-  test("of a container that holds nothing has its devices decided anew, and those of the others stay", async () => {
+  test("requests new devices for a container that holds none, and keeps those of the others", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
     hold(node.files, entry("p", ["a"]));
@@ -232,7 +232,7 @@ describe("prepare", () => {
     expect(node.manager.toReallocate().size).toBe(0);
   });
 
-  test("of a pod whose devices were taken back while its plugin was asked does not bring them back", async () => {
+  test("does not bring back devices that were released during the call", async () => {
     const node = await nodeWith();
     const takesBack = () => {
       persistDeviceCheckpoint(node.files, { entries: null, registered: null });
@@ -245,14 +245,14 @@ describe("prepare", () => {
     expect(entriesIn(node)).toEqual([]);
   });
 
-  test("of a pod without devices asks nobody and touches no file", async () => {
+  test("calls no plugin and touches no file for a pod without devices", async () => {
     const node = await nodeWith();
     const before = node.files.read();
     expect(await node.manager.allocate(limited("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
     expect(node.files.read()).toBe(before);
   });
 
-  test("whose answer cannot be written keeps the devices, and is tried again", async () => {
+  test("keeps the devices when the answer cannot be written, and tries again", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = limited("p", ONE);

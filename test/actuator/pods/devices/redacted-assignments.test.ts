@@ -13,7 +13,7 @@ import { decided, entriesIn, entry, GPU, hold, joined, nodeWith, ONE } from "./m
 const SECRET = Buffer.from("\n\x10\n\x05TOKEN\x12\x07hunter2", "latin1").toString("base64");
 const EMPTY = writeCheckpoint({ entries: null, registered: null });
 
-test("decisions are told who holds what, and nothing of what plugins answered", async () => {
+test("the redacted checkpoint says who holds which devices, without the plugins' answers", async () => {
   const node = await nodeWith();
   hold(node.files, entry("p", ["a"], SECRET), entry("q", ["b"]));
   const text = node.files.redacted().assignments?.["kubelet_internal_checkpoint"] ?? "";
@@ -23,14 +23,14 @@ test("decisions are told who holds what, and nothing of what plugins answered", 
   expect(node.files.redacted()).toBe(node.files.redacted());
 });
 
-test("a checkpoint that cannot be read is not told at all: it may hold anything", async () => {
+test("an unreadable checkpoint is left out, since it may hold anything", async () => {
   const node = await nodeWith();
   hold(node.files, entry("p", ["a"], SECRET));
   node.files.persist({ assignments: { kubelet_internal_checkpoint: `{broken ${SECRET}` } });
   expect(node.files.redacted().assignments).toBeUndefined();
 });
 
-test("what plugins answered comes back with what was decided", async () => {
+test("the plugins' answers are put back into what a decision returns", async () => {
   const node = await nodeWith();
   await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
   hold(node.files, entry("p", ["a"], SECRET));
@@ -47,7 +47,7 @@ test("what plugins answered comes back with what was decided", async () => {
   expect(entriesIn(node)).toEqual([entry("p", ["a"]), entry("q", ["b"])]);
 });
 
-test("no client is asked with what plugins answered, whatever it decides", async () => {
+test("no request or report to the API contains the plugins' answers", async () => {
   const asked: string[] = [];
   const world = new SimulatedPodsNode({
     client: (client) => ({

@@ -23,7 +23,7 @@ import {
 const OTHER_BOOT = "6f1c2f0e-0000-4000-8000-000000000002";
 
 describe("a restart of the daemon", () => {
-  test("keeps devices and answers: nobody is asked again", async () => {
+  test("keeps devices and answers, and calls Allocate for nobody again", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = limited("p", ONE);
@@ -38,7 +38,7 @@ describe("a restart of the daemon", () => {
     expect(historyOf(node).map(({ kind }) => kind)).toEqual(["allocated"]);
   });
 
-  test("between a decision and its plugin's answer: the pod waits for the plugin and holds what it was given", async () => {
+  test("between a decision and the plugin's answer: the pod keeps its devices and waits for the plugin", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = limited("p", ONE);
@@ -65,7 +65,7 @@ describe("a reboot of the machine", () => {
   }
   const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.manager.allocate(limited("p", ONE), RUNNING);
 
-  test("keeps who holds what, and asks plugins again before anything starts", async () => {
+  test("keeps the allocated devices, and calls Allocate again before a container starts", async () => {
     const node = await rebooted();
     expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
     expect(await prepare(node)).toEqual({
@@ -87,7 +87,7 @@ describe("a reboot of the machine", () => {
     expect(readFileSync(join(node.stateDir, "managers/device-plugins/boot_id"), "utf8")).toBe(`${OTHER_BOOT}\n`);
   });
 
-  test("gives back what is not healthy any more", async () => {
+  test("releases devices that are no longer healthy", async () => {
     for (const devices of [healthy("b"), [{ ID: "a", health: "Unhealthy" }, ...healthy("b")]]) {
       const node = await rebooted();
       await joined(node, { resource: GPU, devices });
@@ -102,7 +102,7 @@ describe("a reboot of the machine", () => {
     }
   });
 
-  test("gives back what nobody has come for in time", async () => {
+  test("releases devices whose plugin does not return in time", async () => {
     const node = await rebooted(60_000);
     node.clock.aheadMs = 60_001;
     expect(await prepare(node)).toMatchObject({
@@ -113,7 +113,7 @@ describe("a reboot of the machine", () => {
     expect(entriesIn(node)).toEqual([]);
   });
 
-  test("that nobody can tell, as without a boot id, counts as one", async () => {
+  test("is assumed when there is no boot id", async () => {
     const node = await nodeWith({ bootId: "" }, (files) => hold(files, entry("p", ["a"], ANSWER)));
     expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
     hold(node.files, entry("q", ["b"], ANSWER));
@@ -121,7 +121,7 @@ describe("a reboot of the machine", () => {
     expect(entriesIn(node).map(({ allocResp }) => allocResp)).toEqual([null, null]);
   });
 
-  test("uses no answer of the boot before while it cannot be noted", async () => {
+  test("discards the former boot's answers even while the checkpoint cannot be written", async () => {
     const node = await nodeWith();
     hold(node.files, entry("p", ["a"], ANSWER));
     const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");

@@ -25,13 +25,13 @@ function filled(resource: string, before: readonly PodDevicesEntry[], sizes: rea
   return entries;
 }
 
-describe("shares of the checkpoint", () => {
-  test("count what stands in the file", () => {
+describe("shares of the device checkpoint", () => {
+  test("are counted in bytes as the file has them", () => {
     for (const one of [entry("p", ["a", "<é>"], null), entry("p", ["a"], ""), of("a/b", "p", 400)])
       expect(bytesOf(one)).toBe(Buffer.byteLength(entryText(one)) + 1);
   });
 
-  test("leave room for others' pods, whatever one plugin answers", () => {
+  test("leave room for other plugins' pods, however much one plugin answers", () => {
     const entries = filled("hog.io/h", [], [300_000, 8_000, 400]);
     expect(shareFault(entries, of("hog.io/h", "one", 100))).toMatch(
       /^ids and answers of hog.io\/h would take \d+ bytes/,
@@ -39,7 +39,7 @@ describe("shares of the checkpoint", () => {
     for (const size of [100, 4_000, 200_000]) expect(shareFault(entries, of("acme.io/gpu", "p", size))).toBeUndefined();
   });
 
-  test("of large answers of many plugins leave room for 512 pods with usual ones, and all is written", () => {
+  test("leave room for 512 pods with usual answers when many plugins answer at length", () => {
     let entries: readonly PodDevicesEntry[] = [];
     for (let i = 0; i < 40; i++) entries = filled(`hog.io/h${i}`, entries, [300_000, 100_000, 10_000]);
     for (let i = 0; i < 512; i++) {
@@ -62,13 +62,13 @@ describe("shares of the checkpoint", () => {
     expect(kept.registered?.size).toBe(LIMITS.deviceResources);
   });
 
-  test("an entry that takes the place of another counts alone", () => {
+  test("count an entry that replaces another only once", () => {
     const entries = filled("acme.io/gpu", [], [300_000]);
     const [first] = entries as [PodDevicesEntry];
     expect(shareFault(entries, { ...first, allocResp: answer(250_000) })).toBeUndefined();
   });
 
-  test("of registered resources leave out the ids of the longest lists only", () => {
+  test("drop only the longest lists of registered device ids", () => {
     const usual = Array.from({ length: 4_096 }, (_, i) => `${i}`.padStart(63, "d"));
     const long = Array.from({ length: 400 }, (_, i) => `${i}`.padStart(4_000, "d"));
     const checkpoint = {

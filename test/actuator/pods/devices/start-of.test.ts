@@ -15,8 +15,8 @@ const says = (message: string) => ({
   error: { reason: "CreateContainerConfigError", message, keeps: true },
 });
 
-describe("a container that is about to be made", () => {
-  test("gets what its plugins answered, merged by the resources' names; a conflict is told once", async () => {
+describe("runContainerOptions", () => {
+  test("merges the plugins' answers by resource name, and reports a conflict once", async () => {
     const node = await nodeWith();
     const answer = (name: string) => () => ({
       containerResponses: [
@@ -52,7 +52,7 @@ describe("a container that is about to be made", () => {
     expect(await node.manager.runContainerOptions(pod, runnableContainer("idle"))).toEqual({ ok: true, value: null });
   });
 
-  test("has its plugin called first, where that wants it, with the devices that it holds", async () => {
+  test("calls PreStartContainer with the held devices only where the plugin requires it", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options: { preStartRequired: true } });
     const nic = await joined(node, { resource: NIC, devices: healthy("n") });
@@ -66,7 +66,7 @@ describe("a container that is about to be made", () => {
     expect(nic.requests.map(({ method }) => method)).toEqual(["GetDevicePluginOptions"]);
   });
 
-  test("does not start where its plugin refuses, or hangs, in the kubelet's words", async () => {
+  test("fails in the kubelet's words when PreStartContainer fails or hangs", async () => {
     const node = await nodeWith({ timeouts: { preStartMs: 500 } });
     const options = { preStartRequired: true };
     const answers = { PreStartContainer: () => new Error("reset failed") as Error | "hang" };
@@ -90,7 +90,7 @@ describe("a container that is about to be made", () => {
     );
   });
 
-  test("starts though its plugin has left, where that wanted no call, until the resource is removed", async () => {
+  test("needs no running plugin without PreStartContainer, until the resource is removed", async () => {
     const node = await nodeWith({ graceMs: 1_000 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     hold(node.files, entry("p", ["a"], ANSWER));
@@ -105,7 +105,7 @@ describe("a container that is about to be made", () => {
     );
   });
 
-  test("without an entry does not start, in the kubelet's words; nor with one that no plugin was asked about", async () => {
+  test("fails when the container has no allocated devices, or devices that no plugin was asked about", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a"), options: { preStartRequired: true } });
     const pod = limited("p", ONE);
@@ -118,7 +118,7 @@ describe("a container that is about to be made", () => {
     });
   });
 
-  test("waits for a plugin that has not come back, and then goes on as the kubelet does", async () => {
+  test("waits for a plugin that has not returned, and then goes on as the kubelet does", async () => {
     const node = await nodeWith({ waitMs: 60_000 });
     const registered = new Map([[GPU, ["a"]]]);
     persistDeviceCheckpoint(node.files, { entries: [entry("p", ["a"], ANSWER)], registered });

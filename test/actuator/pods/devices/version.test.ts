@@ -6,7 +6,7 @@ import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { GPU, joined, nodeWith } from "./manager-kit.ts";
 
 describe("version", () => {
-  test("grows with changes, four times a second at most, and whoever listens is told as often", async () => {
+  test("grows with changes, at most four times a second, and listeners are notified as often", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const started = performance.now();
@@ -36,7 +36,7 @@ describe("version", () => {
     expect(count).toBe(version - before);
   });
 
-  test("flips are worth a turn only while a pod waits; plugins that come or go always are", async () => {
+  test("requests a turn when a plugin comes or goes, and for flips only while a pod waits", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     expect(node.manager.needsSync()).toBe(true);
@@ -59,7 +59,7 @@ describe("version", () => {
     expect(node.manager.needsSync()).toBe(true);
   });
 
-  test("of many changes at once grows once or twice", async () => {
+  test("grows once or twice for many changes at once", async () => {
     const pause = Promise.withResolvers<void>();
     const pace = new ChangeNotifier({ ...systemClock, monotonicMs: () => 0, sleep: () => pause.promise });
     for (let i = 0; i < 1000; i++) pace.changed();

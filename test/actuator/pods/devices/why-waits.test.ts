@@ -11,7 +11,7 @@ const waitsFor = (what: string) => ({
 });
 
 describe("whyWaits", () => {
-  test("a pod waits until the plugins of all that it wants have registered and listed", async () => {
+  test("makes a pod wait until the plugins of all its resources have registered and listed devices", async () => {
     const node = await nodeWith();
     const pod = limited("p", { app: { [NIC]: 1 } }, { init: { [GPU]: 1, "example.com/none": 0 } });
     expect(node.manager.whyPending(limited("plain", { app: { cpu: 1 } }))).toBeNull();
@@ -34,7 +34,7 @@ describe("whyWaits", () => {
     expect(node.manager.whyPending(pod)).toBeNull();
   });
 
-  test("after the wait a resource that nobody knows is told as a refusal", async () => {
+  test("reports a resource that no plugin has registered when the wait is over", async () => {
     const node = await nodeWith();
     node.clock.aheadMs = 299_000;
     expect(node.manager.whyPending(limited("p", ONE))).toMatchObject({ isReported: false });
@@ -46,7 +46,7 @@ describe("whyWaits", () => {
     });
   });
 
-  test("after the wait the decision refuses what is known and away, in the kubelet's words", async () => {
+  test("leaves it to the decision to refuse a known resource whose plugin is away when the wait is over", async () => {
     const node = await nodeWith({ waitMs: 1_000 });
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
     await node.restart();
@@ -68,7 +68,7 @@ describe("whyWaits", () => {
     );
   });
 
-  test("a plugin that was removed is no known one: the decision would pass its resource over", async () => {
+  test("makes a pod wait for a removed plugin, whose resource a decision would ignore", async () => {
     const node = await nodeWith({ waitMs: 1_000, graceMs: 100 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = limited("p", ONE);
@@ -84,8 +84,8 @@ describe("whyWaits", () => {
   });
 });
 
-describe("a snapshot", () => {
-  test("has devices, plugins and when the daemon started; amounts have what only the last daemon knew", async () => {
+describe("snapshot and amounts", () => {
+  test("have devices, plugins and the daemon's start; amounts also have resources of the former daemon", async () => {
     const node = await nodeWith();
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
     await node.restart();

@@ -10,7 +10,7 @@ const lives = (world: SimulatedPodsNode, uids: readonly string[]): readonly stri
 /** A pod that an API server stored is bound to a node; otherwise it is not a kubelet's. */
 const boundAt = (creationTimestamp: string) => ({ metadata: { creationTimestamp }, spec: { nodeName: "sim" } });
 
-test("pods that wait come in as they came; of those that came together the older one, then as they are listed", async () => {
+test("waiting pods are admitted in order of arrival, then by creation time, then in the list's order", async () => {
   const world = new SimulatedPodsNode();
   const wants = (uid: string, createdAt?: string) =>
     appPod(uid, { cpu: "5" }, createdAt === undefined ? {} : boundAt(createdAt));
@@ -37,7 +37,7 @@ test("pods that wait come in as they came; of those that came together the older
 });
 const uidOf = (pod: object): string => (pod as { readonly metadata: { readonly uid: string } }).metadata.uid;
 
-test("one device goes to the pod that came first, although its plugin takes its time to answer about it", async () => {
+test("a single device goes to the pod that came first, even when its plugin answers slowly", async () => {
   const asked: string[] = [];
   let version = 1;
   let preferred: { available: string[]; size: number; deviceIds: string[] }[] = [];

@@ -74,7 +74,7 @@ test.each([
   ],
   ["no spec", itemWith({}, undefined as unknown as object), "default/web, of this uid, cannot be run"],
   ["no object", 7, "items[0] has no metadata.uid and no metadata.name: no pod counts as gone"],
-])("an item of a list with %s that cannot be run takes no pod away", async (_, item, words) => {
+])("a list item with %s that cannot be run does not end the pod", async (_, item, words) => {
   const { world, answer } = await worldOfUrl([web, beside]);
   await world.run(5);
   expect(states(world)).toEqual(["beside active", "web active"]);
@@ -93,7 +93,7 @@ test.each([
   expect(states(world)).toEqual(["beside active"]);
 });
 
-test("what cannot be run harms no other pod: one that is new comes, one that leaves goes", async () => {
+test("an item that cannot be run does not affect others: new pods start and removed pods end", async () => {
   const { world, answer } = await worldOfUrl([web, beside]);
   await world.run(5);
   answer.text = listText([itemWith({ name: "other" }), appPod("new", {})]);
@@ -102,7 +102,7 @@ test("what cannot be run harms no other pod: one that is new comes, one that lea
   expect(reportOf(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
 });
 
-test("a pod whose form cannot be run any more is deleted as any other, and comes back when it is mended", async () => {
+test("a pod whose new spec cannot be run can be deleted, and starts again once the spec is corrected", async () => {
   const { world, answer } = await worldOfUrl([web, beside]);
   await world.run(5);
   answer.text = listText([
@@ -116,7 +116,7 @@ test("a pod whose form cannot be run any more is deleted as any other, and comes
   expect(states(world)).toEqual(["beside active", "web active"]);
 });
 
-test("a list that is cut in half takes no pod away, of a URL or of a file", async () => {
+test("a truncated list, from a URL or a file, ends no pod", async () => {
   const text = listText([web, beside]);
   const { world, answer } = await worldOfUrl([web, beside]);
   await world.run(5);
@@ -150,7 +150,7 @@ test.each([
   ["its name and no uid", itemWith({ uid: undefined })],
   ["its uid and no spec", itemWith({}, undefined as unknown as object)],
   ["its uid and a name that is no text", itemWith({ name: 7 })],
-])("a manifest with %s that cannot be run and stands in another file than before ends nobody", async (_, item) => {
+])("a manifest with %s that cannot be run and has moved to another file ends no pod", async (_, item) => {
   const directory = scratch({ "a.json": listText([web, beside]), "b.json": listText([]) });
   const world = new SimulatedPodsNode({ readPods: sourceOf({ manifests: directory }) });
   await world.run(5);
@@ -178,27 +178,30 @@ test.each([
   ["that is to go, in its place", [b, named("e", "1", GOES)]],
   ["that is to go and cannot be run, in its place", [b, itemWith({ name: "e", uid: "1", ...GOES })]],
   ["that cannot be run, beside it", [a, b, itemWith({ name: "e", uid: "1" })]],
-])("an item with a pod's name and another pod's uid, %s, ends neither, and both are told", async (_, items) => {
-  const { world, answer } = await worldOfUrl([a, b, e]);
-  await world.run(5);
-  const all = ["1 active", "2 active", "8 active"];
-  expect(states(world)).toEqual(all);
-  const before = containersOf(world);
-  answer.text = listText(items);
-  for (const isRestarted of [false, true]) {
-    if (isRestarted) world.restart();
-    await world.run(40);
-    expect([states(world), containersOf(world)]).toEqual([all, before]);
-    expect(reportOf(world)).toContain("default/a");
-    expect(reportOf(world)).toMatch(/^default\/e stays as it was read last: /m);
-  }
-  // items that are right again are followed again
-  answer.text = listText([a, b]);
-  await world.run(60);
-  expect(states(world)).toEqual(["1 active", "2 active"]);
-});
+])(
+  "an item with one pod's name and another pod's uid, %s, ends neither pod, and both are reported",
+  async (_, items) => {
+    const { world, answer } = await worldOfUrl([a, b, e]);
+    await world.run(5);
+    const all = ["1 active", "2 active", "8 active"];
+    expect(states(world)).toEqual(all);
+    const before = containersOf(world);
+    answer.text = listText(items);
+    for (const isRestarted of [false, true]) {
+      if (isRestarted) world.restart();
+      await world.run(40);
+      expect([states(world), containersOf(world)]).toEqual([all, before]);
+      expect(reportOf(world)).toContain("default/a");
+      expect(reportOf(world)).toMatch(/^default\/e stays as it was read last: /m);
+    }
+    // items that are right again are followed again
+    answer.text = listText([a, b]);
+    await world.run(60);
+    expect(states(world)).toEqual(["1 active", "2 active"]);
+  },
+);
 
-test("a manifest that is given another pod's uid ends neither, and both are told", async () => {
+test("a manifest that takes another pod's uid ends neither pod, and both are reported", async () => {
   const text = (name: string, uid: string) => JSON.stringify(named(name, uid));
   const directory = scratch({ "a.json": text("a", "1"), "e.json": text("e", "8") });
   const world = new SimulatedPodsNode({ readPods: sourceOf({ manifests: directory }) });

@@ -13,7 +13,7 @@ const rowsOf = (world: SimulatedPodsNode, uid: string) =>
   (cgroupRows(world.pass).get(uid) ?? []).flatMap(({ files }) => files);
 const problems = (world: SimulatedPodsNode) => (world.last?.problems ?? []).map(({ message }) => message);
 
-test("a hierarchy that is read-only keeps pods from starting, who say so, and no value is told that nothing holds", async () => {
+test("a read-only cgroup hierarchy keeps pods from starting, and no value is shown as in force", async () => {
   const world = new SimulatedPodsNode();
   world.kernel.denied = ({ mount }) => (mount === "memory" ? "EROFS" : null);
   world.pods = [appPod("u1", { cpu: "100m", memory: "16Mi" })];
@@ -34,7 +34,7 @@ test("a hierarchy that is read-only keeps pods from starting, who say so, and no
   expect(rowsOf(world, "u1").filter(({ wanted, actual }) => wanted !== actual)).toEqual([]);
 });
 
-test("a file of a pod that lives and cannot be written is told with value and errno while it stands, and at its row", async () => {
+test("a running pod's cgroup file that cannot be written is reported with value and errno until it can", async () => {
   const world = new SimulatedPodsNode();
   world.pods = [appPod("u1", { cpu: "100m", memory: "16Mi" })];
   await world.run(5);
@@ -66,7 +66,7 @@ test("a file of a pod that lives and cannot be written is told with value and er
   expect(rowsOf(world, "u1").filter(({ fault }) => fault !== undefined)).toEqual([]);
 });
 
-test("what a change of the pods outdates is no drift, and drift that stands counts once", async () => {
+test("values outdated by a change of the pods are no drift, and standing drift is counted once", async () => {
   const metrics = daemonMetrics();
   const counter = new PassCounter(metrics.counters);
   const world = new SimulatedPodsNode({ counters: metrics.counters });

@@ -22,7 +22,7 @@ const drain = (world: SimulatedPodsNode): Promise<void> =>
   );
 
 test.each(["Always", "OnFailure", "Never"])(
-  "a static pod past its deadline has failed for good, with restartPolicy %s, until its manifest changes",
+  "a static pod past its deadline stays Failed with restartPolicy %s, until its manifest changes",
   async (restartPolicy) => {
     const world = new SimulatedPodsNode();
     world.pods = [fixed("web", { activeDeadlineSeconds: 5, restartPolicy })];
@@ -39,7 +39,7 @@ test.each(["Always", "OnFailure", "Never"])(
   },
 );
 
-test("a drain leaves a deadline what it is", async () => {
+test("a drain of a pod past its deadline leaves it DeadlineExceeded, not restarted", async () => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 20_000 });
   world.pods = [fixed("web", { activeDeadlineSeconds: 5, terminationGracePeriodSeconds: 30 })];
@@ -54,7 +54,7 @@ test("a drain leaves a deadline what it is", async () => {
 test.each<[string, PodEnd["cause"], object]>([
   ["that a drain was ending when its daemon died", "drained", plain("web")],
   ["that is static and was evicted", "evicted", fixed("web", {})],
-])("a pod %s lives again, though somebody looked at it in between", async (_, cause, pod) => {
+])("a pod %s starts again, even if it was looked at in between", async (_, cause, pod) => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 137, stopsMs: 1_000 });
   world.pods = [pod];
@@ -76,7 +76,7 @@ test.each<[string, PodEnd["cause"], object]>([
   expect(world.idOf("web")).not.toBe("none");
 });
 
-test("what was displaced and would start nothing again keeps its reason", async () => {
+test("a preempted pod whose restartPolicy forbids a new start stays Failed and keeps its reason", async () => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   world.pods = [fixed("job", { restartPolicy: "Never" })];
@@ -87,7 +87,7 @@ test("what was displaced and would start nothing again keeps its reason", async 
   expect(world.status("job")).toMatchObject({ phase: "Failed", reason: "Preempting" });
 });
 
-test("an ordinary pod that had to go and ended well has succeeded, and people still see why", async () => {
+test("a preempted pod whose containers exit 0 is Succeeded, and its status still shows the preemption", async () => {
   const world = new SimulatedPodsNode();
   world.pods = [plain("web")];
   await world.run(4);
@@ -99,7 +99,7 @@ test("an ordinary pod that had to go and ended well has succeeded, and people st
   expect([row.phase, row.reason, row.message]).toEqual(["Succeeded", "Preempting", "message"]);
 });
 
-test("a static pod that was preempted waits for its room, and comes back to it", async () => {
+test("a preempted static pod waits until there is room, and then starts again", async () => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
   const critical = (name: string, priority: number): object =>
@@ -117,7 +117,7 @@ test("a static pod that was preempted waits for its room, and comes back to it",
   expect(world.status("low")).toMatchObject({ phase: "Running" });
 });
 
-test("a drain ends when the cgroups of its pods are gone", async () => {
+test("a drain removes the cgroups of the pods it stopped", async () => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
   world.pods = [plain("first"), plain("last", { spec: { priority: 5 } })];
@@ -129,7 +129,7 @@ test("a drain ends when the cgroups of its pods are gone", async () => {
   expect(shares()).toEqual([undefined, undefined]);
 });
 
-test("of a pod that a drain stopped the last status says so, until the next daemon starts it", async () => {
+test("the last status of a drained pod says that it was drained, until the next daemon starts it", async () => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
   world.pods = [fixed("web", {})];

@@ -21,7 +21,7 @@ function counted(options: SimulatedPodsNodeOptions = {}) {
   return { world, reportOf, metrics };
 }
 
-test("a container that is started again counts, its first start does not", async () => {
+test("restarts of a container are counted, its first start is not", async () => {
   const { world, reportOf } = counted();
   world.runtime.programOf = () => ({ runsMs: 2_000, exitCode: 1, stopsMs: 0 });
   world.pods = [appPod("crash", { cpu: "100m" })];
@@ -33,7 +33,7 @@ test("a container that is started again counts, its first start does not", async
   expect(await reportOf("nodewise_restarts_total")).toEqual([`nodewise_restarts_total ${starts - 1}`]);
 });
 
-test("a pod that is refused counts once, however often it is tried again for the same reason", async () => {
+test("a refused pod is counted once, however often it is retried for the same reason", async () => {
   const { world, reportOf } = counted();
   world.pods = [appPod("large", { cpu: "64" }), appPod("small", { cpu: "1" })];
   await world.run(70);
@@ -42,7 +42,7 @@ test("a pod that is refused counts once, however often it is tried again for the
   expect(await reportOf("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 0"]);
 });
 
-test("a pod that makes room for a critical one counts", async () => {
+test("a pod preempted for a critical pod is counted, and the wait is no refusal", async () => {
   const { world, reportOf } = counted();
   world.pods = [appPod("one", { cpu: "3" }), appPod("other", { cpu: "3" })];
   await world.run(4);
@@ -54,7 +54,7 @@ test("a pod that makes room for a critical one counts", async () => {
   expect(await reportOf("nodewise_pod_refusals_total")).toEqual([]);
 });
 
-test("an eviction counts by the signal that ordered it, or by the limit that the pod broke", async () => {
+test("evictions are counted by the signal that caused them, or by the limit that the pod exceeded", async () => {
   const Gi = 2 ** 30;
   const free = { memory: 8 * Gi, volume: 0 };
   const { world, reportOf } = counted({
@@ -85,7 +85,7 @@ test("an eviction counts by the signal that ordered it, or by the limit that the
   expect(await reportOf("nodewise_evictions_total")).toContain('nodewise_evictions_total{signal="memory.available"} 1');
 });
 
-test("decisions of every kind count by who made them, and so does what waits for an API that is away", async () => {
+test("decisions are counted by kind and maker, and the outbox has a gauge while the API is unreachable", async () => {
   const { reportOf, metrics } = counted();
   const dir = scratch({});
   const outbox = Outbox.open(join(dir, "outbox.jsonl"));
@@ -114,7 +114,7 @@ test("decisions of every kind count by who made them, and so does what waits for
   expect(await reportOf("nodewise_outbox_entries")).toEqual([`nodewise_outbox_entries ${outbox.size}`]);
 });
 
-test("what an earlier daemon left for the API is told from the start", async () => {
+test("the gauge of outbox entries includes from the start what an earlier daemon left", async () => {
   const { reportOf, metrics } = counted();
   const left = { decide: () => Promise.reject(), commit: async () => {}, report: async () => {}, waiting: 7 };
   redactingClient(left, metrics.counters);

@@ -47,7 +47,7 @@ function worldWith() {
   return { world, now, tries, waiting };
 }
 
-test("waiting for a plugin is no crash: the back-off of a container stays what its own end made it", async () => {
+test("waiting for a device plugin does not raise a container's back-off", async () => {
   const { world, now, tries, waiting } = worldWith();
   await world.run(3);
   expect(world.idOf("p")).not.toBe("none");
@@ -63,7 +63,7 @@ test("waiting for a plugin is no crash: the back-off of a container stays what i
   expect(world.pod("p").record.backOff["app"]?.delayMs).toBe(10_000);
 });
 
-test("a call that hangs stands in the pod's status until it is over", async () => {
+test("a device plugin call that hangs is shown in the pod's status until it returns", async () => {
   const { world, now, waiting } = worldWith();
   const answer = Promise.withResolvers<Result<null, DeviceFault>>();
   now.answer = answer.promise;
@@ -82,7 +82,7 @@ test("a call that hangs stands in the pod's status until it is over", async () =
   expect(world.idOf("p")).not.toBe("none");
 });
 
-test("a plugin that fails is asked less and less often, and the tries are counted; anew once it registers", async () => {
+test("a failing device plugin is called less and less often, and anew once it registers again", async () => {
   const { world, now, tries } = worldWith();
   now.answer = err(REFUSED);
   for (let i = 0; i < 160; i++) {

@@ -24,7 +24,7 @@ const end = (world: SimulatedPodsNode, cause: "preempted" | "evicted"): void =>
   world.end("web", cause, "Reason", "message");
 const web = (spec: object = {}): object => appPod("web", { cpu: "5" }, { spec: { priority: 1, ...spec } });
 
-test("an ordinary pod of a manifest that was preempted waits for its room, and comes back to it", async () => {
+test("a preempted pod from a manifest waits until there is room, and then starts again", async () => {
   const world = worldOf([web()], true);
   await world.run(4);
   const critical = appPod("high", { cpu: "5" }, { spec: { priority: 2_000_000_000 } });
@@ -38,7 +38,7 @@ test("an ordinary pod of a manifest that was preempted waits for its room, and c
 });
 
 for (const isRestarted of [false, true])
-  test(`one that was evicted comes back anew, not at once${isRestarted ? ", and over a restart" : ""}`, async () => {
+  test(`an evicted pod starts again after a delay${isRestarted ? ", and over a restart" : ""}`, async () => {
     const world = worldOf([web()], true);
     await world.run(4);
     const before = world.idOf("web");
@@ -65,16 +65,19 @@ test.each<["preempted" | "evicted", boolean, string]>([
   ["evicted", false, "Always"],
   ["preempted", true, "Never"],
   ["evicted", true, "Never"],
-])("%s, of a file: %s, restartPolicy %s: it stays failed", async (cause, isOfFiles, restartPolicy) => {
-  const world = worldOf([web({ restartPolicy })], isOfFiles);
-  await world.run(4);
-  end(world, cause);
-  await world.run(2 * RETRY);
-  expect(world.pod("web").record.state).toBe("terminated");
-  expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
-});
+])(
+  "a pod that was %s stays Failed (from a manifest file: %s, restartPolicy %s)",
+  async (cause, isOfFiles, restartPolicy) => {
+    const world = worldOf([web({ restartPolicy })], isOfFiles);
+    await world.run(4);
+    end(world, cause);
+    await world.run(2 * RETRY);
+    expect(world.pod("web").record.state).toBe("terminated");
+    expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
+  },
+);
 
-test("it comes back only once all that it had is gone", async () => {
+test("an evicted pod starts again only once its old containers are removed", async () => {
   const world = worldOf([web()], true);
   await world.run(4);
   world.runtime.on = ({ call }) =>
@@ -88,7 +91,7 @@ test("it comes back only once all that it had is gone", async () => {
   expect(world.pod("web").runtimePod?.containers).toHaveLength(1);
 });
 
-test("nobody comes back while the node is short", async () => {
+test("no evicted pod starts again while the node is under pressure", async () => {
   const configuration = { evictionHard: { "memory.available": "1Gi" }, evictionPressureTransitionPeriod: "90s" };
   const measured: Measured = new Measured(
     [],

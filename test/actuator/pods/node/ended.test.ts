@@ -25,7 +25,7 @@ async function withJob(pod: object, runs: Readonly<Record<string, number>>, exit
   return { world, directory, data, state, logs };
 }
 
-describe("the volumes of a pod that nobody has deleted go with its end", () => {
+describe("the volumes of a pod that is not deleted are removed when", () => {
   const deadline = job({ spec: { activeDeadlineSeconds: 8 } });
   test.each<[string, object, Readonly<Record<string, number>>, number, object]>([
     ["it succeeds", job(), { app: 8 }, 0, { phase: "Succeeded" }],
@@ -47,7 +47,7 @@ describe("the volumes of a pod that nobody has deleted go with its end", () => {
   });
 });
 
-test("they stay while one of its containers runs", async () => {
+test("a pod's volumes stay while one of its containers still runs", async () => {
   const { world, data, state } = await withJob(
     job({ spec: { containers: ["app", "other"].map((name) => ({ name, image: "busybox:1", ...MOUNTED })) } }),
     { app: 8 },
@@ -56,7 +56,7 @@ test("they stay while one of its containers runs", async () => {
   expect([state(), existsSync(join(data, "file"))]).toEqual(["active", true]);
 });
 
-test("they go where the disk does not take its end, which may be full of them, and a crash right then changes nothing", async () => {
+test("a pod's volumes are removed although its end cannot be written, also after a crash right then", async () => {
   const { world, directory, state } = await withJob(job(), { app: 8 });
   const file = join(world.dir, "state/pods/job.pod.json");
   mkdirSync(`${file}.new`);
@@ -71,7 +71,7 @@ test("they go where the disk does not take its end, which may be full of them, a
   expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ record: { state: "ended" } });
 });
 
-test("what a crash left of them goes in the next daemon, and all of it once the pod is deleted", async () => {
+test("a daemon started after a crash removes leftover volumes, and all else once the pod is deleted", async () => {
   const { world, directory, data, state, logs } = await withJob(job(), { app: 8 });
   await world.run(12);
   mkdirSync(data, { recursive: true });
@@ -86,7 +86,7 @@ test("what a crash left of them goes in the next daemon, and all of it once the 
   expect([existsSync(directory), logs(), world.manager.set.get("job")]).toEqual([false, [], null]);
 });
 
-test("they stay where the runtime contradicts the record", async () => {
+test("a pod's volumes stay while the runtime reports a running container of a pod recorded as ended", async () => {
   const { world, data, state } = await withJob(job(), { app: 8 });
   await world.run(12);
   const [container] = world.runtime.containers.values();

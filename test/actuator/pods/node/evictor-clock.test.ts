@@ -25,8 +25,8 @@ const stepsOf = ({ world }: Measured): readonly unknown[] =>
     .flatMap(({ answer }) => answer.reasons.flatMap(({ because }) => because))
     .flatMap(({ code, numbers }) => (code === "clock_stepped" ? [numbers?.["steppedMs"]] : []));
 
-describe.each(STEPS)("a clock that is set by %i ms", (step) => {
-  test("neither shortens nor prolongs the wait for a victim", async () => {
+describe.each(STEPS)("setting the clock by %i ms does not change", (step) => {
+  test("the wait for a victim to end", async () => {
     const measured = await stuck();
     measured.world.time.wallOffsetMs += step;
     await measured.world.run(18);
@@ -36,7 +36,7 @@ describe.each(STEPS)("a clock that is set by %i ms", (step) => {
     expect(measured.evicted).toEqual(["most", "above"]);
   });
 
-  test("nor the time until a late end is told", async () => {
+  test("the time until a late end is reported", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
@@ -51,7 +51,7 @@ describe.each(STEPS)("a clock that is set by %i ms", (step) => {
     expect(late()).toBe(1);
   });
 
-  test("nor that of a daemon that starts while a victim goes", async () => {
+  test("the wait of a daemon that starts while a victim ends", async () => {
     const measured = await stuck();
     measured.world.time.wallOffsetMs += step;
     measured.world.restart();
@@ -61,7 +61,7 @@ describe.each(STEPS)("a clock that is set by %i ms", (step) => {
     expect(measured.evicted).toEqual(["most", "above"]);
   });
 
-  test("nor the time from pass to pass", async () => {
+  test("the interval between eviction passes", async () => {
     const measured = await running(three);
     const passes = () => measured.world.decisions.filter(({ kind }) => kind === "eviction").length;
     await measured.world.run(10);
@@ -72,7 +72,7 @@ describe.each(STEPS)("a clock that is set by %i ms", (step) => {
     expect(stepsOf(measured)).toEqual([step]);
   });
 
-  test("nor a condition", async () => {
+  test("the transition period of a node condition", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
@@ -88,7 +88,7 @@ describe.each(STEPS)("a clock that is set by %i ms", (step) => {
   });
 });
 
-test("a pass that is not remembered leaves the step to the next one", async () => {
+test("a failed pass passes the clock step on to the next one", async () => {
   let fails = 0;
   const failing = (client: DecisionClient): DecisionClient => ({
     ...client,

@@ -10,8 +10,8 @@ const stubborn = (measured: Measured, uid: string, stopsMs: number): void => {
   });
 };
 
-describe("memory runs short", () => {
-  test("one pod goes in a pass, by the kubelet's ranking, and the next look is as soon as its room is free", async () => {
+describe("under memory pressure", () => {
+  test("one pod is evicted per pass by the kubelet's ranking, the next one when its memory is free", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
@@ -36,7 +36,7 @@ describe("memory runs short", () => {
     });
   });
 
-  test("nothing more goes once there is room again", async () => {
+  test("eviction stops once there is enough memory again", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
@@ -47,7 +47,7 @@ describe("memory runs short", () => {
     expect([measured.state("within"), measured.state("above")]).toEqual(["active", "active"]);
   });
 
-  test("a victim that takes its time holds the next look back for 30 seconds, and is told", async () => {
+  test("a victim that does not end holds the next eviction back for 30 seconds, and is reported", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
@@ -60,7 +60,7 @@ describe("memory runs short", () => {
     expect(measured.evicted).toEqual(["most", "above"]);
   });
 
-  test("a daemon that starts while a victim goes waits for it too", async () => {
+  test("a daemon that starts while a victim ends waits for it too", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
@@ -74,7 +74,7 @@ describe("memory runs short", () => {
     expect(measured.evicted.slice(0, 2)).toEqual(["most", "above"]);
   });
 
-  test("critical pods are passed over", async () => {
+  test("critical pods are not evicted", async () => {
     const measured = await running([
       burstable("most", { memory: "100Mi" }, { spec: { priority: 2_000_000_000 } }),
       burstable("within", { memory: "1Gi" }),
@@ -85,7 +85,7 @@ describe("memory runs short", () => {
     expect([measured.evicted, measured.state("most")]).toEqual([["within"], "active"]);
   });
 
-  test("what is ended already is no victim", async () => {
+  test("a pod that is already terminating is not evicted", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     stubborn(measured, "most", 20_000);
@@ -95,7 +95,7 @@ describe("memory runs short", () => {
     expect(measured.evicted).toEqual(["above"]);
   });
 
-  test("BestEffort pods wait until the pressure has been over for its time, others come in", async () => {
+  test("BestEffort pods are refused until the transition period is over, other pods are admitted", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
@@ -113,8 +113,8 @@ describe("memory runs short", () => {
   });
 });
 
-describe("the disk runs short", () => {
-  test("the node frees what it can first, and nobody goes where that is enough", async () => {
+describe("under disk pressure", () => {
+  test("the node reclaims images and containers first, and evicts no pod if that is enough", async () => {
     const measured = await running(three);
     measured.disk = 512 * Mi;
     measured.onReclaim = () => {
@@ -125,7 +125,7 @@ describe("the disk runs short", () => {
     expect(measured.evicted).toEqual([]);
   });
 
-  test("where it is not enough, the pod that takes the most goes with all that it holds", async () => {
+  test("the pod that uses most is evicted with its volumes if reclaiming is not enough", async () => {
     const pods = ["a", "b"].map((uid) => burstable(uid, {}, { spec: { volumes: [{ name: "data", emptyDir: {} }] } }));
     const measured = await running(pods);
     Object.assign(measured.usages, { a: { volume: 10 * Mi }, b: { volume: 100 * Mi } });
@@ -141,11 +141,11 @@ describe("the disk runs short", () => {
   });
 });
 
-describe("limits of local storage", () => {
+describe("local storage limits", () => {
   const limited = (uid: string): object =>
     burstable(uid, {}, { spec: { volumes: [{ name: "data", emptyDir: { sizeLimit: "1Mi" } }] } });
 
-  test("all that break theirs go at once, and are no disruption", async () => {
+  test("all pods above theirs are evicted at once, without a DisruptionTarget condition", async () => {
     const measured = await running([limited("a"), limited("b"), limited("c")]);
     Object.assign(measured.usages, { a: { volume: 2 * Mi }, b: { volume: 3 * Mi }, c: { volume: Mi } });
     await measured.world.run(8);
@@ -161,7 +161,7 @@ describe("limits of local storage", () => {
   });
 });
 
-test("an evicted pod is cleared after a crash in between too, and stays known until it is deleted", async () => {
+test("an evicted pod is cleaned up even after a crash, and stays known until it is deleted", async () => {
   const measured = await running(three);
   Object.assign(measured.usages, USAGES);
   measured.memory = 512 * Mi;

@@ -40,7 +40,7 @@ const own = (world: SimulatedPodsNode): readonly string[] =>
 const problems = (world: SimulatedPodsNode): readonly string[] =>
   (world.last?.problems ?? []).map(({ message }) => message).filter((message) => message.includes("sandbox"));
 
-test("a pod whose name runs in a sandbox of somebody else's is held, which is named, and comes in when that is gone", async () => {
+test("a pod whose name runs in a foreign sandbox waits with that reason, and is admitted afterwards", async () => {
   const world = new SimulatedPodsNode();
   const foreign = await foreignPod(world);
   world.pods = [DB];
@@ -70,7 +70,7 @@ test("a pod whose name runs in a sandbox of somebody else's is held, which is na
   expect(problems(world)).toEqual([]);
 });
 
-test("one that runs already goes on when another of its name appears, and nothing of it is started beside that", async () => {
+test("a running pod goes on when a foreign pod of its name appears, but starts no more containers", async () => {
   const world = new SimulatedPodsNode();
   world.pods = [DB];
   await world.run(4);
@@ -93,7 +93,7 @@ test("one that runs already goes on when another of its name appears, and nothin
   expect(own(world)).toHaveLength(1);
 });
 
-test("a daemon that starts while the other's next sandbox is yet to come waits for it, as the one before it did", async () => {
+test("a daemon that restarts between two sandboxes of the foreign pod waits for the next one", async () => {
   const world = new SimulatedPodsNode();
   const first = await foreignPod(world);
   world.pods = [DB];
@@ -110,7 +110,7 @@ test("a daemon that starts while the other's next sandbox is yet to come waits f
   expect(own(world)).toHaveLength(1);
 });
 
-test("one that comes while ours is about to start is seen right before each start", async () => {
+test("a foreign pod that appears during a start is noticed before each further start", async () => {
   const world = new SimulatedPodsNode();
   let come: ReturnType<typeof foreignPod> | undefined;
   world.runtime.onSandbox = ({ config }) => {
@@ -127,7 +127,7 @@ test("one that comes while ours is about to start is seen right before each star
   expect(own(world)).toHaveLength(1);
 });
 
-test("of the very same uid, as the API server gives it, ours begins behind the numbers of the other's", async () => {
+test("after a foreign pod of the same uid ours continues behind its attempt numbers", async () => {
   const world = new SimulatedPodsNode();
   const foreign = await foreignPod(world, { uid: "uid-db" });
   world.pods = [DB];
@@ -140,7 +140,7 @@ test("of the very same uid, as the API server gives it, ours begins behind the n
   expect([started?.sandbox.metadata.attempt, started?.config.metadata.attempt]).toEqual([1, 1]);
 });
 
-test("a kubelet's static pod of the same manifest under another name of the node holds it, another manifest's does not", async () => {
+test("a kubelet's static pod of the same manifest under another node name blocks the pod", async () => {
   const world = new SimulatedPodsNode();
   const source = { "kubernetes.io/config.source": "file" };
   await foreignPod(world, { name: "db-backup-old", uid: "foreign-2", annotations: source, container: "copy" });
@@ -155,7 +155,7 @@ test("a kubelet's static pod of the same manifest under another name of the node
   expect(own(world)).toHaveLength(1);
 });
 
-test("a pod that wants devices waits while a kubelet's pod runs that has some of them by its checkpoint", async () => {
+test("a pod that requests devices waits while a kubelet's running pod may hold them", async () => {
   const pluginsDirectory = scratch();
   const world = new SimulatedPodsNode({ kubeletsDevices: () => kubeletsDevices(pluginsDirectory) });
   const foreign = await foreignPod(world, { uid: "foreign-train", name: "train" });

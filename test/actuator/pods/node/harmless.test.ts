@@ -24,19 +24,19 @@ async function differing(file: string, value: string, memory = "64Mi") {
   return { found, drift: passFigures(world.pass).drift, writes: world.writes };
 }
 
-test("a weight that the runtime makes of the same shares by another formula is named as that, and left", async () => {
+test("a cpu.weight that the runtime derives by another formula is marked harmless, and left", async () => {
   const { found, drift, writes } = await differing("cpu.weight", "4");
   expect(found).toEqual([{ file: "cpu.weight", wanted: "17", actual: "4", harmless: "weight_formula" }]);
   expect([drift, writes]).toEqual([0, []]);
 });
 
-test("any other weight is drift, and put right", async () => {
+test("any other weight is drift, and corrected", async () => {
   const { found, drift, writes } = await differing("cpu.weight", "5");
   expect([found, drift]).toEqual([[], 1]);
   expect(writes).toEqual([expect.stringMatching(/ cpu\.weight 17$/)]);
 });
 
-test("memory that the kernel counts in whole pages is no drift", async () => {
+test("memory that the kernel rounds to whole pages is marked harmless, and left", async () => {
   const { found, drift, writes } = await differing("cpu.weight", "17", `${2 ** 26 + 1}`);
   const rounded = { file: "memory.max", wanted: `${2 ** 26 + 1}`, actual: `${2 ** 26}`, harmless: "page_rounding" };
   expect(found).toEqual([rounded, rounded]);

@@ -18,7 +18,7 @@ const socket = (owner: () => SocketOwner | undefined, ip = "0.0.0.0"): Listening
   ownerOf: owner,
 });
 
-test("a port that another process of the machine has is named until it is free, and its pod is let in", async () => {
+test("a host port that another process holds is reported until it is free; the pod is admitted", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
@@ -38,7 +38,7 @@ test("a port that another process of the machine has is named until it is free, 
   expect(problems(world)).toEqual([]);
 });
 
-test("a port that is taken after the pod was let in is named when its container has failed", async () => {
+test("a host port that is taken after the admission is reported when the container has failed", async () => {
   let owner: SocketOwner = { pid: 9, name: "app", cgroup: "0::/kubepods/podweb/c" };
   const world = new SimulatedPodsNode({ listening: socket(() => owner) });
   world.pods = [web([{ containerPort: 18_085 }])];
@@ -58,7 +58,7 @@ test("a port that is taken after the pod was let in is named when its container 
   expect(problems(world)).toEqual([`default/web: ${AT}: 18085 is taken by python3 (pid 4711)`]);
 });
 
-test("a process that nobody can see is named only while the pod's own container cannot be it", async () => {
+test("a socket of an unknown process is reported only while it cannot be the pod's own container", async () => {
   const world = new SimulatedPodsNode({ listening: socket(() => undefined) });
   world.pods = [web([{ containerPort: 18_085 }])];
   // one turn alone: it is let in, and nothing of it runs yet
@@ -75,14 +75,14 @@ test.each<[string, object, string]>([
   ["of another protocol", { containerPort: 18_085, protocol: "UDP" }, "0.0.0.0"],
   ["of another address", { containerPort: 18_085, hostIP: "192.168.0.1" }, "127.0.0.1"],
   ["of another number", { containerPort: 18_086 }, "0.0.0.0"],
-])("a socket %s takes nothing", async (_, port, ip) => {
+])("a socket %s does not conflict with the host port", async (_, port, ip) => {
   const world = new SimulatedPodsNode({ listening: socket(() => ({ pid: 9, name: "x", cgroup: "0::/" }), ip) });
   world.pods = [web([port])];
   await world.run(2);
   expect(problems(world)).toEqual([]);
 });
 
-test("a host port of a pod with its own network: once, that the CNI has to map it", async () => {
+test("a host port of a pod with its own network is reported once, as mapped by the CNI plugins", async () => {
   const world = new SimulatedPodsNode();
   world.pods = [web([{ containerPort: 80, hostPort: 18_085 }], false)];
   await world.run(10);
@@ -93,7 +93,7 @@ test("a host port of a pod with its own network: once, that the CNI has to map i
   ]);
 });
 
-test("the other pods' ports are nobody's word", async () => {
+test("ports without a hostPort, and other ports of the host's network, are not reported", async () => {
   const world = new SimulatedPodsNode();
   world.pods = [
     web([{ containerPort: 80 }], false),

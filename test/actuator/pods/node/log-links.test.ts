@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { logLinksIn } from "../../../../actuator/pods/sync/log-link.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
-test("a container's link that is missing is made again, and what is in its place is told once", async () => {
+test("a missing log link is made again, and something else in its place is reported once", async () => {
   const messages: string[] = [];
   const world = new SimulatedPodsNode({
     logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => messages.push(message)),
@@ -36,7 +36,7 @@ test("a container's link that is missing is made again, and what is in its place
   expect(readdirSync(links)).toEqual([]);
 });
 
-test("links of containers that somebody else removed go, at the next look and with their pod; others' stay", async () => {
+test("links of containers removed by others are deleted at the next look, and foreign links stay", async () => {
   const messages: string[] = [];
   const world = new SimulatedPodsNode({
     logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => messages.push(message)),

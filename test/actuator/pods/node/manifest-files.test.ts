@@ -63,7 +63,7 @@ const active = (...names: readonly string[]) => names.map((name) => `${name}-${N
 const HELD = /^not ended/;
 
 for (const isRestarted of [false, true])
-  test(`a file that was never read freezes no pod of another one${isRestarted ? ", nor after a restart" : ""}`, async () => {
+  test(`a broken file that was never read does not hold back other files' pods${isRestarted ? ", nor after a restart" : ""}`, async () => {
     const node = new ManifestsWorld(THREE);
     await node.world.run(5);
     expect(node.pods()).toEqual(active("edited", "gone", "stays"));
@@ -78,7 +78,7 @@ for (const isRestarted of [false, true])
     expect(node.problems().filter((one) => HELD.test(one))).toEqual([]);
   });
 
-test("what was read last from a broken file stays, and a notice says so; what is of no known file as well", async () => {
+test("a pod of a file that is now broken, or of an unknown file, stays as it was, with a notice", async () => {
   const node = new ManifestsWorld({ ...THREE, "old.yaml": yaml("old") });
   await node.world.run(5);
   node.forgetFile("old");
@@ -100,7 +100,7 @@ test.each([
   ["no byte", ""],
   ["a comment", "# soon\n"],
   ["an empty document", "---\n"],
-])("a manifest emptied to %s keeps its pod over restarts, and says so, until the file is removed", async (_, text) => {
+])("a manifest emptied to %s keeps its pod over restarts with a notice, until the file is removed", async (_, text) => {
   const node = new ManifestsWorld({ "db.yaml": yaml("db"), "web.yaml": yaml("web") });
   await node.world.run(5);
   const before = [node.uidOf("db"), node.world.idOf(node.uidOf("db") ?? "", "c")];
@@ -125,7 +125,7 @@ test.each([
   expect(node.pods()).toEqual([]);
 });
 
-test("a second manifest of a pod changes nothing, nor does its end, nor a restart", async () => {
+test("a second manifest of a running pod changes nothing, nor does its removal or a restart", async () => {
   const node = new ManifestsWorld({ "m.yaml": yaml("twin") });
   await node.world.run(5);
   const uid = node.uidOf("twin");
@@ -153,7 +153,7 @@ test("a second manifest of a pod changes nothing, nor does its end, nor a restar
   expect(node.uidOf("twin")).not.toBe(uid);
 });
 
-test("while the file of the one in force cannot be read, another file does not take its place for good", async () => {
+test("while the manifest in force cannot be read its pod goes on, and a copy in another file waits", async () => {
   const node = new ManifestsWorld({ "m.yaml": yaml("twin") });
   await node.world.run(5);
   const uid = node.uidOf("twin");
@@ -167,7 +167,7 @@ test("while the file of the one in force cannot be read, another file does not t
   expect([node.pods(), node.uidOf("twin")]).toEqual([active("twin"), uid]);
 });
 
-test("a refused manifest is named with its file, line and column; of another node with both names", async () => {
+test("a refused manifest is reported with its place, and one for another node with both node names", async () => {
   const node = new ManifestsWorld({
     "unk.yaml": `${yaml("unk")}  terminatonGracePeriodSeconds: 5\n`,
     "far.yaml": `${yaml("far")}  nodeName: elsewhere\n`,
@@ -203,7 +203,7 @@ test("a refused manifest is named with its file, line and column; of another nod
   ]);
 });
 
-test("of two pods on the host's network with one port the second is refused", async () => {
+test("the second of two hostNetwork pods with the same port is refused", async () => {
   const port = (name: string) => `${yaml(name, "    ports: [{containerPort: 8080}]\n")}  hostNetwork: true\n`;
   const node = new ManifestsWorld({ "a.yaml": port("a") });
   await node.world.run(5);

@@ -9,7 +9,7 @@ const rowsOf = (world: SimulatedPodsNode): ReadonlyMap<string, PodRow> => {
   return new Map(pods.map((row) => [row.uid, row]));
 };
 
-test("a daemon that has not heard its runtime yet says that it does not know, and what its records know", async () => {
+test("before its runtime answers, a restarted daemon shows its records' state and unknown containers", async () => {
   const world = new SimulatedPodsNode();
   world.runtime.programOf = ({ metadata }) => ({
     runsMs: metadata.name === "short" ? 1000 : null,

@@ -3,7 +3,7 @@ import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const MOST = 12;
 
-test("a turn looks at the machine once for all pods that wait, beside its pass over the cgroups", async () => {
+test("a turn observes the machine once for all waiting pods, besides its cgroups pass", async () => {
   let looks = 0;
   const world = new SimulatedPodsNode({
     machine: (facts) => {

@@ -10,7 +10,7 @@ const FOUND: OtherKubeletFound = {
   message: "another one is here",
 };
 
-test("while another kubelet uses the runtime nobody comes in, what runs goes on, and what was stopped waits; then all go on", async () => {
+test("while another kubelet uses the runtime no pod is admitted or restarted, and running pods go on", async () => {
   const other = {
     view: null as OtherKubeletFound | null,
     stops: [] as ForeignStop[],

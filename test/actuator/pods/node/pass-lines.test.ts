@@ -26,7 +26,7 @@ function listener(world: SimulatedPodsNode) {
 }
 
 for (const version of [1, 2] as const) {
-  test(`pods that come, go and take CPUs for themselves make no drift (v${version})`, async () => {
+  test(`pods that are added, removed or get exclusive CPUs cause no drift (v${version})`, async () => {
     const world = new SimulatedPodsNode({ version, configuration: STATIC });
     const { run, take } = listener(world);
     const causes = new Set<string>();
@@ -43,7 +43,7 @@ for (const version of [1, 2] as const) {
     expect([...causes]).toContain("outdated");
   });
 
-  test(`what somebody changes is told by the first pass that sees it, and once (v${version})`, async () => {
+  test(`a foreign change is reported once, by the first pass that sees it (v${version})`, async () => {
     const world = new SimulatedPodsNode({ version, configuration: STATIC });
     const { run, take } = listener(world);
     world.pods = [appPod("shared", {})];

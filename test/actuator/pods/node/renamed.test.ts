@@ -7,7 +7,7 @@ const of = (nodeName: string) => ({ spec: { nodeName, terminationGracePeriodSeco
 test.each([
   ["alone", []],
   ["beside one that came under the new name", ["small"]],
-])("after nodeName was changed a pod of the old name that still ends, %s, is counted", async (_, more) => {
+])("after nodeName has changed, a still terminating pod of the old name, %s, keeps its resources", async (_, more) => {
   const world = new SimulatedPodsNode();
   world.settings = { ...SIM_SETTINGS, nodeName: "before" };
   world.restart();

@@ -47,10 +47,10 @@ const summary = (cpu: string, memory: string, more = "") => {
   return `{"containers":[{"name":"app","resources":{"limits":${list},"requests":${list}}}],"generation":2${more}}`;
 };
 
-describe.each([1, 2] as const)("a running pod is given other resources, cgroup v%i", (version) => {
+describe.each([1, 2] as const)("resizing a running pod, cgroup v%i", (version) => {
   const memoryFile = version === 1 ? "memory.limit_in_bytes" : "memory.max";
 
-  test("more: the pod's cgroup first, then its container's; nothing is started anew, and the runtime knows", async () => {
+  test("writes the pod's cgroup before its container's on growth, without a restart", async () => {
     const world = await running([small], { version });
     const id = world.idOf("u");
     world.pods = [large];
@@ -72,7 +72,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
     });
   });
 
-  test("less: the container's cgroup first, then the pod's", async () => {
+  test("writes the container's cgroup before the pod's on shrinking", async () => {
     const world = await running([appPod("u", { cpu: "2", memory: "512Mi" })], {
       version,
     });
@@ -91,7 +91,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
     ["less", large, small],
     ["more CPU and less memory", small, appPod("u", { cpu: "2", memory: "128Mi" })],
     ["less CPU and more memory", large, appPod("u", { cpu: "1", memory: "1Gi" })],
-  ])("each limit of the pod and its container is written in the order that is decided: %s", async (_, from, to) => {
+  ])("writes each limit of the pod and its container in the decided order: %s", async (_, from, to) => {
     const world = await running([from], { version });
     const id = world.idOf("u");
     const { spec, metadata } = to as typeof from & { spec: Json; metadata: Json };
@@ -123,7 +123,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
     expect(world.idOf("u")).toBe(id);
   });
 
-  test("what is in use is not taken away: it is told, stays as it was, and is tried again", async () => {
+  test("leaves memory that is in use as it was, reports it and tries again", async () => {
     const world = await running([large], { version });
     const id = world.idOf("u");
     world.use(POD, 400 * Mi);
@@ -151,7 +151,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
   });
 });
 
-test("v1: what the kernel refuses at the last moment stays as it was, is told, and is tried again", async () => {
+test("a v1 limit that the kernel refuses at the last moment stays, is reported and tried again", async () => {
   const world = await running([large]);
   const id = world.idOf("u");
   world.pods = [appPod("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } })];
@@ -171,7 +171,7 @@ test("v1: what the kernel refuses at the last moment stays as it was, is told, a
   expect(conditionsOf(world)).toEqual([]);
 });
 
-test("a runtime that does not take it is told again", async () => {
+test("a resize is repeated when the runtime refuses the update", async () => {
   const world = await running([small]);
   let fails = true;
   world.runtime.on = ({ call }) =>
@@ -189,11 +189,11 @@ test("a runtime that does not take it is told again", async () => {
   expect(conditionsOf(world)).toEqual([]);
 });
 
-describe("what is not let in", () => {
+describe("a resize that is not admitted", () => {
   const two = (uid: string, cpu: string, generation = 1) =>
     appPod(uid, { cpu, memory: "64Mi" }, { metadata: { generation }, limits: { cpu: "7", memory: "64Mi" } });
 
-  test("is deferred in the kubelet's words, counts as it was, and is tried again when there is room", async () => {
+  test("is deferred in the kubelet's words, counts as before, and is retried when there is room", async () => {
     const world = await running([two("u", "3"), two("v", "3")]);
     world.pods = [two("u", "5", 2), two("v", "3")];
     await world.run(3);
@@ -210,7 +210,7 @@ describe("what is not let in", () => {
     expect(world.reportOf().map((line) => line.slice(0, 15))).toEqual(["ResizeStarted: ", "ResizeCompleted"]);
   });
 
-  test("is forgotten when nobody asks for it any more", async () => {
+  test("is dropped when it is no longer requested", async () => {
     const world = await running([two("u", "3"), two("v", "3")]);
     world.pods = [two("u", "5"), two("v", "3")];
     await world.run(2);
@@ -219,7 +219,7 @@ describe("what is not let in", () => {
     expect(world.pod("u").record.resize).toBeNull();
   });
 
-  test("a smaller pod makes room for one that waits to grow", async () => {
+  test("is carried out when another pod's resize makes room", async () => {
     const world = await running([two("u", "3"), two("v", "3")]);
     world.pods = [two("u", "5"), two("v", "3")];
     await world.run(3);
@@ -252,7 +252,7 @@ describe("what is not let in", () => {
       { cpuManagerPolicy: "static" },
       'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
     ],
-  ])("%s is infeasible, and not asked about again", async (_name, now, then, configuration, message) => {
+  ])("with %s is infeasible, and not decided again", async (_name, now, then, configuration, message) => {
     const world = await running([now], { configuration });
     world.pods = [then];
     world.decisions.splice(0);
@@ -262,7 +262,7 @@ describe("what is not let in", () => {
     expect(world.decisions.filter(({ kind }) => kind === "admission")).toEqual([]);
   });
 
-  test("memory of a Guaranteed pod may change beside exclusive CPUs, which it keeps", async () => {
+  test("a Guaranteed pod with exclusive CPUs keeps them when its memory is resized", async () => {
     const options = { configuration: { cpuManagerPolicy: "static" } };
     const world = await running([small, appPod("v", { cpu: "1", memory: "64Mi" })], options);
     const cpusOf = () => world.value(`${POD}/${world.idOf("u")}`, "cpuset.cpus");
@@ -284,7 +284,7 @@ describe("resizePolicy RestartContainer", () => {
     );
 
   test.each(["Always", "OnFailure"])(
-    "restart policy %s: stopped, its cgroups changed, and started",
+    "stops the container, changes its cgroups and starts it with restart policy %s",
     async (restartPolicy) => {
       const world = await running([restarts("512Mi", { restartPolicy })]);
       const before = world.idOf("u");
@@ -304,7 +304,7 @@ describe("resizePolicy RestartContainer", () => {
     },
   );
 
-  test("the CPU alone changes in place", async () => {
+  test("resizes CPU alone in place", async () => {
     const world = await running([restarts("512Mi")]);
     const before = world.idOf("u");
     const pod = restarts("512Mi") as { spec: { containers: { resources: object }[] } };
@@ -316,7 +316,7 @@ describe("resizePolicy RestartContainer", () => {
     expect(world.value(POD, "cpu.shares")).toBe("2048");
   });
 
-  test("the daemon is killed after the stop: the next one starts the container, whatever its exit code was", async () => {
+  test("starts the container after the daemon was killed in between, whatever its exit code", async () => {
     const world = await running([restarts("512Mi", { restartPolicy: "OnFailure" })]);
     const before = world.idOf("u");
     world.pods = [restarts("256Mi", { restartPolicy: "OnFailure" })];
@@ -331,7 +331,7 @@ describe("resizePolicy RestartContainer", () => {
   });
 });
 
-test("labels and images are taken at once, while the resources are still asked about", async () => {
+test("changed labels and images take effect at once, while the resize is still pending", async () => {
   const world = await running([appPod("u", { cpu: "3" }), appPod("v", { cpu: "3" })]);
   world.runtime.images.set("busybox:2", { id: "sha256:2" });
   world.pods = [
@@ -347,7 +347,7 @@ test("labels and images are taken at once, while the resources are still asked a
   expect(["none", before]).not.toContain(world.idOf("u"));
 });
 
-test("labels alone are taken as they are, and nothing is asked or started", async () => {
+test("changed labels alone take effect without a decision or restart", async () => {
   const world = await running([small]);
   const before = world.idOf("u");
   world.decisions.splice(0);
@@ -358,7 +358,7 @@ test("labels alone are taken as they are, and nothing is asked or started", asyn
   expect([world.idOf("u"), world.reportOf()]).toEqual([before, []]);
 });
 
-test("what is asked for in the middle of another resize is told beside it", async () => {
+test("a resize requested during another resize is reported beside it", async () => {
   const world = await running([large]);
   world.use(POD, 400 * Mi);
   world.use(`${POD}/${world.idOf("u")}`, 400 * Mi);
@@ -375,7 +375,7 @@ test("what is asked for in the middle of another resize is told beside it", asyn
   expect([world.value(POD, "memory.limit_in_bytes"), world.pod("u").record.resize]).toEqual([String(512 * Mi), null]);
 });
 
-test("a critical pod grows at the cost of others, which are ended first", async () => {
+test("a critical pod's resize preempts other pods first", async () => {
   const critical = (cpu: string) => appPod("u", { cpu }, { spec: { priority: 2_000_000_000 } });
   const world = await running([critical("3"), appPod("v", { cpu: "3" })]);
   world.pods = [critical("5"), appPod("v", { cpu: "3" })];

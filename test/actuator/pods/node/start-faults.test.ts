@@ -3,7 +3,7 @@ import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const PLAIN = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
 
-test("a configuration that no kubelet would start with is told when it is read, with what to do, until it goes", async () => {
+test("a configuration that no kubelet would start with is reported with what to do while it lasts", async () => {
   const configuration: Record<string, unknown> = { ...PLAIN };
   const world = new SimulatedPodsNode({ configuration });
   world.pods = [appPod("a", { cpu: "100m" })];
@@ -26,7 +26,7 @@ test("a configuration that no kubelet would start with is told when it is read, 
   expect(reportOf()).toEqual([]);
 });
 
-test("on cgroup v1 with the defaults pods run, and what a kubelet would do is told with the setting's name", async () => {
+test("on cgroup v1 pods run by default, and what a kubelet would do is reported with the setting's name", async () => {
   const world = new SimulatedPodsNode({ version: 1, configuration: { ...PLAIN, failCgroupV1: undefined } });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
@@ -38,7 +38,7 @@ test("on cgroup v1 with the defaults pods run, and what a kubelet would do is to
   expect(messages[0]).not.toContain("no pod is admitted");
 });
 
-test("another setting that a kubelet would not start with, and pods that come in with it, are told as they are", async () => {
+test("pods are admitted despite another invalid setting, which is reported in the kubelet's words", async () => {
   const world = new SimulatedPodsNode({ configuration: { ...PLAIN, singleProcessOOMKill: false } });
   world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
@@ -48,7 +48,7 @@ test("another setting that a kubelet would not start with, and pods that come in
   ]);
 });
 
-test("how long a pod has been refused, and how often, is known after a restart", async () => {
+test("the duration and number of a pod's refusals survive a restart", async () => {
   const world = new SimulatedPodsNode({ configuration: { ...PLAIN } });
   world.pods = [appPod("big", { cpu: "90" })];
   await world.run(90);

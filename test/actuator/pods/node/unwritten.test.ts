@@ -15,7 +15,7 @@ async function pressed() {
   return { measured, world, written, problems, mend: () => rmdirSync(`${file}.new`) };
 }
 
-test("a pod is evicted though its record cannot be written, which stands as a problem, and is written later", async () => {
+test("a pod is evicted although its record cannot be written, which is reported and made up for later", async () => {
   const { measured, world, written, problems, mend } = await pressed();
   measured.memory = 512 * Mi;
   await world.run(5);
@@ -29,7 +29,7 @@ test("a pod is evicted though its record cannot be written, which stands as a pr
   expect([written(), problems()]).toEqual(["ended", []]);
 });
 
-test("a pod is deleted though its record cannot be written", async () => {
+test("a pod is deleted although its record cannot be written", async () => {
   const { world } = await pressed();
   world.pods = three.filter((pod) => (pod as { metadata: { uid: string } }).metadata.uid !== "most");
   await world.run(4);
@@ -37,7 +37,7 @@ test("a pod is deleted though its record cannot be written", async () => {
   expect(world.runtime.running("most")).toEqual([]);
 });
 
-test("a daemon that is killed before the end was written ends the pod anew, if it is to end still", async () => {
+test("a daemon killed before the end was written ends the deleted pod again", async () => {
   const { world } = await pressed();
   world.pods = three.filter((pod) => (pod as { metadata: { uid: string } }).metadata.uid !== "most");
   world.runtime.on = ({ call }) =>
@@ -51,7 +51,7 @@ test("a daemon that is killed before the end was written ends the pod anew, if i
   expect(world.manager.set.get("most")).toBeNull();
 });
 
-test("what a look for pressure met stands until the next look", async () => {
+test("a problem found by an eviction pass stands until the next pass", async () => {
   const measured = await running(three);
   const { world } = measured;
   measured.disk = 512 * Mi;

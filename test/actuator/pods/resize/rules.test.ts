@@ -39,8 +39,8 @@ const why = (
   return (whyInvalid(desired, allocated, node) ?? whyInfeasible(desired, allocated, node))?.message ?? null;
 };
 
-describe("what is taken at once, and what is asked about", () => {
-  test("resources stay, the rest is new", () => {
+describe("splitting a new spec into a resize and what takes effect at once", () => {
+  test("keeps the resources, and takes all else", () => {
     const now = object({ requests: { cpu: "1" } });
     const then = object({ requests: { cpu: "2" } }, { priority: 5 }, { image: "other" });
     expect(split(then, now)).toEqual({
@@ -48,11 +48,11 @@ describe("what is taken at once, and what is asked about", () => {
       atOnce: object({ requests: { cpu: "1" } }, { priority: 5 }, { image: "other" }),
     });
   });
-  test("the same amount in other words is no resize, and is taken", () => {
+  test("sees no resize in the same amount written differently", () => {
     const then = object({ requests: { cpu: "1000m", memory: "1024Mi" } });
     expect(split(then, object({ requests: { cpu: 1, memory: "1Gi" } }))).toEqual({ isResize: false, atOnce: then });
   });
-  test("init containers and the pod itself have resources too", () => {
+  test("includes the resources of init containers and of the pod itself", () => {
     const made = (cpu: string): Fields =>
       object(
         {},
@@ -61,14 +61,14 @@ describe("what is taken at once, and what is asked about", () => {
     expect(split(made("2"), made("1"))).toEqual({ isResize: true, atOnce: made("1") });
     expect(split(made("2"), object({})).atOnce).not.toHaveProperty("spec.resources");
   });
-  test("a container that is new has what it asks for", () => {
+  test("takes the resources of a new container as they are", () => {
     const both = {
       ...object({}),
       spec: { containers: [{ name: "app" }, { name: "b", resources: { limits: { cpu: "1" } } }] },
     };
     expect(split(both, object({}))).toEqual({ isResize: false, atOnce: both });
   });
-  test("resources come back as they were", () => {
+  test("withResources restores the former resources, and sameResources compares them", () => {
     const now = object({ requests: { cpu: "1" } }, { resources: { limits: { cpu: "3" } } });
     const then = object({ requests: { cpu: "2" } }, { resources: { limits: { cpu: "4" } } });
     expect(withResources(then, resourcesIn(now))).toEqual(now);
@@ -77,7 +77,7 @@ describe("what is taken at once, and what is asked about", () => {
   });
 });
 
-describe("what can never be", () => {
+describe("infeasible resizes", () => {
   const guaranteed = (cpu: string, memory: string): Fields => ({ requests: { cpu, memory }, limits: { cpu, memory } });
   const burstable = (memory: string, limit = "2Gi"): Fields => ({ requests: { memory }, limits: { memory: limit } });
 
@@ -154,7 +154,7 @@ describe("what can never be", () => {
     expect(why(then, now, node, more)).toBe(expected);
   });
 
-  test("gates and cgroup v1 take their part away", () => {
+  test("feature gates and cgroup v1 lift their part of the rules", () => {
     const policies = { cpuManagerPolicy: "static", memoryManagerPolicy: "Static" };
     const gates = { InPlacePodVerticalScalingExclusiveCPUs: true, InPlacePodVerticalScalingExclusiveMemory: true };
     const [then, now] = [guaranteed("2", "2Gi"), guaranteed("1", "1Gi")];
@@ -164,7 +164,7 @@ describe("what can never be", () => {
   });
 });
 
-test("containers that have to go: those that run, where the policy of what changes says so", () => {
+test("restartsOf lists running containers whose resizePolicy requires a restart for the changed resource", () => {
   const policy = { resizePolicy: [{ resourceName: "cpu", restartPolicy: "RestartContainer" }] };
   const restarts = (limits: Fields, container: Fields, isRunning = true) =>
     restartsOf(
@@ -178,7 +178,7 @@ test("containers that have to go: those that run, where the policy of what chang
   expect(restarts({ cpu: "2", memory: "1Gi" }, policy, false)).toEqual([]);
 });
 
-test("the words of events: limits first, names in order, amounts in their shortest form", () => {
+test("resizeText writes limits first, names in order and amounts in their shortest form", () => {
   const pod = decoded(
     object(
       { requests: { memory: "1024Mi", cpu: "0.5" }, limits: { memory: "2048Mi", cpu: "1000m" } },
@@ -190,7 +190,7 @@ test("the words of events: limits first, names in order, amounts in their shorte
   );
 });
 
-test("in turn: what takes no more, then by priority, then Guaranteed ones, then who waits the longest", () => {
+test("sortedResizes puts shrinking first, then by priority, then Guaranteed, then by time of waiting", () => {
   const wanted = (name: string, cpu: string, priority: number, sinceMs: number | null, memory = {}) => {
     const of = (amount: string) => ({ cpu: amount, ...memory });
     const form = (amount: string) =>
