@@ -72,9 +72,13 @@ interface PodChecks {
   readonly totalOf: (pod: Pod) => Readonly<Total>;
   readonly repeatedIn: (pod: Pod) => { readonly id: string | undefined; readonly name: string | undefined };
 }
+const NO_REPETITION = { id: undefined, name: undefined };
 const POD_CHECKS: PodChecks = {
   totalOf,
-  repeatedIn: (pod) => ({ id: repeatedContainerId(pod), name: repeatedName(pod) }),
+  repeatedIn: (pod) => {
+    const [id, name] = [repeatedContainerId(pod), repeatedName(pod)];
+    return id === undefined && name === undefined ? NO_REPETITION : { id, name };
+  },
 };
 /**
  * The same checks with their results cached by pod object, for a node that is posted again with mostly the same

@@ -194,8 +194,8 @@ const BODY = ["decision", "reasons", "needs", "next"] as const;
 const bodyOf = (answer: Json): Json => Object.fromEntries(BODY.map((name) => [name, answer[name]]));
 
 /** The rows that both histories must have, with the facts that the node is decided by. */
-async function rowsOf(store: Store) {
-  const listed = value(await store.listDecisions({ node: "n1", limit: 500 }));
+async function rowsOf(store: Store, node: string) {
+  const listed = value(await store.listDecisions({ node, limit: 500 }));
   const rows = listed.items.map(({ id, kind, verdict, reason, decidedAtMs, series }) => ({
     id,
     kind,
@@ -208,8 +208,59 @@ async function rowsOf(store: Store) {
   const snapshots = await Promise.all(
     [...new Set(ids)].map(async (id) => (id === null ? null : value(await store.getSnapshot(id))?.body)),
   );
-  return [...rows, ...snapshots, value(await store.readFacts("n1"))];
+  return [...rows, ...snapshots, value(await store.readFacts(node))];
 }
+
+async function post({ app }: Pick<ReturnType<typeof appOver>, "app">, path: string, body: unknown) {
+  const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const response = await app.fetch(new Request(`http://localhost${path}`, init));
+  return { status: response.status, body: (await response.json()) as Json };
+}
+
+test("the stats of nodes that take turns at the same time are not mixed up", async () => {
+  const d = draws(4);
+  const clock = { ms: Date.parse("2026-11-21T07:00:00Z") };
+  const now = () => epochMs(clock.ms);
+  const ends: (() => Promise<void>)[] = [];
+  const nodeStates = { maxBytes: 1e8, holdMs: 600_000, atEnd: (work: () => Promise<void>) => void ends.push(work) };
+  const [ours, theirs] = [appOver({ now, nodeStates }), appOver({ now })];
+  const names = ["n1", "n2", "n3", "n4"];
+  const bases = new Map<string, string>();
+  const snapshotOf = (name: string) => {
+    const node = JSON.parse(JSON.stringify(captured()).replaceAll('"n1"', JSON.stringify(name))) as Json;
+    const stats = node["stats"] as { node: { memory: Json }; pods: { podRef: Json }[] };
+    stats.node.memory["workingSetBytes"] = d.below(1e9);
+    // texts of other lengths, some with more bytes than characters
+    stats.pods.splice(d.below(stats.pods.length));
+    for (const { podRef } of stats.pods) podRef["name"] = d.pick(["p", "ü"]);
+    return node;
+  };
+  for (let turn = 0; turn < 20; turn++) {
+    clock.ms += 10_000;
+    await Promise.all(
+      names.map(async (name) => {
+        const whole = snapshotOf(name);
+        const base = bases.get(name);
+        const from = base === undefined ? { snapshot: whole } : { base, changes: { set: { stats: whole["stats"] } } };
+        // stats change no answer of allocatable, so the snapshots of these turns wait with the states
+        const kind = d.chance(5) ? "eviction" : "allocatable";
+        const taken = await post(ours, `/v1/nodes/${name}/turns`, { ...from, decisions: [{ kind }] });
+        const { body } = await post(theirs, `/v1/decisions/${kind}`, { snapshot: whole });
+        expect(taken.status, JSON.stringify(taken.body)).toBe(200);
+        expect(taken.body["snapshotId"], JSON.stringify(body)).toBe(body["snapshotId"]);
+        bases.set(name, taken.body["snapshotId"] as string);
+        if (d.chance(6)) await ours.app.fetch(new Request(`http://localhost/v1/decisions?node=${name}`));
+      }),
+    );
+  }
+  for (const end of ends) await end();
+  for (const name of names) {
+    const [own, whole] = await Promise.all([rowsOf(ours.store, name), rowsOf(theirs.store, name)]);
+
+    expect(own, name).toEqual(whole);
+    expect(own.filter((one) => typeof one === "string").length, name).toBeGreaterThan(1);
+  }
+});
 
 for (const [seed, holdMs] of [
   [1, 0],
@@ -227,11 +278,6 @@ for (const [seed, holdMs] of [
     const nodeStates = { maxBytes: 1e8, holdMs, atEnd: (work: () => Promise<void>) => void ends.push(work) };
     let ours = appOver({ now, nodeStates });
     const theirs = appOver({ now });
-    const post = async ({ app }: typeof ours, path: string, body: unknown) => {
-      const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-      const response = await app.fetch(new Request(`http://localhost${path}`, init));
-      return { status: response.status, body: (await response.json()) as Json };
-    };
     const node = captured();
     let base: string | null = null;
     let isForgotten = false;
@@ -296,7 +342,7 @@ for (const [seed, holdMs] of [
     }
     expect(met.hardly(1)).toEqual([]);
     for (const end of ends) await end();
-    const [own, whole] = await Promise.all([rowsOf(ours.store), rowsOf(theirs.store)]);
+    const [own, whole] = await Promise.all([rowsOf(ours.store, "n1"), rowsOf(theirs.store, "n1")]);
     expect(own).toEqual(whole);
     expect(own.length).toBeGreaterThan(50);
   });

@@ -16,6 +16,7 @@ import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import type { Keyframe } from "./keyframe.ts";
 import { decodeShared, withSharedParts } from "./shared-parts.ts";
+import { StatsBuffers, type StatsBytes, statsText } from "./stats-bytes.ts";
 
 /** What a turn's decisions are about. */
 export interface TurnInput {
@@ -32,16 +33,6 @@ export interface KnownSnapshot extends Pick<TurnInput, "configuration"> {
   readonly stats: StatsBytes | undefined;
   /** The length of its text. */
   readonly characters: number;
-}
-
-/**
- * The JSON text of stats as UTF-8, outside V8's heap: as objects or as a string, the stats of each turn would become old objects, and in
- * a large fleet a full collection, which slows all turns for half a second, would be due several times as often.
- */
-interface StatsBytes {
-  readonly buffer: Uint8Array<ArrayBuffer>;
-  /** The part of the buffer that the text takes, from the beginning. */
-  readonly length: number;
 }
 
 /** The node's last decision for one question. */
@@ -87,8 +78,6 @@ export interface NodeState {
   readonly newest: ReadonlyMap<Kind, string>;
   /** The node's newest snapshot if it is not written to the history yet; else null. */
   readonly unstored: KnownSnapshot | null;
-  /** A buffer that no snapshot of this state uses, for the stats of the next. */
-  readonly spare: StatsBytes["buffer"] | null;
   /** The texts in the history that the node's snapshots refer to by ranges. */
   readonly keyframe: Keyframe | null;
   /** When something about the node was last written to the history. */
@@ -116,44 +105,31 @@ export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot,
   const decoded = decodeStored(posted.value);
   if (!decoded.ok) return err(inputProblem(decoded.error));
   const snapshot = withSharedParts(decoded.value);
-  return ok(knownSnapshot({ snapshot, configuration: undefined }, { id, ...canonicalInSegments(snapshot) }, null));
+  return ok(
+    knownSnapshot({ snapshot, configuration: undefined }, { id, ...canonicalInSegments(snapshot) }, new StatsBuffers()),
+  );
 }
 
-/** What is kept of a turn's snapshot. Its stats are written over `spare` if they fit. */
+/** What is kept of a turn's snapshot. `buffers`: for its stats. */
 export function knownSnapshot(
   { snapshot, configuration }: TurnInput,
   { id, text, segments }: Pick<Segmented, "text" | "segments"> & { readonly id: string },
-  spare: NodeState["spare"],
+  buffers: StatsBuffers,
 ): KnownSnapshot {
   const { stats, ...withoutStats } = snapshot;
-  const statsText = stats && segments.find(({ of }) => of === stats)?.text;
-  const kept = statsText === undefined ? undefined : statsBytes(statsText, spare);
-  return { id, withoutStats, stats: kept, configuration, characters: text.length };
+  const segment = stats && segments.find(({ of }) => of === stats);
+  return { id, withoutStats, stats: segment && buffers.write(segment.text), configuration, characters: text.length };
 }
 
-const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder() };
-/** The next stats may be somewhat longer, bytes. */
-const SPARE_BYTES = 512;
-function statsBytes(text: string, spare: NodeState["spare"]): StatsBytes {
-  if (spare !== null) {
-    const { read, written } = utf8.encoder.encodeInto(text, spare);
-    if (read === text.length) return { buffer: spare, length: written };
-  }
-  const bytes = utf8.encoder.encode(text);
-  const buffer = new Uint8Array(bytes.length + SPARE_BYTES);
-  buffer.set(bytes);
-  return { buffer, length: bytes.length };
-}
-const statsText = ({ buffer, length }: StatsBytes): string => utf8.decoder.decode(buffer.subarray(0, length));
-
-/** The buffer of the state's snapshot if neither the next state's snapshots nor the pending one use it. */
-export function spareOf(
-  state: NodeState | undefined,
+/** The buffers of a replaced state that the next one does not use. */
+export function unusedBuffers(
+  { current, unstored }: Pick<NodeState, "current" | "unstored">,
   next: Pick<NodeState, "current" | "unstored">,
-): NodeState["spare"] {
-  const inUse = [next.current, next.unstored].map((snapshot) => snapshot?.stats?.buffer);
-  const buffers = [state?.current.stats?.buffer, state?.spare];
-  return buffers.find((buffer) => buffer && !inUse.includes(buffer)) ?? null;
+): readonly StatsBytes["buffer"][] {
+  const buffersOf = (...snapshots: readonly (KnownSnapshot | null)[]) =>
+    new Set(snapshots.flatMap((snapshot) => snapshot?.stats?.buffer ?? []));
+  const inUse = buffersOf(next.current, next.unstored);
+  return [...buffersOf(current, unstored)].filter((buffer) => !inUse.has(buffer));
 }
 
 /** The snapshot with its stats. */
@@ -180,10 +156,10 @@ export function inOrder(parts: { readonly [P in keyof Snapshot]?: unknown }): Sn
 
 /** Bytes of memory per character of a JSON text that is cached as objects: an estimate, somewhat above what was measured. */
 const BYTES_PER_CHARACTER = 3;
-export function bytesOf({ current, answers, spare }: NodeState): number {
+export function bytesOf({ current, answers }: NodeState): number {
   const asText = current.stats?.length ?? 0;
   const asObjects = [current, ...answers.values()].reduce((sum, { characters }) => sum + characters, -asText);
-  return asObjects * BYTES_PER_CHARACTER + (current.stats?.buffer.length ?? 0) + (spare?.length ?? 0);
+  return asObjects * BYTES_PER_CHARACTER + (current.stats?.buffer.length ?? 0);
 }
 
 /** The time after a node's last turn in which its state keeps its place in memory, ms. */

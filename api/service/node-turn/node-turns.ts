@@ -26,12 +26,13 @@ import {
   knownSnapshot,
   type LastAnswer,
   type NodeState,
-  spareOf,
   storedForm,
   type TurnInput,
+  unusedBuffers,
   wholeSnapshot,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
+import { StatsBuffers } from "./stats-bytes.ts";
 import { decideAsk, isCount, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
 
 interface NodeTurnsDeps {
@@ -97,6 +98,7 @@ export class NodeTurns {
   /** Nodes with unwritten data, and the id of their unwritten snapshot. */
   readonly #waiting = new Map<string, string>();
   readonly #ids: Ids;
+  readonly #buffers = new StatsBuffers();
   #flushedMs = 0;
 
   constructor(deps: NodeTurnsDeps) {
@@ -214,7 +216,7 @@ export class NodeTurns {
       taken.push(one.value);
       if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
     }
-    return ok({ current: knownSnapshot(begun.value, posted, state?.spare ?? null), kept, posted, taken });
+    return ok({ current: knownSnapshot(begun.value, posted, this.#buffers), kept, posted, taken });
   }
 
   /** The node's snapshot after changes to a base that is in memory or in the history. */
@@ -254,7 +256,7 @@ export class NodeTurns {
     const recorded = this.#deps.record ? decided.filter(({ ask }) => ask.record) : [];
     const isKept = this.#deps.record && (taken.length === 0 || recorded.length > 0);
     const answers = new Map(state?.answers);
-    const newest = new Map(state?.newest);
+    let newest: NodeState["newest"] = state?.newest ?? new Map();
     const fresh: TurnDecision[] = [];
     // answers with unwritten counts that another answer replaces
     const ended: LastAnswer[] = [];
@@ -264,7 +266,7 @@ export class NodeTurns {
       const isCounted = isRecorded && isCount(one) && newest.get(ask.kind) === last?.id;
       if (isRecorded && !isCounted) {
         fresh.push(one);
-        newest.delete(ask.kind);
+        newest = new Map([...newest].filter(([kind]) => kind !== ask.kind));
       }
       if (!isCounted && last !== undefined && last.uncounted > 0) ended.push(last);
       const answer = isCounted ? counted(one) : one.next;
@@ -284,7 +286,6 @@ export class NodeTurns {
       answers,
       newest,
       unstored,
-      spare: spareOf(state, { current, unstored }),
       keyframe: state?.keyframe ?? null,
       writtenMs: state?.writtenMs ?? 0,
       takenMs: now,
@@ -295,6 +296,7 @@ export class NodeTurns {
         ? { state: next, failed: [] }
         : await this.#written(next, { waited: state?.unstored ?? null, posted, ended, fresh, recorded });
     this.#keep(written.state);
+    if (state !== undefined) for (const buffer of unusedBuffers(state, written.state)) this.#buffers.release(buffer);
     return {
       snapshotId: current.id,
       answers: taken.map((one) => {

@@ -19,25 +19,33 @@ export function decodeShared(posted: unknown, at: string): Result<Snapshot, read
 /** Replaces parts of a snapshot that nobody else has yet by equal shared ones. */
 export function withSharedParts(snapshot: Snapshot): Snapshot {
   snapshot.pods?.forEach(sharePartsOf);
-  const { kubeletConfiguration } = snapshot;
-  if (kubeletConfiguration === undefined) return snapshot;
-  return { ...snapshot, kubeletConfiguration: shared("kubeletConfiguration", kubeletConfiguration) };
+  const { kubeletConfiguration, machine } = snapshot;
+  if (kubeletConfiguration === undefined && machine === undefined) return snapshot;
+  return {
+    ...snapshot,
+    ...(kubeletConfiguration && { kubeletConfiguration: shared("kubeletConfiguration", kubeletConfiguration) }),
+    ...(machine && { machine: shared("machine", machine) }),
+  };
 }
 
-/** Lists whose entries have parts of their own to share, and what is different in each pod: times and ids. */
+/** What is different in each pod, with times and ids. */
 const OF_ONE_POD = new Set([
-  ...["containers", "initContainers", "containerStatuses", "initContainerStatuses"],
-  ...["conditions", "state", "lastState", "podIPs", "hostIPs"],
+  ...["containerStatuses", "initContainerStatuses", "conditions"],
+  ...["state", "lastState", "podIPs", "hostIPs"],
 ]);
 
 function sharePartsOf(pod: Pod): void {
-  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
-  const owners = [pod.metadata, pod.spec, pod.status ?? {}, ...containersOf(pod)];
-  for (const owner of [...owners, ...containerStatuses, ...initContainerStatuses]) {
+  const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = pod.status ?? {};
+  const statuses = [...containerStatuses, ...initContainerStatuses, ...conditions];
+  const textsOfPod = new Lru<string, string>(PARTS);
+  // the containers before their spec, which shares the lists of them
+  for (const owner of [...statuses, ...containersOf(pod), pod.metadata, pod.spec, pod.status ?? {}]) {
     const members = owner as Record<string, unknown>;
     for (const name in members) {
       const part = members[name];
-      if (typeof part === "object" && part !== null && !OF_ONE_POD.has(name)) members[name] = shared(name, part);
+      if (typeof part === "string")
+        members[name] = (OF_MANY_PODS.has(name) ? texts : textsOfPod).getOrInsert(part, part);
+      else if (typeof part === "object" && part !== null && !OF_ONE_POD.has(name)) members[name] = shared(name, part);
     }
   }
 }
@@ -45,6 +53,9 @@ function sharePartsOf(pod: Pod): void {
 /** The maximum number of different parts that are shared. */
 const PARTS = 8192;
 const parts = new Lru<string, object>(PARTS);
+/** Members with a text that many pods have. Any other text, such as a time, at most repeats within its pod. */
+const OF_MANY_PODS = new Set(["type", "reason", "image", "imageID", "nodeName", "namespace"]);
+const texts = new Lru<string, string>(PARTS);
 /** The first part with this name and text: a member of another name may have the same text and other types. */
 const shared = <T extends object>(name: string, part: T): T =>
   parts.getOrInsert(name + JSON.stringify(part), part) as T;
