@@ -46,7 +46,7 @@ const LARGE = 512 * 2 ** 20;
 
 /**
  * Lets a large heap, with the states of thousands of nodes, grow in larger steps: a full collection of it slows all requests for half a
- * second, and with a sixth more memory there are little more than half as many. Does nothing in a process that was not started with small
+ * second, and with a fifth more memory there are little more than half as many. Does nothing in a process that was not started with small
  * steps. Returns a function that stops it.
  */
 export function growWithHeap(): () => void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { node } from "../kit/nodes.ts";
 import { configured, type Json, snapshot } from "../kit/snapshots.ts";
-import { allocatableOf, outcome, refusalOf } from "./ask.ts";
+import { allocatableOf, refusalOf } from "./ask.ts";
 
 const decide = (config: Json, parts: Json = {}) => allocatableOf(configured(config, parts)).decision;
 const having = (capacity: Json, allocatable?: Json): Json => ({
@@ -126,14 +126,20 @@ describe("evictionHard as it takes effect", () => {
   test.each<Json>([{ "memory.availabl": "1Gi" }, { memory: "1Gi" }, { constructor: "1Gi" }])(
     "%j names no eviction signal and is refused",
     (evictionHard) => {
-      expect(outcome("allocatable", configured({ evictionHard }))).not.toBe("answered");
+      expect(refusalOf("allocatable", configured({ evictionHard }))).toMatchObject({
+        code: "invalid_configuration",
+        message: expect.stringContaining(`unsupported eviction signal ${Object.keys(evictionHard)[0]}`),
+      });
     },
   );
   // parseResourceList: only cpu, memory, ephemeral-storage and pid
   test.each(["hugepages-2Mi", "example.com/gpu", "pods"])("reserving %s is refused", (name) => {
     const config = { kubeReserved: { [name]: "1" } };
     const input = configured(config, having({ cpu: "4", memory: "8Gi", [name]: "8" }));
-    expect(outcome("allocatable", input) === "answered" && allocatableOf(input).verdict === "decided").toBe(false);
+    expect(refusalOf("allocatable", input)).toMatchObject({
+      code: "invalid_configuration",
+      message: `kubeletConfiguration.kubeReserved: cannot reserve "${name}" resource`,
+    });
   });
 });
 

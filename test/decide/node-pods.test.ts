@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { decodeSnapshot } from "../../api/model/decode.ts";
 import { container, running, sidecar } from "../kit/containers.ts";
 import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
 import { configured, type Json, snapshot } from "../kit/snapshots.ts";
-import { filesAt, outcome, pathsOf, refusalOf, valuesAt } from "./ask.ts";
+import { filesAt, pathsOf, refusalOf, valuesAt } from "./ask.ts";
 
 const withStatus = (pod: Json, status: Json): Json => ({ ...pod, status });
 const withSpec = (pod: Json, spec: Json): Json => ({ ...pod, spec: { ...(pod["spec"] as Json), ...spec } });
@@ -123,18 +124,19 @@ describe("the container cgroups of a pod", () => {
     const status = { containerStatuses: [{ ...running("a", "x"), containerID }] };
     expect(leaves(podOfFive(status))).toContain("a");
   });
-  test("have unique paths even if two containers report one id", () => {
+  test("are not decided if two containers report one id", () => {
     const status = { containerStatuses: [running("a", "same"), running("b", "same")] };
-    const input = snapshot({ pods: [podOfFive(status)] });
-    const paths = outcome("cgroups", input) === "answered" ? pathsOf(input) : [];
-    expect(new Set(paths).size).toBe(paths.length);
+    const decoded = decodeSnapshot(snapshot({ pods: [podOfFive(status)] }));
+    expect(decoded.ok ? [] : decoded.error).toEqual([
+      { path: "pods[0].status", message: "two containers have the id `containerd://same`" },
+    ]);
   });
 });
 
-describe("podPidsLimit", () => {
+describe("the limit of process ids", () => {
   const pids = (podPidsLimit: number): unknown =>
     filesAt(configured({ podPidsLimit }, { pods: [bestEffort("e")] }), "/kubepods/besteffort/pode")["pids.max"];
-  test("is written to pods.max of pods when above 0, and to nothing else", () => {
+  test("podPidsLimit is written to pids.max of pods when above 0, and to nothing else", () => {
     expect(pids(1024)).toBe("1024");
     expect(pids(0)).toBeUndefined();
     expect(pids(-1)).toBeUndefined();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { container, sidecar } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
 import { type Json, snapshot } from "../kit/snapshots.ts";
-import { cgroupsOf, outcome } from "./ask.ts";
+import { cgroupsOf, refusalOf } from "./ask.ts";
 
 /** Container -> oom_score_adj on a node with that much memory. */
 const scores = (pod: Json, memory: string): Record<string, number | undefined> =>
@@ -68,9 +68,8 @@ describe("oom_score_adj", () => {
     expect(scores(podOf([ask(String(request))]), "1Pi")).toEqual({ c: want });
   });
   // the kubelet divides by the machine's memory, which is never 0
-  test.each(["1Gi", "20Ti"])("for a request of %s on a node of 0 bytes is an integer, or refused", (memory) => {
-    const pods = [podOf([ask(memory)])];
-    const answered = outcome("cgroups", snapshot({ pods }, { memory: "0" })) === "answered";
-    expect(answered ? scores(podOf([ask(memory)]), "0")["c"] : 0).toSatisfy(Number.isInteger);
+  test.each(["1Gi", "20Ti"])("a node of 0 bytes of memory is refused, whatever a container requests (%s)", (memory) => {
+    const refusal = refusalOf("cgroups", snapshot({ pods: [podOf([ask(memory)])] }, { memory: "0" }));
+    expect(refusal).toMatchObject({ code: "needs_input", needs: ["node.status.capacity.memory"] });
   });
 });

@@ -186,33 +186,33 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     await comesIn("freed");
   });
 
-  test.each(GO_BUILDS)("pods keep and get devices when a Go plugin and the daemon restart: $name", async (build) => {
-    const built = goPlugin(build);
-    if (!("program" in built)) {
-      console.warn(`skipped a plugin in Go: ${built.missing}`);
-      return;
-    }
-    const version = build.grpc.replaceAll(".", "-");
-    const resource = `go.example.com/v${version}`;
-    const start = (): GoPlugin => startGoPlugin(built.program, join(node.dir, "dp"), resource, ["g0", "g1"]);
-    let vendor = start();
-    try {
-      const name = `go-${version}`;
-      node.put(name, deviceOf(name, 1, resource, { uid: `uid-${name}` }));
-      await node.daemon.running(name);
-      const id = await runningId(name);
-      expect(await node.exec(id, "echo $DEVICES")).toMatch(/^g[01]$/);
-      await vendor.kill();
-      await node.daemon.kill();
-      node.startDaemon();
-      vendor = start();
-      node.put(`${name}-b`, deviceOf(`${name}-b`, 1, resource));
-      await node.daemon.running(name, `${name}-b`);
-      expect(await runningId(name)).toBe(id);
-      node.remove(name, `${name}-b`);
-      await node.daemon.gone(name, `${name}-b`);
-    } finally {
-      await vendor.kill();
-    }
-  });
+  test.for(GO_BUILDS)(
+    "pods keep and get devices when a Go plugin and the daemon restart: $name",
+    async (build, context) => {
+      const built = goPlugin(build);
+      if (!("program" in built)) return context.skip(built.missing);
+      const version = build.grpc.replaceAll(".", "-");
+      const resource = `go.example.com/v${version}`;
+      const start = (): GoPlugin => startGoPlugin(built.program, join(node.dir, "dp"), resource, ["g0", "g1"]);
+      let vendor = start();
+      try {
+        const name = `go-${version}`;
+        node.put(name, deviceOf(name, 1, resource, { uid: `uid-${name}` }));
+        await node.daemon.running(name);
+        const id = await runningId(name);
+        expect(await node.exec(id, "echo $DEVICES")).toMatch(/^g[01]$/);
+        await vendor.kill();
+        await node.daemon.kill();
+        node.startDaemon();
+        vendor = start();
+        node.put(`${name}-b`, deviceOf(`${name}-b`, 1, resource));
+        await node.daemon.running(name, `${name}-b`);
+        expect(await runningId(name)).toBe(id);
+        node.remove(name, `${name}-b`);
+        await node.daemon.gone(name, `${name}-b`);
+      } finally {
+        await vendor.kill();
+      }
+    },
+  );
 });
