@@ -1,3 +1,4 @@
+import { memo } from "../model/cache.ts";
 import { isVersion, VERSION_FORM, VERSION_PATTERN } from "../model/fields.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -93,7 +94,7 @@ function choose(own: string, asked: string | null | undefined): ChosenProfile {
 export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile => chooseProfileFor(snapshot).profile;
 
 /** The profile under which a recorded decision was made: `kubelet-1.36+7`, or an older form of it such as `kubelet-1.36.3+6`. */
-export const profileOfPolicy = (policyVersion: string): Profile => profileOf(policyVersion.replace(/^kubelet-/, ""));
+export const profileOfPolicy = memo(256, (policyVersion): Profile => profileOf(policyVersion.replace(/^kubelet-/, "")));
 /** The note of a recorded decision. `own`: its snapshot's version; null if not stored. `asked`: the version in its request. */
 export function recordedNote(
   policyVersion: string,

@@ -105,26 +105,37 @@ export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" |
     const tallies = await driver.all<Counted & { readonly node: string }>(
       sql`SELECT ${named({ node: hours.node, ...COUNTED })} FROM ${hours} WHERE ${counted(sinceMs, node)} GROUP BY ${hours.node}`,
     );
-    const countedOf = new Map(tallies.map(({ node: name, ...tally }) => [name, tally]));
+    const countedOf = new Map(tallies.map((tally) => [tally.node, tally]));
     const latestOf = new Map<string, Partial<Record<Kind, LatestRow>>>();
-    for (const { node: name, kind, ...row } of await newest(node)) {
+    for (const row of await newest(node)) {
       // another version may have more kinds
-      if (!isKind(kind)) continue;
-      const known = latestOf.get(name) ?? {};
-      known[kind] = row;
-      latestOf.set(name, known);
+      if (!isKind(row.kind)) continue;
+      const { decisionId, verdict, decidedAtMs, policyVersion, reason, summary } = row;
+      const known = latestOf.get(row.node) ?? {};
+      known[row.kind] = { decisionId, verdict, decidedAtMs, policyVersion, reason, summary };
+      latestOf.set(row.node, known);
     }
     const refusalsOf = await refused(driver, sinceMs, node);
     const doneBy = await ofKubelets(driver, sinceMs, node);
     const reportOf = new Map((await reports(node)).map(({ node: name, ...report }) => [name, report]));
-    return rows.map((row) => ({
-      ...row,
-      ...(countedOf.get(row.name) ?? NOTHING),
-      latest: latestOf.get(row.name) ?? {},
-      refusals: refusalsOf.get(row.name) ?? [],
-      ...(doneBy.get(row.name) ?? NOTHING_DONE),
-      report: reportOf.get(row.name) ?? null,
-    }));
+    return rows.map((row) => {
+      const { decisions, refused: refusedPods, evicted } = countedOf.get(row.name) ?? NOTHING;
+      const { kubeletReported, kubeletRefused, kubeletRefusals, kubeletEvicted } = doneBy.get(row.name) ?? NOTHING_DONE;
+      // members one by one: of ten thousand nodes, copies of whole objects would be most of the time
+      return {
+        ...row,
+        decisions,
+        refused: refusedPods,
+        evicted,
+        latest: latestOf.get(row.name) ?? {},
+        refusals: refusalsOf.get(row.name) ?? [],
+        kubeletReported,
+        kubeletRefused,
+        kubeletRefusals,
+        kubeletEvicted,
+        report: reportOf.get(row.name) ?? null,
+      };
+    });
   };
 
   return {

@@ -87,6 +87,7 @@ interface Decided extends Pick<NodeState, "kept"> {
 const STALE_MS = 60_000;
 /** The number of nodes above which readers do not wait for writes. */
 const QUICKLY_SETTLED = 100;
+const FLUSHED_AT_ONCE = 100;
 /** The most answers per node: a node has one question of each kind, or one per pod. */
 const MAX_ANSWERS = 64;
 
@@ -127,13 +128,17 @@ export class NodeTurns {
 
   /** Writes the pending data of some nodes, by default of all. */
   async flush(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
-    const settled = Array.from(nodes, (node) =>
-      this.#inOrder(node, async () => {
-        const state = this.#states.get(node);
-        if (state !== undefined && hasUnwritten(state)) this.#keep((await this.#written(state)).state);
-      }),
-    );
-    await Promise.all(settled);
+    const all = [...nodes];
+    // all at once would block the turns of other nodes for a second
+    for (let i = 0; i < all.length; i += FLUSHED_AT_ONCE)
+      await Promise.all(all.slice(i, i + FLUSHED_AT_ONCE).map((node) => this.#flushNode(node)));
+  }
+
+  #flushNode(node: string): Promise<void> {
+    return this.#inOrder(node, async () => {
+      const state = this.#states.get(node);
+      if (state !== undefined && hasUnwritten(state)) this.#keep((await this.#written(state)).state);
+    });
   }
 
   /** Writes pending turns before a node or all nodes are read; what is read is at most a minute old, or two with many nodes. */
