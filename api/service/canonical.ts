@@ -42,6 +42,8 @@ export interface Canonical {
 /** The stored form with its text in pieces. */
 export interface Segmented extends Canonical {
   readonly segments: readonly Segment[];
+  /** The snapshot's parts that are objects or lists, with the numbers of their segments, from and to (exclusive), in order. */
+  readonly parts: readonly { readonly of: object; readonly from: number; readonly to: number }[];
 }
 
 /** The canonical text, equal to `JSON.stringify(snapshot)`. */
@@ -58,6 +60,7 @@ export const canonicalInSegments = (snapshot: Snapshot): Segmented =>
 function written(snapshot: Snapshot, of: (part: unknown, isVolatile: boolean) => readonly Segment[] | null): Segmented {
   const repeats: [number, number][] = [];
   const segments: Segment[] = [];
+  const parts: Segmented["parts"][number][] = [];
   let length = 0;
   const add = (segment: Segment): void => {
     segments.push(segment);
@@ -71,14 +74,16 @@ function written(snapshot: Snapshot, of: (part: unknown, isVolatile: boolean) =>
     if (own === null) continue;
     const from = length;
     add(between(`${from === 1 ? "" : ","}${JSON.stringify(name)}:`));
+    const first = segments.length;
     own.forEach(add);
+    if (typeof part === "object" && part !== null) parts.push({ of: part, from: first, to: segments.length });
     const last = repeats.at(-1);
     if (isOpen && !isVolatile && last !== undefined) last[1] = length;
     else if (!isVolatile) repeats.push([from, length]);
     isOpen = !isVolatile;
   }
   add(between("}"));
-  return { text: segments.map(({ text }) => text).join(""), repeats, segments };
+  return { text: segments.map(({ text }) => text).join(""), repeats, segments, parts };
 }
 
 const between = (text: string): Segment => ({ text, of: null });

@@ -57,12 +57,6 @@ export class FleetNode {
     return `{"base":"${this.#base}","changes":{${set}${pods}},"decisions":${JSON.stringify(decisions)}}`;
   }
 
-  /** The same as whole posts, one a kind. */
-  posts(): readonly { readonly path: string; readonly body: string }[] {
-    const snapshot = this.#whole(this.#turn++);
-    return KINDS.map((kind) => ({ path: `/v1/decisions/${kind}`, body: `{"snapshot":${snapshot},"explain":"off"}` }));
-  }
-
   /** Takes an answer. Throws when it is none that counts. */
   took(status: number, text: string): void {
     if (status === 409) {

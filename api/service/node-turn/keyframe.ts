@@ -17,11 +17,13 @@ const SHORTEST = 1024;
 
 /** A snapshot as the history stores it, with its stable parts as separate texts, and those texts. */
 export async function asKeyframe(
-  { text, repeats, segments }: Segmented,
+  { text, repeats, segments, parts }: Segmented,
   sha256: Sha256,
 ): Promise<{ readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe }> {
   const places = new WeakMap<object, TextRange>();
   const pieces: BodyPiece[] = [];
+  const starts = startsOf(segments);
+  const objects = [...segments.map(({ of }, i) => ({ of, from: i, to: i + 1 })), ...parts];
   let end = 0;
   for (const [from, to] of repeats) {
     if (to - from < SHORTEST) continue;
@@ -29,35 +31,51 @@ export async function asKeyframe(
     const id = await idOf(sha256, own);
     pieces.push(text.slice(end, from), { id, text: own });
     end = to;
-    let at = 0;
-    for (const segment of segments) {
-      if (segment.of !== null && at >= from && at + segment.text.length <= to)
-        places.set(segment.of, { id, from: at - from, to: at - from + segment.text.length });
-      at += segment.text.length;
+    for (const object of objects) {
+      const [begin, after] = [starts[object.from] as number, starts[object.to] as number];
+      if (object.of !== null && begin >= from && after <= to)
+        places.set(object.of, { id, from: begin - from, to: after - from });
     }
   }
   return { pieces: [...pieces, text.slice(end)], keyframe: { places } };
 }
 
+/** Where each segment begins in the text, and where the last one ends. */
+function startsOf(segments: Segmented["segments"]): readonly number[] {
+  let at = 0;
+  return [0, ...segments.map(({ text }) => (at += text.length))];
+}
+
 /** The text as ranges of an earlier snapshot's texts. Null if less than half is unchanged. */
-export function piecesOf({ text, segments }: Segmented, { places }: Keyframe): readonly BodyPiece[] | null {
+export function piecesOf({ text, segments, parts }: Segmented, { places }: Keyframe): readonly BodyPiece[] | null {
   const pieces: BodyPiece[] = [];
+  const partAt = new Map(parts.map((part) => [part.from, part]));
   let own = "";
   let known = 0;
-  for (const { text: part, of } of segments) {
-    const place = of === null || part.length < SHORTEST / 8 ? undefined : places.get(of);
+  for (let i = 0; i < segments.length; ) {
+    const part = partAt.get(i);
+    const ofPart = part && places.get(part.of);
+    const same = segments.slice(i, ofPart === undefined ? i + 1 : part?.to);
+    const length = sum(same, (one) => one.length);
+    const of = segments[i]?.of ?? null;
+    const place = length < SHORTEST / 8 ? undefined : (ofPart ?? (of === null ? undefined : places.get(of)));
     if (place === undefined) {
-      own += part;
+      own += segments[i++]?.text;
       continue;
     }
-    known += part.length;
+    known += length;
+    const bytes = sum(same, byteLength);
     const last = pieces.at(-1);
-    // two list entries with the comma between them that are adjacent in the earlier text too
-    const isNext = typeof last === "object" && "from" in last && last.id === place.id && last.to + 1 === place.from;
-    if (isNext && own === ",")
-      pieces[pieces.length - 1] = { ...last, to: place.to, bytes: last.bytes + 1 + byteLength(part) };
-    else pieces.push(own, { ...place, bytes: byteLength(part) });
+    // between two entries of a list, or two parts, there is one text: if it is as long as in the earlier text, it is the same
+    const isBetween = own === "," || (part !== undefined && own === segments[i - 1]?.text);
+    const isNext = typeof last === "object" && "from" in last && last.id === place.id;
+    if (isNext && isBetween && last.to + own.length === place.from)
+      pieces[pieces.length - 1] = { ...last, to: place.to, bytes: last.bytes + own.length + bytes };
+    else pieces.push(own, { ...place, bytes });
     own = "";
+    i += same.length;
   }
   return known * 2 < text.length ? null : [...pieces, own];
 }
+const sum = (segments: Segmented["segments"], of: (text: string) => number): number =>
+  segments.reduce((total, { text }) => total + of(text), 0);
