@@ -513,10 +513,12 @@ describe("what users read", () => {
     expect(oddIn(read(file))).toEqual([]);
   });
   const shipped = ["api", "actuator"].flatMap((dir) =>
-    [".proto", ".yml", "Containerfile"].flatMap((ending) => filesBelow(dir, ending)),
+    [".proto", ".yml", ".yaml", ".toml", ".service", ".json", ".md", ".sql", "Containerfile"].flatMap((ending) =>
+      filesBelow(dir, ending),
+    ),
   );
-  test("so does every .proto, .yml and Containerfile that ships", () => {
-    expect(shipped.length).toBeGreaterThan(10);
+  test("so does every other file that ships beside TypeScript", () => {
+    expect(shipped.length).toBeGreaterThan(40);
     expect(shipped.flatMap((file) => oddIn(read(file)).map((words) => `${file}: ${words}`))).toEqual([]);
   });
   test("so do the kinds, and what their forms say of their members", () => {
