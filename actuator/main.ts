@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../api/base/result.ts";
 import type { NodeReclaimFunction } from "../api/model/eviction.ts";
-import { err, ok, type Result } from "../api/model/result.ts";
 import { profileOf } from "../api/profiles/index.ts";
 import { openHierarchy } from "./cgroupfs/open.ts";
 import { redactingClient } from "./client/client.ts";

@@ -1,6 +1,6 @@
 import type { ResultRow, Store } from "../db/store.ts";
+import type { Result } from "./base/result.ts";
 import type { Kind } from "./model/decision.ts";
-import type { Result } from "./model/result.ts";
 import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";

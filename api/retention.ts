@@ -1,5 +1,5 @@
 import type { Pruned, Store } from "../db/store.ts";
-import { DAY_MS, HOUR_MS } from "./model/duration.ts";
+import { DAY_MS, HOUR_MS } from "./base/duration.ts";
 import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";

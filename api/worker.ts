@@ -8,12 +8,12 @@ import {
   slicesWithin,
 } from "../db/open/worker.ts";
 import { createApp } from "./app.ts";
+import { perObject } from "./base/cache.ts";
+import { LIMITS } from "./base/limits.ts";
+import { ok } from "./base/result.ts";
 import type { ApiDeps } from "./dependencies.ts";
 import { webSha256 } from "./http/auth/tokens.ts";
 import { webBytes } from "./http/body.ts";
-import { perObject } from "./model/cache.ts";
-import { LIMITS } from "./model/limits.ts";
-import { ok } from "./model/result.ts";
 import { epochMs } from "./model/units.ts";
 import { consoleLog, errorFields } from "./observe/log.ts";
 import { plainMetrics } from "./observe/plain-metrics.ts";

@@ -1,5 +1,5 @@
-import { hex } from "../api/model/hex.ts";
-import { ok, type Result } from "../api/model/result.ts";
+import { hex } from "../api/base/hex.ts";
+import { ok, type Result } from "../api/base/result.ts";
 import { corruptRow, failure, type StoreFailure } from "./failure.ts";
 
 export const ENCODINGS = ["json", "gzip"] as const;

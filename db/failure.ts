@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../api/model/result.ts";
+import { err, ok, type Result } from "../api/base/result.ts";
 
 const STORE_FAILURE_CODES = ["unavailable", "too_large", "corrupt", "not_migrated", "bad_page_token"] as const;
 export type StoreFailureCode = (typeof STORE_FAILURE_CODES)[number];

@@ -1,8 +1,8 @@
+import { decodeToken, encodeToken } from "../api/base/page-token.ts";
+import type { Result } from "../api/base/result.ts";
 import type { ContainerGcTarget, GcOperation, RemovalState } from "../api/model/container-gc.ts";
 import type { Explain, Kind } from "../api/model/decision.ts";
 import type { RemovingKind } from "../api/model/kinds.ts";
-import { decodeToken, encodeToken } from "../api/model/page-token.ts";
-import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 
 export const REMOVAL_TARGETS = ["image", "container", "sandbox", "pod-logs", "log-link"] as const satisfies readonly (

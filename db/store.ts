@@ -1,6 +1,6 @@
+import type { Result } from "../api/base/result.ts";
 import type { Kind } from "../api/model/decision.ts";
 import type { ExportRow } from "../api/model/export-row.ts";
-import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 import type {
   Cursor,

@@ -3,6 +3,9 @@ const PROCESS = "test/**/*.process.test.ts";
 /** A test that wants its process for itself, because it replaces modules, or looks at what its process loads, opens or locks. */
 const ALONE = "test/**/*.alone.test.ts";
 
+/** A test of a simulated node in a room whose other tests are units. */
+const SIM = "test/**/*.sim.test.ts";
+
 /** The projects of vitest, each with its test files by their folder. INVARIANT: a file is in one of them, or else in `unit`. */
 export const PROJECTS = {
   /** An interface with all that stands behind it (server, store, device plugins), answers of a real kubelet, requests of a fuzzer. */
@@ -19,16 +22,7 @@ export const PROJECTS = {
    * The node, its clock, its disk or its name is simulated; the loop is the real one. And rules that hold for every input: seeded
    * random ones, or all of a small domain.
    */
-  sim: [
-    "test/properties/**/*.test.ts",
-    "test/actuator/plan/properties.test.ts",
-    "test/sim/**/*.test.ts",
-    "test/actuator/pods/node/**/*.test.ts",
-    "test/actuator/pods/{worker,worker-*,start,owner,images,ending,clean-up,pod-lifecycle}.test.ts",
-    "test/actuator/pods/{container-rows,lost-directories,open-probes,orphan-processes}.test.ts",
-    "test/actuator/pods/devices/redacted-assignments.test.ts",
-    "test/actuator/takeover/take-over.test.ts",
-  ],
+  sim: ["test/properties/**/*.test.ts", "test/sim/**/*.test.ts", "test/actuator/pods/node/**/*.test.ts", SIM],
   /** The command line, most of it within the tests' own process, and the package. */
   cli: ["test/cli/**/*.test.ts"],
   /** Commands of the documents, containerd, cgroups, virtual machines, a kubelet, servers that are killed. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Fields, isObject } from "../../api/model/own.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { type Fields, isObject } from "../../api/base/own.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { CgroupFsError } from "../cgroupfs/errors.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../core/config.ts";

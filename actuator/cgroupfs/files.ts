@@ -11,7 +11,7 @@ import {
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { ruleOf } from "../plan/cgroup-files.ts";
 import { isBelow, isCgroupPath } from "../plan/step.ts";
 import { type Attempt, type CgroupFsError, kernelError, ownError } from "./errors.ts";

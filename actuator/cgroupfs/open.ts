@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { err, ok } from "../../api/model/result.ts";
+import { err, ok } from "../../api/base/result.ts";
 import { ownError } from "./errors.ts";
 import { type Access, type CgroupFs, type CgroupMounts, openCgroupFs, parseMounts } from "./files.ts";
 import type { CgroupFsResult, Hierarchy } from "./hierarchy.ts";

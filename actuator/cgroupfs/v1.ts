@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { CPUSET_FILES, controllerOf, settableControllers } from "../plan/cgroup-files.ts";
 import { isCgroupPath, parentOf } from "../plan/step.ts";
 import { isPodCgroup } from "../plan/targets.ts";

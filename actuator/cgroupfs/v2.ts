@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { settableControllers } from "../plan/cgroup-files.ts";
 import { ancestorsOf, isCgroupPath, parentOf } from "../plan/step.ts";
 import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.ts";

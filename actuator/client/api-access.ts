@@ -1,6 +1,6 @@
-import { apiCertificateFault } from "../../api/model/certificate-fault.ts";
-import { LIMITS } from "../../api/model/limits.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { apiCertificateFault } from "../../api/base/certificate-fault.ts";
+import { LIMITS } from "../../api/base/limits.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 
 /** The most that an answer may have: the largest of a node is a few MB. */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;

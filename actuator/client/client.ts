@@ -1,13 +1,13 @@
 import * as z from "zod";
+import { perObject } from "../../api/base/cache.ts";
+import { withoutNulls } from "../../api/base/nulls.ts";
+import { type Fields, isObject } from "../../api/base/own.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { decodeFacts } from "../../api/model/asks.ts";
-import { perObject } from "../../api/model/cache.ts";
 import { isVerdict, type Kind } from "../../api/model/decision.ts";
 import { REMEMBERING, specOf, traitsOf } from "../../api/model/kinds.ts";
-import { withoutNulls } from "../../api/model/nulls.ts";
-import { type Fields, isObject } from "../../api/model/own.ts";
 import { container, pod as podSchema } from "../../api/model/pod.ts";
 import { withoutSecretSettings } from "../../api/model/redact.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText } from "../core/error-text.ts";
 import type { FactsStore } from "../core/facts-file.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/interfaces.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { jsonPatch, patched } from "../../api/base/json-patch.ts";
+import { fieldsOf, isObject } from "../../api/base/own.ts";
+import { err, type Result } from "../../api/base/result.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import { jsonPatch, patched } from "../../api/model/json-patch.ts";
-import { fieldsOf, isObject } from "../../api/model/own.ts";
-import { err, type Result } from "../../api/model/result.ts";
 import { changesBetween, lengthOf } from "../../api/model/snapshot-difference.ts";
 import { RETRY_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
 import type { DecisionAnswer } from "../core/interfaces.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Client, credentials, Metadata, type MethodDefinition, type ServiceError, status } from "@grpc/grpc-js";
 import { type MethodDefinition as LoadedMethod, loadSync } from "@grpc/proto-loader";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { socketPathOf } from "../core/addresses.ts";

@@ -1,4 +1,4 @@
-import type { Result } from "../../api/model/result.ts";
+import type { Result } from "../../api/base/result.ts";
 import type { ContainerConfig, LinuxContainerResources, SandboxConfig, TextMap } from "./messages.ts";
 
 /**

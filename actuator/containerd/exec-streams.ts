@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import type { Socket } from "node:net";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 
 /**
  * The part of SPDY/3.1 framing that a client needs to open, write and read streams of CRI's streaming servers. TCP does the

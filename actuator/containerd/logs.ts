@@ -1,6 +1,6 @@
 import { type Dirent, lstatSync, readdirSync, realpathSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { codeOf } from "../core/error-text.ts";
 import type { Missing } from "../machine/files.ts";

@@ -1,4 +1,4 @@
-import { byText } from "../../api/model/order.ts";
+import { byText } from "../../api/base/order.ts";
 import {
   POD_NAME,
   POD_NAMESPACE,

@@ -1,4 +1,4 @@
-import { err, map, ok, type Result } from "../../api/model/result.ts";
+import { err, map, ok, type Result } from "../../api/base/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import type {
   Exec,

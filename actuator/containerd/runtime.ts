@@ -1,5 +1,5 @@
-import { byText } from "../../api/model/order.ts";
-import { map, ok, type Result } from "../../api/model/result.ts";
+import { byText } from "../../api/base/order.ts";
+import { map, ok, type Result } from "../../api/base/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import type {
   ListedContainer,

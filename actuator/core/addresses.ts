@@ -1,7 +1,7 @@
 import { type BigIntStats, lstatSync } from "node:fs";
 import { isIP, isIPv6 } from "node:net";
 import { isAbsolute } from "node:path";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 
 export const DEFAULT_STATUS_LISTEN = "127.0.0.1:10260";

@@ -1,6 +1,6 @@
 import { constants, fstatSync, ftruncateSync, readSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { readTail, withFile } from "./record-file.ts";
 
 /** The size of each of the two files. */

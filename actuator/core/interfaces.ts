@@ -1,8 +1,8 @@
+import type { Result } from "../../api/base/result.ts";
 import type { RefusedItem } from "../../api/documents/problem.ts";
 import type { Kind, Verdict } from "../../api/model/decision.ts";
 import type { PlaceReasons } from "../../api/model/forms.ts";
 import type { DeviceClass, ResourceClaim, ResourceSlice } from "../../api/model/resource-claim.ts";
-import type { Result } from "../../api/model/result.ts";
 
 /** A fault of the outside world, in one line; the pass continues with what it has. */
 export interface Problem {

@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, readdirSync, writeFileSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { faultText } from "./error-text.ts";
 import { textOf } from "./read-text.ts";
 import { remove } from "./record-file.ts";

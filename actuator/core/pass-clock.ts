@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { specOf } from "../../api/model/kinds.ts";
 import { orderOf, type TimedSnapshot } from "../../api/model/pass-time.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { type JournalError, replaceFile } from "./record-file.ts";
 
 /** One moment by both clocks, with its boot. */

@@ -1,6 +1,6 @@
 import { createReadStream, readFileSync } from "node:fs";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { ProblemCode, ReadProblem } from "../../api/documents/problem.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { missingRight } from "./error-text.ts";
 
 /**

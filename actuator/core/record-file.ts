@@ -15,8 +15,8 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { type Disk, makeFolder } from "../../api/base/make-folder.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { faultText, missingRight } from "./error-text.ts";
 
 const OWNER_ONLY = 0o600;

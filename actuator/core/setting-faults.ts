@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type * as z from "zod";
-import { nearName } from "../../api/model/near-name.ts";
-import type { Fields } from "../../api/model/own.ts";
+import { nearName } from "../../api/base/near-name.ts";
+import type { Fields } from "../../api/base/own.ts";
 import { isLoopback, parseListen } from "./addresses.ts";
 import { redacted } from "./error-text.ts";
 import type { Problem } from "./interfaces.ts";

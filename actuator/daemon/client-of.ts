@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Recovery } from "../apply/journal.ts";
 import type { ApiAccess } from "../client/api-access.ts";
 import { ApiClient } from "../client/client.ts";

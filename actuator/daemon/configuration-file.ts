@@ -1,3 +1,6 @@
+import { LIMITS } from "../../api/base/limits.ts";
+import { withoutNulls } from "../../api/base/nulls.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { formText, isConfiguration } from "../../api/documents/document-form.ts";
 import { parseDocuments } from "../../api/documents/parse.ts";
 import {
@@ -8,9 +11,6 @@ import {
   type SourceDocument,
 } from "../../api/documents/problem.ts";
 import { configurationPath, kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
-import { LIMITS } from "../../api/model/limits.ts";
-import { withoutNulls } from "../../api/model/nulls.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import { type UnknownField, unknownFields } from "../../api/profiles/unknown-fields.ts";
 import type { Problem } from "../core/interfaces.ts";

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { Journal, journalFile, type Recovery, recover } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../core/config.ts";

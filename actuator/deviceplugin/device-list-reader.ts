@@ -1,5 +1,5 @@
-import { LIMITS } from "../../api/model/limits.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { LIMITS } from "../../api/base/limits.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { DEVICE_BYTES, type DeviceEntry, type DeviceList, entryOf, listOf } from "./device-list.ts";
 import type { ListedDevice } from "./names.ts";
 

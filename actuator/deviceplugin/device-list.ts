@@ -1,5 +1,5 @@
+import { LIMITS } from "../../api/base/limits.ts";
 import { jsonText } from "../../api/decide/go/json.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 import type { Device } from "../../api/model/machine.ts";
 import { HEALTHY, type ListedDevice, quoted, UNHEALTHY } from "./names.ts";
 

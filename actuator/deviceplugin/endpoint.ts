@@ -1,7 +1,7 @@
 import type { Client } from "@grpc/grpc-js";
+import { err, map, ok, type Result } from "../../api/base/result.ts";
 import { type AllocateResponse, readAllocateResponse } from "../../api/decide/devices/allocate-response.ts";
 import { fieldsOf } from "../../api/decide/devices/wire.ts";
-import { err, map, ok, type Result } from "../../api/model/result.ts";
 import type { DeviceList, ListThrottle } from "./device-list.ts";
 import { DeviceListReader } from "./device-list-reader.ts";
 import { invalidAnswer, type PluginCall, type PluginFault, type PluginResult } from "./fault.ts";

@@ -1,5 +1,5 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
-import type { Result } from "../../api/model/result.ts";
+import type { Result } from "../../api/base/result.ts";
 import { codeName, isOwnDeadline, plainDetails } from "../grpc/fault.ts";
 import { MAX_MESSAGE_BYTES } from "./names.ts";
 

@@ -1,8 +1,8 @@
 import { readdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
+import { err, map, ok, type Result } from "../../api/base/result.ts";
 import type { Device, DevicePlugin } from "../../api/model/machine.ts";
-import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type EpochMs, epochMs } from "../../api/model/units.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
 import { Connections, listenRebinding, staleSocketAt } from "../grpc/listener.ts";

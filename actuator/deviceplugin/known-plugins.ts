@@ -1,4 +1,4 @@
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import type { PluginFault } from "./fault.ts";
 import { isListing, type PluginEvent, type PluginState, type Plugins, stateAfter } from "./plugins.ts";
 

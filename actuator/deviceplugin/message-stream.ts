@@ -1,5 +1,5 @@
 import { type Client, getClientChannel, Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import type { Result } from "../../api/model/result.ts";
+import type { Result } from "../../api/base/result.ts";
 import type { ListThrottle } from "./device-list.ts";
 import { faultOf, invalidAnswer, type PluginCall, type PluginFault } from "./fault.ts";
 

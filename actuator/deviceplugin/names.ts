@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { quote } from "../../api/decide/go/strconv.ts";
 import { isExtendedResource } from "../../api/model/resource-name.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { isSocketPath, LONGEST_SOCKET_PATH } from "../core/addresses.ts";
 
 /** The API that plugins must speak. kubelet 1.36: pluginapi.SupportedVersions. */

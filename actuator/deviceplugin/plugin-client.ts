@@ -10,7 +10,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { loadSync, type PackageDefinition } from "@grpc/proto-loader";
-import { err, ok } from "../../api/model/result.ts";
+import { err, ok } from "../../api/base/result.ts";
 import { faultOf, type PluginCall, type PluginResult } from "./fault.ts";
 import { MAX_MESSAGE_BYTES, type PluginCalls, type PluginMethod } from "./names.ts";
 

@@ -1,5 +1,5 @@
+import { err, ok } from "../../api/base/result.ts";
 import { STOP_GRACE_MS } from "../../api/decide/devices/inventory.ts";
-import { err, ok } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 import { socketIdentity } from "../core/addresses.ts";
 import { ListThrottle } from "./device-list.ts";

@@ -1,5 +1,5 @@
+import { unreachable } from "../../api/base/result.ts";
 import type { Device, DevicePlugin } from "../../api/model/machine.ts";
-import { unreachable } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 import { type DevicePluginOptions, HEALTHY, UNHEALTHY } from "./names.ts";
 

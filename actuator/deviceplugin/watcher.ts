@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { err, map } from "../../api/model/result.ts";
+import { err, map } from "../../api/base/result.ts";
 import { isSocketPath, socketIdentity } from "../core/addresses.ts";
 import { CoalescedTimer, WatchedDirectory } from "../grpc/watched-directory.ts";
 import type { PluginCall, PluginFault, PluginResult } from "./fault.ts";

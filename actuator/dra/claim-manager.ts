@@ -1,3 +1,5 @@
+import { LIMITS } from "../../api/base/limits.ts";
+import { map, ok, type Result } from "../../api/base/result.ts";
 import { DRA_STATE_FILE, noClaims, readClaims, writeClaims } from "../../api/decide/dra/checkpoint.ts";
 import { type ClaimInfoCache, type ClaimRef, driversOf, type PreparedDevice } from "../../api/decide/dra/claim-info.ts";
 import { claimName, podClaims } from "../../api/decide/dra/claim-name.ts";
@@ -15,10 +17,8 @@ import {
 } from "../../api/decide/dra/prepare.ts";
 import { claimNames, removedPods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
 import { jsonText } from "../../api/decide/go/json.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 import { type Container, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import type { ResourceClaim } from "../../api/model/resource-claim.ts";
-import { map, ok, type Result } from "../../api/model/result.ts";
 import type { Behaviour } from "../../api/profiles/profile.ts";
 import type { DraRegistry } from "./driver-registry.ts";
 

@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { type DeviceState, HEALTHS, type HealthInfo, readHealth } from "../../api/decide/dra/health.ts";
 import { HEALTH_STATE_FILE, HealthCache, MAX_DEVICES, type ReportedDevice } from "../../api/decide/dra/health-cache.ts";
 import { type HealthService, healthService } from "../../api/decide/dra/registration.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 import type { Behaviour } from "../../api/profiles/profile.ts";
 import { ListThrottle } from "../deviceplugin/device-list.ts";

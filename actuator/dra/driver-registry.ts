@@ -1,5 +1,5 @@
+import { err, ok } from "../../api/base/result.ts";
 import { chooseService, endpointTaken } from "../../api/decide/dra/registration.ts";
-import { err, ok } from "../../api/model/result.ts";
 import type { PluginHandler } from "../deviceplugin/watcher.ts";
 import type { DeviceHealth } from "./device-health.ts";
 import { DraDriver } from "./driver.ts";

@@ -1,9 +1,9 @@
+import type { Result } from "../../api/base/result.ts";
 import type { ContainerGcDecision, Done, GcOperation } from "../../api/model/container-gc.ts";
 import type { DecisionOf } from "../../api/model/decision.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import { specOf } from "../../api/model/kinds.ts";
-import type { Result } from "../../api/model/result.ts";
 import type { DecisionAnswer, Problem } from "../core/interfaces.ts";
 import type { InterruptibleSleep } from "../core/notices.ts";
 import type { JournalError } from "../core/record-file.ts";

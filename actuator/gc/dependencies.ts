@@ -1,5 +1,5 @@
+import type { Result } from "../../api/base/result.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
-import type { Result } from "../../api/model/result.ts";
 import type { Runtime, RuntimeLists } from "../containerd/cri.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { LogRemoval, ObservedLogs } from "../containerd/logs.ts";

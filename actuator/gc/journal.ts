@@ -1,5 +1,5 @@
+import { map, type Result } from "../../api/base/result.ts";
 import type { Done, GcOperation } from "../../api/model/container-gc.ts";
-import { map, type Result } from "../../api/model/result.ts";
 import { appendLine, type JournalError, readLines, replaceFile } from "../core/record-file.ts";
 
 /** The kinds in the order in which they run, since containers keep images in use. */

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import type { RuntimeLists } from "../containerd/cri.ts";
 import { faultText, kubeletText } from "../containerd/fault.ts";

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { join, normalize } from "node:path";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { ConnectionOptions } from "../containerd/connection.ts";
 import { mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
 import { observeLogs, removeContainerLog, removeLogLink, removePodLogs } from "../containerd/logs.ts";

@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { indexed } from "../../api/decide/image-gc/image-names.ts";
 import type { ContainerRemoval, Done } from "../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../api/model/image-gc.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Runtime, RuntimeFault, RuntimeResult } from "../containerd/cri.ts";
 import { faultText, isUnanswered, kubeletText } from "../containerd/fault.ts";
 import type { LogRemoval } from "../containerd/logs.ts";

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, rmSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { basename, dirname, join } from "node:path";
-import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { type Disk, makeFolder } from "../../api/base/make-folder.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { socketIdentity, socketPathFault } from "../core/addresses.ts";
 import { CoalescedTimer, WatchedDirectory } from "./watched-directory.ts";
 

@@ -1,7 +1,7 @@
 import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { type MethodDefinition, status } from "@grpc/grpc-js";
-import { err, map, ok, type Result } from "../../api/model/result.ts";
+import { err, map, ok, type Result } from "../../api/base/result.ts";
 
 /** Wraps a method that works on messages; invalid bytes, and an exception, end the call as grpc-js ends it. */
 export const unaryMethod =

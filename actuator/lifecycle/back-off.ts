@@ -1,6 +1,6 @@
+import { parseDuration } from "../../api/base/duration.ts";
+import { isObject } from "../../api/base/own.ts";
 import { type BackOff, type BackOffLimits, isOver, raised, restartBackOff } from "../../api/decide/probes/back-off.ts";
-import { parseDuration } from "../../api/model/duration.ts";
-import { isObject } from "../../api/model/own.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/cri.ts";

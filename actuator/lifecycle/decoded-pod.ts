@@ -1,6 +1,6 @@
+import { perObject } from "../../api/base/cache.ts";
+import { fieldsOf } from "../../api/base/own.ts";
 import { isCriticalPod, type QosClass, qosClass } from "../../api/decide/resources/qos.ts";
-import { perObject } from "../../api/model/cache.ts";
-import { fieldsOf } from "../../api/model/own.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { withDefaultRequests } from "../../api/model/pod-defaults.ts";
 import type { RunnablePod } from "./pod.ts";

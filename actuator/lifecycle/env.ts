@@ -1,8 +1,8 @@
+import { type Fields, isObject, own } from "../../api/base/own.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { QuantityList } from "../../api/model/allocatable.ts";
 import { type Amount, exactMilliValue, exactValue, fromUnits, isZero, ZERO } from "../../api/model/amount.ts";
-import { type Fields, isObject, own } from "../../api/model/own.ts";
 import { parseQuantity } from "../../api/model/quantity.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { EnvVar, PodContainer, RunnablePod } from "./pod.ts";
 import { isIPv4, isIPv6, qualifiedName } from "./spec/names.ts";
 

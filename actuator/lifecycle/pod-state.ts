@@ -1,5 +1,5 @@
+import { unreachable } from "../../api/base/result.ts";
 import { PREEMPTING } from "../../api/model/end-reasons.ts";
-import { unreachable } from "../../api/model/result.ts";
 import type { RuntimePod } from "../containerd/cri.ts";
 import { mayRun } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";

@@ -1,5 +1,5 @@
+import { fieldsOf } from "../../api/base/own.ts";
 import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
-import { fieldsOf } from "../../api/model/own.ts";
 
 export function refusedItemOf(object: unknown): RefusedItem {
   const metadata = fieldsOf(fieldsOf(object)["metadata"]);

@@ -1,7 +1,7 @@
 import { readFileSync, type Stats, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { parseDocuments } from "../../api/documents/parse.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { socketPathOf } from "../core/addresses.ts";
 import { machineFiles } from "./files.ts";

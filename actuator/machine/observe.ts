@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { withoutEscapes } from "../cgroupfs/files.ts";
 import { KUBELET_DIRECTORY } from "../core/setting-faults.ts";
 import {

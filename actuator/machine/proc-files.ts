@@ -1,5 +1,5 @@
 import { endianness } from "node:os";
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { pageSizeName } from "../../api/model/machine.ts";
 import type { HugePages, MemoryFacts } from "./facts.ts";
 import type { MachineFiles } from "./files.ts";

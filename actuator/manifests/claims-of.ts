@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
+import { fieldsOf } from "../../api/base/own.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { ReadProblem, SourceDocument } from "../../api/documents/problem.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { fieldsOf } from "../../api/model/own.ts";
 import type { ResourceClaim } from "../../api/model/resource-claim.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { NodeClaims } from "../core/interfaces.ts";
 import { stepsOf } from "./pods-of.ts";
 

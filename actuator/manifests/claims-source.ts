@@ -1,6 +1,6 @@
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { ResourceClaim } from "../../api/model/resource-claim.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { NodeClaims } from "../core/interfaces.ts";
 import { getFrom, readFault, whatToDo } from "./pods-source.ts";

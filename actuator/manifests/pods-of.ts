@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
+import { byKey } from "../../api/base/order.ts";
+import { type Fields, fieldsOf, isObject } from "../../api/base/own.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { podItems } from "../../api/documents/document-form.ts";
 import type { ProblemCode, ReadProblem, RefusedItem, SourceDocument } from "../../api/documents/problem.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { byKey } from "../../api/model/order.ts";
-import { type Fields, fieldsOf, isObject } from "../../api/model/own.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { dnsSubdomain } from "../lifecycle/spec/names.ts";
 

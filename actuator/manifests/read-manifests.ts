@@ -1,8 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { LIMITS } from "../../api/base/limits.ts";
 import { parseDocuments } from "../../api/documents/parse.ts";
 import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 import type { ActivePods, NodeClaims } from "../core/interfaces.ts";
 import { readText, reasonOf } from "../core/read-text.ts";
 import { refusedItemOf } from "../lifecycle/refused-item.ts";

@@ -1,3 +1,4 @@
+import type { Result } from "../../api/base/result.ts";
 import {
   curveWeight,
   linearWeight,
@@ -7,7 +8,6 @@ import {
 } from "../../api/decide/resources/cpu-convert.ts";
 import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
-import type { Result } from "../../api/model/result.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import { type ApplyReport, applyPlan } from "../apply/apply.ts";
 import type { Journal } from "../apply/journal.ts";

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { ruleOf } from "./cgroup-files.ts";
 import type { MkdirStep, RmdirStep, WriteStep } from "./step.ts";
 import { sameValue } from "./values.ts";

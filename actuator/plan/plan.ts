@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { CgroupLevel, CgroupsDecision } from "../../api/model/cgroups.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { CPUSET_FILES, controllerOf, ruleOf } from "./cgroup-files.ts";
 import { type Change, changesOf, type Write } from "./changes.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";

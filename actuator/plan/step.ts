@@ -1,4 +1,4 @@
-import { memo } from "../../api/model/cache.ts";
+import { memo } from "../../api/base/cache.ts";
 
 /**
  * Paths of cgroups as a decision has them: absolute, below the actuator's own root (`/` is that root itself).

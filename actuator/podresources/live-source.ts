@@ -1,3 +1,5 @@
+import { byKey } from "../../api/base/order.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { CpuPolicy } from "../../api/decide/cpus/policy.ts";
 import { minus, NO_CPUS } from "../../api/decide/cpus/sets.ts";
 import type { DevicesPerNuma } from "../../api/decide/devices/checkpoint.ts";
@@ -9,9 +11,7 @@ import { containerClaims } from "../../api/decide/dra/container-devices.ts";
 import { type ManagedNode, managedNode, withUid } from "../../api/decide/managers/node.ts";
 import type { Block, MemoryState } from "../../api/decide/memory/machine-memory.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { byKey } from "../../api/model/order.ts";
 import { type Container, type Pod, podUid } from "../../api/model/pod.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveSnapshot, gateOn } from "../../api/profiles/effective.ts";
 
 export interface LiveNode {

@@ -1,6 +1,6 @@
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { SHUTDOWN } from "../../api/model/end-reasons.ts";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { Problem } from "../core/interfaces.ts";
 import type { SyncHooks } from "../daemon/open-metrics.ts";

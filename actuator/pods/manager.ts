@@ -1,6 +1,6 @@
+import type { Result } from "../../api/base/result.ts";
 import type { BackOffLimits } from "../../api/decide/probes/back-off.ts";
 import type { QuantityList } from "../../api/model/allocatable.ts";
-import type { Result } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { allocationFaults } from "../../api/decide/dra/allocation.ts";
 import { DRA_STATE_FILE, readClaims } from "../../api/decide/dra/checkpoint.ts";
 import { HEALTH_STATE_FILE } from "../../api/decide/dra/health-cache.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { type EffectiveConfiguration, gateOn } from "../../api/profiles/effective.ts";
 import { profileOf } from "../../api/profiles/index.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveDocument, gateOn } from "../../api/profiles/effective.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import type { Profile } from "../../api/profiles/profile.ts";

@@ -1,4 +1,4 @@
-import { ok, type Result, unreachable } from "../../api/model/result.ts";
+import { ok, type Result, unreachable } from "../../api/base/result.ts";
 import type { Problem } from "../core/interfaces.ts";
 import { type PodAction, type PodLifecycleEvent, podTransition, type Transition } from "../lifecycle/pod-state.ts";
 import type { Counters } from "../status/counters.ts";

@@ -1,7 +1,7 @@
+import { byText } from "../../api/base/order.ts";
 import { type DeviceCheckpoint, idsOf, numaOf, type PodDevicesEntry } from "../../api/decide/devices/checkpoint.ts";
 import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
 import type { Device } from "../../api/model/machine.ts";
-import { byText } from "../../api/model/order.ts";
 import { HEALTHY } from "../deviceplugin/names.ts";
 import type { PluginState } from "../deviceplugin/plugins.ts";
 import type { DeviceHolder, DeviceRow } from "./node-status.ts";

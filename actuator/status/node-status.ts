@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { HEALTHS } from "../../api/decide/dra/health.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import { POD_STATES, type PodState, podStateOf } from "../lifecycle/record.ts";
 import { DRIFT_CAUSES, HARMLESS_CAUSES } from "../plan/drift.ts";
 import { probeRow, type StatusForm } from "./probe-row.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { byText } from "../../api/base/order.ts";
 import { HANDLERS } from "../../api/decide/probes/plan.ts";
-import { byText } from "../../api/model/order.ts";
 import { PROBE_TYPES, type ProbeType, type StoredResult } from "../../api/model/probe.ts";
 
 /** The name of a probe: its pod, its container, its type. */

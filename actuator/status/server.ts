@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { hostText, isOwnHost, type ListenAddress } from "../core/addresses.ts";
 import type { DaemonMetrics } from "./metrics.ts";
 import type { NodeStatus } from "./node-status.ts";

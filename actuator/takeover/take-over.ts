@@ -1,5 +1,5 @@
-import { byText } from "../../api/model/order.ts";
-import { err, ok } from "../../api/model/result.ts";
+import { byText } from "../../api/base/order.ts";
+import { err, ok } from "../../api/base/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import type { Exec, PodRuntime, RuntimeResult } from "../containerd/cri.ts";
 import { containersToKill, effectiveGracePeriod, type StopContainer } from "../lifecycle/container-termination.ts";

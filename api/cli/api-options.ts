@@ -4,7 +4,7 @@ import { isAbsolute, join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { StoreSetting } from "../../db/open/node.ts";
 import { hasPassword, postgresSetting } from "../../db/open/setting.ts";
-import { ok, type Result } from "../model/result.ts";
+import { ok, type Result } from "../base/result.ts";
 import { type Cli, wholeNumber } from "./cli.ts";
 import { EXIT, type Fault, fault } from "./terminal.ts";
 

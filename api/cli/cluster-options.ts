@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../base/duration.ts";
 import type { ClusterOptions } from "../cluster/cluster.ts";
-import { parseDuration } from "../model/duration.ts";
 import type { Cli } from "./cli.ts";
 
 /** The options of every command that reads a live cluster, as commander names them. */

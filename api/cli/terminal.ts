@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
+import { err, type Result } from "../base/result.ts";
 import type { Verdict } from "../model/decision.ts";
-import { err, type Result } from "../model/result.ts";
 import { colorPaint, fitLines, plainPaint, printable, type Screen } from "../text/style.ts";
 import { shareBar } from "../text/table.ts";
 

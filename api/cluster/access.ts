@@ -1,7 +1,7 @@
 import * as http from "node:http";
 import * as https from "node:https";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { ok, type Result } from "../model/result.ts";
+import { ok, type Result } from "../base/result.ts";
 import { type ClusterFault, clusterFault } from "./fault.ts";
 import type { Headers, HttpAnswer } from "./http.ts";
 import type { ExecAuth } from "./kube-client.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { withoutDriverParameters, withoutManagers, withoutPodSecrets } from "../model/redact.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import type { ClusterConnection } from "./access.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, askLines, type HttpAnswer, type HttpAsk, placeOf } from "./http.ts";

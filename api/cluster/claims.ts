@@ -1,6 +1,6 @@
-import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
+import { map, ok, type Result } from "../base/result.ts";
 import { type ClaimPart, usesClaims } from "../model/resource-claim.ts";
-import { map, ok, type Result } from "../model/result.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { ClusterFault } from "./fault.ts";
 

@@ -1,4 +1,4 @@
-import { ok, type Result } from "../model/result.ts";
+import { ok, type Result } from "../base/result.ts";
 import { ClusterConnection } from "./access.ts";
 import { ApiServer } from "./api-server.ts";
 import type { ClusterFault } from "./fault.ts";

@@ -1,4 +1,4 @@
-import { err, type Result } from "../model/result.ts";
+import { err, type Result } from "../base/result.ts";
 
 /** A permission that the API server or a kubelet requires, as a rule of a ClusterRole. */
 export interface AccessRule {

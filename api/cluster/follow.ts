@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
-import { type Fields, fieldsOf } from "../model/own.ts";
-import type { Result } from "../model/result.ts";
+import { type Fields, fieldsOf } from "../base/own.ts";
+import type { Result } from "../base/result.ts";
 import { type ApiResource, PAGE } from "./api-server.ts";
 import type { Cluster } from "./cluster.ts";
 import type { ClusterFault } from "./fault.ts";

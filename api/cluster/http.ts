@@ -1,8 +1,8 @@
 import * as http from "node:http";
 import * as https from "node:https";
 import type { Readable } from "node:stream";
-import { certificateFault } from "../model/certificate-fault.ts";
-import { ok, type Result } from "../model/result.ts";
+import { certificateFault } from "../base/certificate-fault.ts";
+import { ok, type Result } from "../base/result.ts";
 import { type ClusterFault, clusterFault } from "./fault.ts";
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as https from "node:https";
-import type { Fields } from "../model/own.ts";
+import type { Fields } from "../base/own.ts";
 
 /** A token must be valid for this much longer: enough for a request that starts now. */
 const AHEAD_MS = 10_000;

@@ -1,11 +1,11 @@
 import * as https from "node:https";
 import type { SecureContext } from "node:tls";
 import pLimit, { type LimitFunction } from "p-limit";
+import { LIMITS } from "../base/limits.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
+import { ok, type Result } from "../base/result.ts";
 import { decodeSnapshot } from "../model/decode.ts";
-import { LIMITS } from "../model/limits.ts";
-import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { withoutPodSecrets, withoutSecretSettings } from "../model/redact.ts";
-import { ok, type Result } from "../model/result.ts";
 import { NEWEST } from "../profiles/index.ts";
 import type { ClusterConnection, Credentials } from "./access.ts";
 import { type ApiServer, answerFault, jsonIn } from "./api-server.ts";

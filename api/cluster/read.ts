@@ -1,7 +1,7 @@
-import { nearNames } from "../model/near-name.ts";
-import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import { nearNames } from "../base/near-name.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
+import { err, map, ok, type Result } from "../base/result.ts";
 import { CLAIM_PARTS, type ClaimPart, usesClaims } from "../model/resource-claim.ts";
-import { err, map, ok, type Result } from "../model/result.ts";
 import { type ClaimReadings, readClaims } from "./claims.ts";
 import type { Cluster } from "./cluster.ts";
 import { type AccessRule, type ClusterFault, type ClusterFaultCode, clusterFault } from "./fault.ts";

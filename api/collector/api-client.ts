@@ -1,6 +1,6 @@
-import { unansweredText } from "../model/certificate-fault.ts";
-import { type Fields, fieldsOf } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { unansweredText } from "../base/certificate-fault.ts";
+import { type Fields, fieldsOf } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 
 /** Why the API did not accept a request. */
 export interface ApiFault {

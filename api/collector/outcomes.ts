@@ -1,7 +1,7 @@
+import { type Fields, fieldsOf } from "../base/own.ts";
 import { claimsOf } from "../cluster/claims.ts";
 import type { ClusterChange, FollowedResource } from "../cluster/follow.ts";
 import { endsPod, type Outcome } from "../model/outcome.ts";
-import { type Fields, fieldsOf } from "../model/own.ts";
 import { type ResourceClaim, resourceClaim, usesClaims } from "../model/resource-claim.ts";
 import {
   eventOutcomes,

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import * as z from "zod";
+import { type Fields, fieldsOf } from "../base/own.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Kind } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
-import { type Fields, fieldsOf } from "../model/own.ts";
-import { ok, type Result } from "../model/result.ts";
 import { digestingDifference, type SnapshotDigests } from "../model/snapshot-difference.ts";
 import { RETRY_TURNS_MS, turnRefusal } from "../model/turn.ts";
 import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";

@@ -1,5 +1,5 @@
+import { perObject } from "../base/cache.ts";
 import { type Amount, value } from "../model/amount.ts";
-import { perObject } from "../model/cache.ts";
 import { parseQuantity } from "../model/quantity.ts";
 import { type Bytes, bytes } from "../model/units.ts";
 

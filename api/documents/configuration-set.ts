@@ -1,6 +1,6 @@
-import { joinPath } from "../model/input-issue.ts";
-import { nearName } from "../model/near-name.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { joinPath } from "../base/input-issue.ts";
+import { nearName } from "../base/near-name.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { parseDocuments } from "./parse.ts";
 

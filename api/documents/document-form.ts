@@ -1,5 +1,5 @@
+import { type Fields, isObject } from "../base/own.ts";
 import { isKind } from "../model/decision.ts";
-import { type Fields, isObject } from "../model/own.ts";
 import { isLscpu } from "./lscpu.ts";
 
 const hasAny = (value: unknown, ...names: readonly string[]): boolean =>

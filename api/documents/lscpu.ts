@@ -1,6 +1,6 @@
+import { type Fields, isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { parseCpuSet } from "../model/cpu-set.ts";
-import { type Fields, isObject } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
 
 const TOO_LITTLE = "give what `LC_ALL=C lscpu -J -e` prints, which has a line for each CPU";
 

@@ -16,7 +16,7 @@ import {
   visit,
   type YAMLMap,
 } from "yaml";
-import { jsonFaultOf } from "../model/json-fault.ts";
+import { jsonFaultOf } from "../base/json-fault.ts";
 import type { Position, ProblemCode, ReadProblem, SourceDocument } from "./problem.ts";
 
 /** No Kubernetes object is nested this deep; code that walks the values may recurse. */

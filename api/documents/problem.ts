@@ -1,4 +1,4 @@
-import { joinPath } from "../model/input-issue.ts";
+import { joinPath } from "../base/input-issue.ts";
 
 /** The readable part of a source's item that cannot be used as it is. */
 export interface RefusedItem {

@@ -1,5 +1,5 @@
+import type { Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
-import type { Result } from "../model/result.ts";
 import { adviceNumbers, adviseNode, DEFAULT_LIMIT, DEFAULT_SPAN_MS } from "../service/advise/advise-node.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { rangeIn } from "./decision-list.ts";

@@ -1,9 +1,10 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { OutcomeFilter, OutcomeQuery, OutcomeRow, OutcomeTally } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import type { InputIssue } from "../base/input-issue.ts";
+import { notAmongIssue } from "../base/near-name.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
-import type { InputIssue } from "../model/input-issue.ts";
-import { notAmongIssue } from "../model/near-name.ts";
 import {
   AGREEMENT_VERDICTS,
   type AgreementVerdict,
@@ -13,7 +14,6 @@ import {
   isOutcomeKind,
   OUTCOME_KINDS,
 } from "../model/outcome.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { type Agreement, agreementOf, recordOutcomes } from "../service/agreement/record.ts";
 import { historyProblem, inputProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";

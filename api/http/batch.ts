@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../base/result.ts";
 import type { BodyFault, Reply } from "../dependencies.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { yieldToEventLoop } from "../service/task-queue.ts";

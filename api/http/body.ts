@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../base/result.ts";
 import type { ApiLimits, BodyBounds, BodyDecoder, BodyFault } from "../dependencies.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { parseJson } from "../service/json.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { ChunkBuffer } from "./body-budget.ts";

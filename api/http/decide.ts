@@ -1,9 +1,9 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { IdempotencyKey, Recorded, Repetition, Store } from "../../db/store.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Caller } from "../dependencies.ts";
 import type { Kind } from "../model/decision.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import type { Metrics } from "../observe/plain-metrics.ts";
 import { idOf } from "../service/canonical.ts";

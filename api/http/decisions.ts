@@ -1,9 +1,9 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { isKind } from "../model/decision.ts";
-import { ok, type Result } from "../model/result.ts";
 import { headOf } from "../service/decision-head.ts";
 import { unknownKind } from "../service/decision-request.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";

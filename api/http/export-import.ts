@@ -1,6 +1,6 @@
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import type { ExportRow } from "../model/export-row.ts";
-import { ok, type Result } from "../model/result.ts";
 import { checkExportHeader, readExportLine } from "../service/export-line.ts";
 import { DEFAULT_EXPORTED, exportPage } from "../service/export-page.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";

@@ -1,13 +1,13 @@
 import { MAX_PAGE } from "../../db/store.ts";
+import { HOUR_MS } from "../base/duration.ts";
+import type { InputIssue } from "../base/input-issue.ts";
+import { notAmongIssue } from "../base/near-name.ts";
+import { decodeToken, encodeToken } from "../base/page-token.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
-import { HOUR_MS } from "../model/duration.ts";
 import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
-import type { InputIssue } from "../model/input-issue.ts";
 import { endWord } from "../model/kinds.ts";
-import { notAmongIssue } from "../model/near-name.ts";
-import { decodeToken, encodeToken } from "../model/page-token.ts";
-import { ok, type Result } from "../model/result.ts";
 import { headOf } from "../service/decision-head.ts";
 import {
   ASKED_VERSION,

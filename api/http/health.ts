@@ -1,6 +1,6 @@
+import { HOUR_MS } from "../base/duration.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
-import { HOUR_MS } from "../model/duration.ts";
-import { ok, type Result } from "../model/result.ts";
 import { NEWEST, PROFILES } from "../profiles/index.ts";
 import { fleetOf } from "../service/fleet.ts";
 import { DEFAULT_METRICS_NODES, fleetMetrics } from "../service/fleet-metrics.ts";

@@ -1,14 +1,14 @@
 import * as z from "zod";
 import type { SnapshotRow } from "../../db/rows.ts";
+import { joinPath } from "../base/input-issue.ts";
+import { ref } from "../base/json-schema.ts";
+import { type Fields, isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { readFlags } from "../decide/lint/flags.ts";
 import { type BesideFile, lintStart } from "../decide/lint/start.ts";
 import type { Reply } from "../dependencies.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { optional } from "../model/fields.ts";
-import { joinPath } from "../model/input-issue.ts";
-import { ref } from "../model/json-schema.ts";
-import { type Fields, isObject } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { chooseProfileFor } from "../profiles/index.ts";
 import { configurationOfAnother } from "../profiles/unknown-fields.ts";

@@ -1,6 +1,6 @@
 import type { Store } from "../../db/store.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Reply, Streams } from "../dependencies.ts";
-import { ok, type Result } from "../model/result.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";

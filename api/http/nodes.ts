@@ -1,8 +1,8 @@
 import type { NodeRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import { nearNames } from "../base/near-name.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
-import { nearNames } from "../model/near-name.ts";
-import { ok, type Result } from "../model/result.ts";
 import { idsOf, NO_NODE } from "../service/canonical.ts";
 import { evaluateSnapshot } from "../service/evaluate.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";

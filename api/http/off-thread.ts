@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
+import { ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Body, OffThreadRequest, Reply } from "../dependencies.ts";
-import { ok, type Result } from "../model/result.ts";
 import type { Problem } from "../service/problem.ts";
 import { boundsOf } from "./body.ts";
 import { bodyBudget } from "./body-budget.ts";

@@ -1,11 +1,11 @@
 import { REMOVAL_TARGETS, type RemovalQuery, type RemovalRow, type RemovalSummary } from "../../db/rows.ts";
+import type { InputIssue } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { notAmongIssue } from "../base/near-name.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { REMOVAL_ENDS } from "../model/container-gc.ts";
-import type { InputIssue } from "../model/input-issue.ts";
 import { REMOVING_KINDS } from "../model/kinds.ts";
-import { LIMITS } from "../model/limits.ts";
-import { notAmongIssue } from "../model/near-name.ts";
-import { ok, type Result } from "../model/result.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { DEFAULT_PAGE, rangeIn } from "./decision-list.ts";

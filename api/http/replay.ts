@@ -1,14 +1,14 @@
 import * as z from "zod";
 import type { DecisionFilter } from "../../db/store.ts";
+import type { InputIssue } from "../base/input-issue.ts";
+import { notAmongIssue } from "../base/near-name.ts";
+import { type Fields, isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { isKind, KINDS } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { optional } from "../model/fields.ts";
-import type { InputIssue } from "../model/input-issue.ts";
 import { configurationMeta, configurationPath } from "../model/kubelet-configuration.ts";
-import { notAmongIssue } from "../model/near-name.ts";
-import { type Fields, isObject } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { PROFILES } from "../profiles/index.ts";
 import { knownVersionText, readBody } from "../service/body-form.ts";
 import { parseJson } from "../service/json.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
+import type { Result } from "../base/result.ts";
 import type { ApiDeps, Reply } from "../dependencies.ts";
-import type { Result } from "../model/result.ts";
 import type { Problem } from "../service/problem.ts";
 import { sessionsIn } from "./auth/session.ts";
 import { PROBLEM_TYPE, problemText, statusOf } from "./problem.ts";

@@ -1,9 +1,9 @@
 import * as z from "zod";
+import { err, ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Reply, Report } from "../dependencies.ts";
 import { STEP_STATUSES, type StepStatus } from "../model/cgroups.ts";
 import { issuesOf } from "../model/decode.ts";
 import { count, text, timestamp } from "../model/fields.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { ID } from "../service/body-form.ts";
 import { idOf } from "../service/canonical.ts";
 import { parseJson } from "../service/json.ts";

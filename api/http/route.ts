@@ -1,10 +1,10 @@
 import type { Context } from "hono";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import type { InputIssue } from "../base/input-issue.ts";
+import { similarName, suggestionText } from "../base/near-name.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Caller, Reply, RequestSpan, Scope } from "../dependencies.ts";
-import type { InputIssue } from "../model/input-issue.ts";
-import { similarName, suggestionText } from "../model/near-name.ts";
-import { ok, type Result } from "../model/result.ts";
 import { decisionNamed, notFoundText } from "../service/decision-named.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { mayAccessNode } from "./auth/authorize.ts";

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { Store } from "../../db/store.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { ApiDeps, OffThread, Reply, RequestSpan, SpanAttributes, WhenSent } from "../dependencies.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import type { Evaluate } from "../service/evaluation.ts";
 import { type Problem, problem } from "../service/problem.ts";

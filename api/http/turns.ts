@@ -1,7 +1,7 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { Store } from "../../db/store.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Reply } from "../dependencies.ts";
-import { ok, type Result } from "../model/result.ts";
 import { parseJson } from "../service/json.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
 import { type TurnRequest, turnRequest } from "../service/node-turn/request.ts";

@@ -1,10 +1,10 @@
 import * as z from "zod";
+import { isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { BesideFile } from "../decide/lint/start.ts";
 import type { Reply } from "../dependencies.ts";
 import { optional } from "../model/fields.ts";
 import type { Form } from "../model/forms.ts";
-import { isObject } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { type ChosenProfile, chooseProfile, PROFILES } from "../profiles/index.ts";
 import { knownVersionText, readBody, versionText } from "../service/body-form.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { isObject } from "../base/own.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { optional } from "../model/fields.ts";
-import { isObject } from "../model/own.ts";
-import { ok, type Result } from "../model/result.ts";
 import { readBody } from "../service/body-form.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import type { WhyDocument } from "../service/why/evidence.ts";

@@ -1,12 +1,12 @@
 import * as z from "zod";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { ref } from "../base/json-schema.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { amountsOfPods, decodeForm, podIssues } from "./decode.ts";
 import { optional } from "./fields.ts";
-import { type InputIssue, joinPath } from "./input-issue.ts";
-import { ref } from "./json-schema.ts";
 import type { AskSpec } from "./kind-spec.ts";
 import { type Pod, pod as podSchema } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
-import { err, ok, type Result } from "./result.ts";
 
 /** The ask of a kind that decides about one pod. */
 export interface PodAsk {

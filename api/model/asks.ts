@@ -1,10 +1,10 @@
+import type { InputIssue } from "../base/input-issue.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { AskOf, Kind } from "./decision.ts";
 import type { PodRef } from "./forms.ts";
-import type { InputIssue } from "./input-issue.ts";
 import { specOf, traitsOf } from "./kinds.ts";
 import { type Pod, podRef } from "./pod.ts";
 import { type Assumed, assumedRequests } from "./pod-defaults.ts";
-import { ok, type Result } from "./result.ts";
 
 type Decoded<A> = Result<A, readonly InputIssue[]>;
 

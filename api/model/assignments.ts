@@ -1,10 +1,10 @@
 import * as z from "zod";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { withoutNulls } from "../base/nulls.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { count, optional, pathPart, quantity, sortedRecord, text } from "./fields.ts";
-import { type InputIssue, joinPath } from "./input-issue.ts";
-import { LIMITS } from "./limits.ts";
-import { withoutNulls } from "./nulls.ts";
 import { resourceRequirements } from "./pod.ts";
-import { err, ok, type Result } from "./result.ts";
 
 /** A posted text stays as it is on disk, since its checksum covers it; a posted object is written as JSON. */
 const stateText = z.preprocess(

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { isObject } from "../base/own.ts";
 import { wholeNumber } from "./fields.ts";
 import { answerText, type Form, integer, ofUnit, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type KindSpec, nothingAsked, PLAIN, type PlaceDifference } from "./kind-spec.ts";
-import { isObject } from "./own.ts";
 import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
 
 const CGROUP_LEVELS = ["node", "qos", "pod", "container"] as const;

@@ -1,11 +1,11 @@
 import * as z from "zod";
+import type { InputIssue } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import type { Result } from "../base/result.ts";
 import { decodeForm } from "./decode.ts";
 import { count, optional, optionalOr, text } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
-import type { InputIssue } from "./input-issue.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
-import { LIMITS } from "./limits.ts";
-import type { Result } from "./result.ts";
 import { CONTAINER_STATES, SANDBOX_STATES } from "./runtime.ts";
 
 /** The reasons to run a collection: its timer (`garbage-collect`), or a disk signal that the eviction manager reclaims. */

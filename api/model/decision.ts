@@ -1,4 +1,4 @@
-import type { PerOwnerCache } from "./cache.ts";
+import type { PerOwnerCache } from "../base/cache.ts";
 import type { Form, PlaceReasons } from "./forms.ts";
 import type { KIND_SPECS } from "./kinds.ts";
 import type { Snapshot } from "./snapshot.ts";

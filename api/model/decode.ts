@@ -1,14 +1,15 @@
 import * as z from "zod";
+import { perObject } from "../base/cache.ts";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { nearNames } from "../base/near-name.ts";
+import { withoutNulls } from "../base/nulls.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { milliValue, value } from "./amount.ts";
-import { perObject } from "./cache.ts";
 import { parseCpuSet } from "./cpu-set.ts";
 import { isVersion, pathPart, type ResourceList } from "./fields.ts";
-import { type InputIssue, joinPath } from "./input-issue.ts";
-import { LIMITS } from "./limits.ts";
 import { deviceIssues, type Machine } from "./machine.ts";
-import { nearNames } from "./near-name.ts";
-import { withoutNulls } from "./nulls.ts";
-import { type Fields, fieldsOf, isObject } from "./own.ts";
 import {
   type ContainerStatus,
   MIRROR_ANNOTATION,
@@ -19,7 +20,6 @@ import {
 } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
 import { parseQuantity } from "./quantity.ts";
-import { err, ok, type Result } from "./result.ts";
 import { isPodList, pageField, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
 
 /** A sum in whole units and in thousandths of a CPU; beyond the limits it only has to be large, not exact. */

@@ -1,5 +1,5 @@
+import { similarName } from "../base/near-name.ts";
 import { EVICTION_CAUSES, EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "./eviction.ts";
-import { similarName } from "./near-name.ts";
 
 /** The reasons with which a kubelet refuses a pod, beside `OutOf...`. kubelet 1.34 to 1.37: lifecycle handlers and predicates. */
 export const POD_REFUSALS: readonly string[] = [

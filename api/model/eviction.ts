@@ -1,12 +1,12 @@
 import * as z from "zod";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { containerGc, containerGcDecision } from "./container-gc.ts";
 import { decodeForm, issuesOf } from "./decode.ts";
 import { count, optional, optionalOr, text, wholeNumber } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { imageGcDecision, imageGcFacts } from "./image-gc.ts";
-import { type InputIssue, joinPath } from "./input-issue.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
-import { err, ok, type Result } from "./result.ts";
 import { stats } from "./units.ts";
 
 /**

@@ -1,11 +1,11 @@
 import * as z from "zod";
+import { memo } from "../base/cache.ts";
+import { DURATION, type Duration, LONGEST_DURATION, parseDuration } from "../base/duration.ts";
+import { LIMITS } from "../base/limits.ts";
+import { LONGEST, suggestionText } from "../base/near-name.ts";
+import { err, type Result } from "../base/result.ts";
 import { isNegative, milliValue, value } from "./amount.ts";
-import { memo } from "./cache.ts";
-import { DURATION, type Duration, LONGEST_DURATION, parseDuration } from "./duration.ts";
-import { LIMITS } from "./limits.ts";
-import { LONGEST, suggestionText } from "./near-name.ts";
 import { LONGEST_QUANTITY, parseQuantity, QUANTITY_PATTERN, type Quantity } from "./quantity.ts";
-import { err, type Result } from "./result.ts";
 
 /** Resource name -> quantity, as `resources.requests` and `status.capacity` have it. */
 export type ResourceList = Readonly<Record<string, Quantity>>;

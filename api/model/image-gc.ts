@@ -1,12 +1,12 @@
 import * as z from "zod";
+import type { InputIssue } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { gcAsk, gcForms, gcId, reasonOfEvents, removalEnd } from "./container-gc.ts";
 import { decodeForm, issuesOf } from "./decode.ts";
 import { count, optional, optionalOr, text, wholeNumber } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, REASONS_OF_PODS, texts } from "./forms.ts";
-import type { InputIssue } from "./input-issue.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
-import { LIMITS } from "./limits.ts";
-import { err, ok, type Result } from "./result.ts";
 
 const REMOVED_KEPT = 1024;
 const LATEST_MS = 8.64e15;

@@ -1,7 +1,7 @@
 import type * as z from "zod";
+import type { InputIssue } from "../base/input-issue.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { PodRef } from "./forms.ts";
-import type { InputIssue } from "./input-issue.ts";
-import { err, ok, type Result } from "./result.ts";
 
 /** Checks a part of what a caller posts and parses it once. Errors: every issue with its path. */
 type Decode<A> = (input: unknown, at: string) => Result<A, readonly InputIssue[]>;

@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { ref } from "../base/json-schema.ts";
+import { LIMITS } from "../base/limits.ts";
 import {
   cgroupPath,
   count,
@@ -10,8 +12,6 @@ import {
   textMap,
   wholeNumber,
 } from "./fields.ts";
-import { ref } from "./json-schema.ts";
-import { LIMITS } from "./limits.ts";
 
 const thresholds = optional(textMap());
 /** A percentage; the decision that reads it refuses an invalid one, in the kubelet's words. */

@@ -1,9 +1,9 @@
 import * as z from "zod";
+import type { InputIssue } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { type Fields, isObject } from "../base/own.ts";
 import { CPU_LIST, formatCpuSet, gapsIn, parseCpuSet } from "./cpu-set.ts";
 import { count, knownFields, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
-import type { InputIssue } from "./input-issue.ts";
-import { LIMITS } from "./limits.ts";
-import { type Fields, isObject } from "./own.ts";
 
 const id = wholeNumber(0, 1_000_000);
 const cpu = z.object({ cpu: id, core: id, socket: id, numa: id, uncoreCache: optional(id) });

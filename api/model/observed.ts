@@ -1,9 +1,9 @@
 import * as z from "zod";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { withoutNulls } from "../base/nulls.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { isTimestamp } from "./fields.ts";
-import { type InputIssue, joinPath } from "./input-issue.ts";
-import { LIMITS } from "./limits.ts";
-import { withoutNulls } from "./nulls.ts";
-import { err, ok, type Result } from "./result.ts";
 
 /**
  * The parts of pods, nodes, events and stats that show what happened to a pod. They are displayed, never decided on

@@ -1,15 +1,15 @@
 import * as z from "zod";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { PREPARE_FAILED, prepareWords } from "./claims.ts";
 import { decodeForm } from "./decode.ts";
 import { PRESSURE_CONDITIONS } from "./eviction.ts";
 import { count, optional, text, timestamp } from "./fields.ts";
 import type { Form } from "./forms.ts";
-import { type InputIssue, joinPath } from "./input-issue.ts";
-import { LIMITS } from "./limits.ts";
 import { pod, podUid } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
 import { resourceClaim } from "./resource-claim.ts";
-import { err, ok, type Result } from "./result.ts";
 
 /** The kinds of kubelet acts that can be compared with decisions. */
 export const OUTCOME_KINDS = [

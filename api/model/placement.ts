@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { LIMITS } from "../base/limits.ts";
 import { count, nodeName, nodeResourceList, optional, reportedVersion, text, textMap, wholeNumber } from "./fields.ts";
-import { LIMITS } from "./limits.ts";
 
 /** Where a pod may run, and under which rules of its own: the parts of v1.Pod that admission reads. */
 

@@ -1,8 +1,8 @@
+import { joinPath } from "../base/input-issue.ts";
+import { byKey } from "../base/order.ts";
 import { aggregateContainers } from "./aggregate.ts";
 import { max, ZERO } from "./amount.ts";
 import type { ResourceList } from "./fields.ts";
-import { joinPath } from "./input-issue.ts";
-import { byKey } from "./order.ts";
 import { type Container, isPodLevelResource, type Pod, type ResourceRequirements } from "./pod.ts";
 import { quantityOf } from "./quantity.ts";
 

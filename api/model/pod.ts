@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { LIMITS } from "../base/limits.ts";
 import {
   literally,
   observedResourceList,
@@ -12,7 +13,6 @@ import {
   wholeNumber,
 } from "./fields.ts";
 import { namespacedName, type PodRef } from "./forms.ts";
-import { LIMITS } from "./limits.ts";
 import {
   APP_ARMOR_ANNOTATION,
   affinity,

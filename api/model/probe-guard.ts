@@ -1,11 +1,11 @@
 import * as z from "zod";
+import type { InputIssue } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import type { Result } from "../base/result.ts";
 import { decodeForm } from "./decode.ts";
 import { count, optionalOr, text, wholeNumber } from "./fields.ts";
 import type { Form } from "./forms.ts";
-import type { InputIssue } from "./input-issue.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
-import { LIMITS } from "./limits.ts";
-import type { Result } from "./result.ts";
 
 const GUARD_RELEASES = ["recovered", "gone", "calm", "held long enough"] as const;
 export type GuardRelease = (typeof GUARD_RELEASES)[number];

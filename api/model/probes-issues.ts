@@ -1,5 +1,5 @@
-import { type InputIssue, joinPath } from "./input-issue.ts";
-import { LIMITS } from "./limits.ts";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
 import { type Container, isSidecar, type Pod } from "./pod.ts";
 import { type PodProbe, PROBE_TYPES, type ProbeType } from "./probe.ts";
 import { PROBE_HANDLERS } from "./probes-decision.ts";

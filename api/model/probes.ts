@@ -1,17 +1,17 @@
 import * as z from "zod";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { LIMITS } from "../base/limits.ts";
+import { nearName } from "../base/near-name.ts";
+import { type Fields, fieldsOf } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { decodePodAsk, type PodAsk, podAskForm } from "./ask.ts";
 import { decodeForm } from "./decode.ts";
 import { optional, optionalOr, text } from "./fields.ts";
-import { type InputIssue, joinPath } from "./input-issue.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
-import { LIMITS } from "./limits.ts";
-import { nearName } from "./near-name.ts";
-import { type Fields, fieldsOf } from "./own.ts";
 import { containersOf, type Pod } from "./pod.ts";
 import { PROBE_TYPES, type ProbeType, podProbe } from "./probe.ts";
 import { MAX_OUTCOMES, OUTCOME_WORDS, PROBES_REASONS, parseOutcomes, probesDecision } from "./probes-decision.ts";
 import { PROBE_FIELD, probesIssues } from "./probes-issues.ts";
-import { err, ok, type Result } from "./result.ts";
 
 /**
  * The probe fields of a container. Its other fields do not matter here, but a name that is nearly one of these is taken for a

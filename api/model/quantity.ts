@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../base/result.ts";
 import { type Amount, fromNanos, fromUnits, isWhole, toNanos } from "./amount.ts";
-import { err, ok, type Result } from "./result.ts";
 
 export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
 

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, isObject } from "./own.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
 import { READ_ANNOTATIONS } from "./pod.ts";
 import { podProbe } from "./probe.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { LIMITS } from "../base/limits.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
 import { count, knownFields, nodeName, optional, quantity, sortedRecord, text } from "./fields.ts";
-import { LIMITS } from "./limits.ts";
-import { type Fields, fieldsOf, isObject } from "./own.ts";
 import { requiredNodes, taints, tolerations } from "./placement.ts";
 
 /**

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { LIMITS } from "../base/limits.ts";
 import { count, isTimestamp, optional, text, textMap, timestampMeta, wholeNumber } from "./fields.ts";
-import { LIMITS } from "./limits.ts";
 
 const names = optional(z.array(text).max(LIMITS.imageNames));
 const DIGITS = /^\d{1,19}$/;

@@ -1,5 +1,5 @@
-import { perObject } from "./cache.ts";
-import { type Fields, fieldsOf, isObject } from "./own.ts";
+import { perObject } from "../base/cache.ts";
+import { type Fields, fieldsOf, isObject } from "../base/own.ts";
 import { MIRROR_ANNOTATION } from "./pod.ts";
 import { PARTS, type Snapshot } from "./snapshot.ts";
 import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, MERGED_PARTS, type SnapshotChanges } from "./turn.ts";

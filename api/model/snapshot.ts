@@ -1,11 +1,11 @@
 import * as z from "zod";
+import { LIMITS } from "../base/limits.ts";
+import { fieldsOf } from "../base/own.ts";
 import { value } from "./amount.ts";
 import { assignments } from "./assignments.ts";
 import { absolutePath, count, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
 import { kubeletConfiguration } from "./kubelet-configuration.ts";
-import { LIMITS } from "./limits.ts";
 import { devicePlugins, devices, machine } from "./machine.ts";
-import { fieldsOf } from "./own.ts";
 import { node } from "./placement.ts";
 import { pod } from "./pod.ts";
 import { dra } from "./resource-claim.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { LIMITS } from "../base/limits.ts";
 import { optional, text } from "./fields.ts";
-import { LIMITS } from "./limits.ts";
 import { PARTS, type Snapshot } from "./snapshot.ts";
 
 const entry = z.unknown().meta({ type: "object" });

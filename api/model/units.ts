@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { LIMITS } from "../base/limits.ts";
 import { count, optional, text, timestamp } from "./fields.ts";
-import { LIMITS } from "./limits.ts";
 
 const memory = z.object({
   time: optional(timestamp),

@@ -1,4 +1,4 @@
-import { perObject } from "../model/cache.ts";
+import { perObject } from "../base/cache.ts";
 import type { DecideArguments } from "../model/decision.ts";
 import type { KubeletConfiguration } from "../model/kubelet-configuration.ts";
 import type { Snapshot } from "../model/snapshot.ts";

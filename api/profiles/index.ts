@@ -1,7 +1,7 @@
-import { memo } from "../model/cache.ts";
+import { memo } from "../base/cache.ts";
+import type { InputIssue } from "../base/input-issue.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { isVersion, VERSION_FORM, VERSION_PATTERN } from "../model/fields.ts";
-import type { InputIssue } from "../model/input-issue.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Profile } from "./profile.ts";
 import { v1_34 } from "./v1_34.ts";

@@ -1,5 +1,5 @@
+import { parseDuration } from "../base/duration.ts";
 import { value } from "../model/amount.ts";
-import { parseDuration } from "../model/duration.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../model/kubelet-configuration.ts";
 import { parseQuantity } from "../model/quantity.ts";
 import type { ClaimsBehaviour } from "./claims-behaviour.ts";

@@ -1,7 +1,7 @@
-import { type InputIssue, joinPath } from "../model/input-issue.ts";
+import { type InputIssue, joinPath } from "../base/input-issue.ts";
+import { nearName } from "../base/near-name.ts";
+import { fieldsOf } from "../base/own.ts";
 import { configurationPath, unwrapped } from "../model/kubelet-configuration.ts";
-import { nearName } from "../model/near-name.ts";
-import { fieldsOf } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor, PROFILES } from "./index.ts";
 import type { Profile } from "./profile.ts";

@@ -1,4 +1,4 @@
-import { fieldsOf as fieldsIn } from "../model/own.ts";
+import { fieldsOf as fieldsIn } from "../base/own.ts";
 import type { VersionNote } from "./note.ts";
 import { profileAfter } from "./profile.ts";
 import { fieldsOf, gatesOf } from "./tables.ts";

@@ -1,5 +1,5 @@
+import { fieldsOf as fieldsIn } from "../base/own.ts";
 import { toNanos } from "../model/amount.ts";
-import { fieldsOf as fieldsIn } from "../model/own.ts";
 import { parseQuantity } from "../model/quantity.ts";
 import { hugePageBytes } from "../model/snapshot.ts";
 import { type NotedNode, removedFlags, type VersionNote } from "./note.ts";

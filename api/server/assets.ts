@@ -3,10 +3,10 @@ import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Duplex } from "node:stream";
 import zlib from "node:zlib";
+import { err, ok, type Result } from "../base/result.ts";
 import type { AssetName, Assets, Bodies, BodyBounds, BodyFault } from "../dependencies.ts";
 import { MAX_WINDOW_BYTES, webBytes } from "../http/body.ts";
 import { ChunkBuffer, rateOf } from "../http/body-budget.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { styleSheet } from "../ui/assets.ts";
 
 /** For browsers: fast, and nearly as small as possible. */

@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreFailure } from "../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
-import type { Result } from "../model/result.ts";
+import type { Result } from "../base/result.ts";
 import { errorFields } from "../observe/log.ts";
 import { collectWhenIdle } from "./heap.ts";
 

@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { failure, type StoreFailure } from "../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
-import { ok, type Result } from "../model/result.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { pruneOnce, type Sweep } from "../retention.ts";

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 import { type MessagePort, Worker } from "node:worker_threads";
 import type { Hono } from "hono";
+import { err } from "../base/result.ts";
 import type { DecidedHead, OffThread } from "../dependencies.ts";
 import type { Counts } from "../http/decide.ts";
 import { TRUSTED } from "../http/serve.ts";
-import { err } from "../model/result.ts";
 import type { Log } from "../observe/log.ts";
 import { evaluator } from "../service/evaluate.ts";
 import type { Evaluate } from "../service/evaluation.ts";

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { Log } from "../observe/log.ts";
 
 /** The server's certificate (followed by the chain that clients need) and its private key, PEM files. */

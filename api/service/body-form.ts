@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { issuesOf } from "../model/decode.ts";
 import { VERSION_FORM, VERSION_PATTERN } from "../model/fields.ts";
-import { isObject } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { KNOWN_VERSION_PATTERN, knownVersion } from "../profiles/index.ts";
 import { inputProblem, invalid, type Problem } from "./problem.ts";
 

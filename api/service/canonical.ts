@@ -1,6 +1,6 @@
+import { perObject } from "../base/cache.ts";
+import { type Fields, isObject } from "../base/own.ts";
 import { isVolatilePart } from "../decide/input.ts";
-import { perObject } from "../model/cache.ts";
-import { type Fields, isObject } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
 export type Sha256 = (text: string) => string | Promise<string>;

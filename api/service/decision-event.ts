@@ -1,6 +1,6 @@
 import type { StreamedDecision } from "../../db/rows.ts";
-import { isObject } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { isObject } from "../base/own.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { rfc3339 } from "./timestamp.ts";
 
 /** JSON Pointers (RFC 6901) that OPA's decision logs can erase. */

@@ -1,7 +1,7 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
-import { ok, type Result } from "../model/result.ts";
+import { ok, type Result } from "../base/result.ts";
 
 /** The start of an id, as lists show it. */
 const BEGINNING = /^[0-9a-f]{8,31}$/;

@@ -1,11 +1,11 @@
 import * as z from "zod";
+import { ref } from "../base/json-schema.ts";
+import { suggestionText } from "../base/near-name.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { decodeAsk, decodeFacts } from "../model/asks.ts";
 import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind } from "../model/decision.ts";
 import { optional } from "../model/fields.ts";
-import { ref } from "../model/json-schema.ts";
 import { REMEMBERING } from "../model/kinds.ts";
-import { suggestionText } from "../model/near-name.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import { idText, readBody, versionText } from "./body-form.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 

@@ -1,6 +1,6 @@
-import { joinPath } from "../model/input-issue.ts";
+import { joinPath } from "../base/input-issue.ts";
+import { isObject } from "../base/own.ts";
 import type { KindSpec, PlaceDifference } from "../model/kind-spec.ts";
-import { isObject } from "../model/own.ts";
 
 export interface Difference extends PlaceDifference {
   /**

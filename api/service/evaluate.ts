@@ -1,6 +1,7 @@
+import type { PerOwnerCache } from "../base/cache.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import { decideKind } from "../decide/kinds/index.ts";
 import { askedPodRef, assumedIn } from "../model/asks.ts";
-import type { PerOwnerCache } from "../model/cache.ts";
 import type { Decided, DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
@@ -8,7 +9,6 @@ import type { PodRef } from "../model/forms.ts";
 import { notesOf } from "../model/kinds.ts";
 import { passTimeOf } from "../model/pass-time.ts";
 import type { Pod } from "../model/pod.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../profiles/index.ts";
 import { leftOutOfSnapshot } from "../profiles/unknown-fields.ts";

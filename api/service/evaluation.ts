@@ -1,9 +1,9 @@
 import type { Removal, Removals, ReturnedImage } from "../../db/rows.ts";
+import type { InputIssue } from "../base/input-issue.ts";
 import type { ContainerRemoval } from "../model/container-gc.ts";
 import type { DecisionOf, Explain, Kind } from "../model/decision.ts";
 import type { PodRef } from "../model/forms.ts";
 import type { ImageRemoval, PulledAgain } from "../model/image-gc.ts";
-import type { InputIssue } from "../model/input-issue.ts";
 import { isRemoving } from "../model/kinds.ts";
 import type { Assumed } from "../model/pod-defaults.ts";
 import type { ProfileNote } from "../profiles/index.ts";

@@ -1,3 +1,4 @@
+import { err, ok, type Result } from "../base/result.ts";
 import { issuesOf } from "../model/decode.ts";
 import {
   EXPORT_FORMAT,
@@ -8,7 +9,6 @@ import {
   exportHeaderForm,
   exportRowForm,
 } from "../model/export-row.ts";
-import { err, ok, type Result } from "../model/result.ts";
 
 export type ExportLine = ExportHeader | ExportRow | ExportEnd;
 

@@ -2,10 +2,10 @@ import * as z from "zod";
 import { failure, type StoreFailure } from "../../db/failure.ts";
 import type { ExportedRows, ExportFilter, Store } from "../../db/store.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { decodeToken, encodeToken } from "../base/page-token.ts";
+import { ok, type Result } from "../base/result.ts";
 import { EXPORT_FORMAT, type ExportHeader, type ExportRow, exportHeaderForm } from "../model/export-row.ts";
 import { isTimestamp } from "../model/fields.ts";
-import { decodeToken, encodeToken } from "../model/page-token.ts";
-import { ok, type Result } from "../model/result.ts";
 import { yieldToEventLoop } from "./task-queue.ts";
 import { rfc3339 } from "./timestamp.ts";
 

@@ -1,6 +1,6 @@
 import type { OutcomeTally, RefusalCount } from "../../db/rows.ts";
+import { byText } from "../base/order.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
-import { byText } from "../model/order.ts";
 import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../model/outcome.ts";
 import { quoted } from "../observe/plain-metrics.ts";
 import { type FleetNode, type Headroom, isOld, ordered, SEVERITIES } from "./fleet.ts";

@@ -2,16 +2,16 @@ import type * as z from "zod";
 import type { StoreFailure } from "../../db/failure.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import { HOUR_MS } from "../base/duration.ts";
+import { isObject } from "../base/own.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { Kind, Verdict } from "../model/decision.ts";
-import { HOUR_MS } from "../model/duration.ts";
 import {
   type EvictionSummary,
   evictionSummary,
   type PressureCondition,
   pressureConditions,
 } from "../model/eviction.ts";
-import { isObject } from "../model/own.ts";
-import { ok, type Result } from "../model/result.ts";
 import { minorOf, PROFILES, profileOfPolicy } from "../profiles/index.ts";
 import { type Labels, type Requirement, selects } from "./label-selector.ts";
 

@@ -1,5 +1,5 @@
-import { faultOf } from "../model/json-fault.ts";
-import { ok, type Result } from "../model/result.ts";
+import { faultOf } from "../base/json-fault.ts";
+import { ok, type Result } from "../base/result.ts";
 import { type Problem, problem } from "./problem.ts";
 
 /** The deepest nesting that is read; Kubernetes prints nothing near it. */

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../model/result.ts";
+import { err, ok, type Result } from "../base/result.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

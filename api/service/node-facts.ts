@@ -1,9 +1,9 @@
 import type { Store } from "../../db/store.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { AskOf, Kind } from "../model/decision.ts";
 import type { ImageGcFacts } from "../model/image-gc.ts";
 import { IMAGE_RECORDS, specOf } from "../model/kinds.ts";
 import { orderOf, type PassTime, passTimeOf } from "../model/pass-time.ts";
-import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { NO_NODE } from "./canonical.ts";
 import { type DecisionRequest, withFacts } from "./decision-request.ts";

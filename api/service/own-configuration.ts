@@ -1,4 +1,4 @@
-import { type Fields, isObject } from "../model/own.ts";
+import { type Fields, isObject } from "../base/own.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { namesEveryField } from "../profiles/unknown-fields.ts";
 import { differences } from "./difference.ts";

@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { InputIssue } from "../model/input-issue.ts";
-import { err, type Result } from "../model/result.ts";
+import type { InputIssue } from "../base/input-issue.ts";
+import { err, type Result } from "../base/result.ts";
 
 const DAMAGED =
   "what is damaged stays so: stop the API and restore the history from a backup; the server's log has the cause";

@@ -1,8 +1,8 @@
+import type { InputIssue } from "../base/input-issue.ts";
+import { ok, type Result } from "../base/result.ts";
 import type { LintFinding } from "../decide/lint/finding.ts";
 import { lintConfiguration } from "../decide/lint/lint.ts";
 import { decodeSnapshot } from "../model/decode.ts";
-import type { InputIssue } from "../model/input-issue.ts";
-import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../profiles/effective.ts";
 import type { Profile } from "../profiles/profile.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../model/own.ts";
+import { isObject } from "../base/own.ts";
 import { amountText, fileValueText, humanBytes, isBytes, quantityText, resourceOfSignal } from "./size.ts";
 import { printable } from "./style.ts";
 import { durationText, timeText } from "./time-text.ts";

@@ -1,5 +1,5 @@
 import stringWidth from "string-width";
-import { memo } from "../model/cache.ts";
+import { memo } from "../base/cache.ts";
 
 const COLORS = {
   bold: [1, 22],

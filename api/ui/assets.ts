@@ -1,6 +1,6 @@
+import { ok, type Result } from "../base/result.ts";
 import { ASSET_TYPES, type AssetName, type Reply } from "../dependencies.ts";
 import { type Exchange, param } from "../http/route.ts";
-import { ok, type Result } from "../model/result.ts";
 import { type Problem, problem } from "../service/problem.ts";
 
 /** The parts of the one style sheet, in their order. */

@@ -1,10 +1,10 @@
+import { err, ok, type Result } from "../base/result.ts";
 import type { DropIn } from "../decide/lint/drop-ins.ts";
 import { readCommandLine } from "../documents/command-line.ts";
 import { formText, isConfiguration } from "../documents/document-form.ts";
 import { hasAt, type InputDocument, stepsOf } from "../documents/inputs/origin.ts";
 import { MAX_DROP_INS } from "../http/lint.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
-import { err, ok, type Result } from "../model/result.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { unknownFields } from "../profiles/unknown-fields.ts";
 import { described, FILE_FIELD, type FormFault, faultsOf } from "./form-fields.ts";

@@ -1,10 +1,10 @@
+import { perObject } from "../base/cache.ts";
+import type { Fields } from "../base/own.ts";
+import type { Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import type { OpenApi } from "../http/openapi/contract.ts";
 import type { OpenApiDocument } from "../http/openapi/document.ts";
 import { PROBLEMS } from "../http/problem.ts";
-import { perObject } from "../model/cache.ts";
-import type { Fields } from "../model/own.ts";
-import type { Result } from "../model/result.ts";
 import { breakable, html, titled } from "./html.ts";
 import { all, type Html, page, prose } from "./page.ts";
 

@@ -1,7 +1,7 @@
+import { ok, type Result } from "../base/result.ts";
 import { bodyProblem, boundsOf } from "../http/body.ts";
 import type { Exchange } from "../http/route.ts";
 import { END_REASONS } from "../model/end-reasons.ts";
-import { ok, type Result } from "../model/result.ts";
 import { PROFILES } from "../profiles/index.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { html, raw } from "./html.ts";

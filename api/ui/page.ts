@@ -1,7 +1,7 @@
+import { ok, type Result } from "../base/result.ts";
 import type { AssetName, Reply } from "../dependencies.ts";
 import { adviceOf, statusOf, titleOf } from "../http/problem.ts";
 import { SIGNED_IN } from "../http/respond.ts";
-import { ok, type Result } from "../model/result.ts";
 import type { Problem } from "../service/problem.ts";
 import { type Html, html, raw, titled } from "./html.ts";
 

@@ -1,8 +1,8 @@
+import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { BEARER, callerWith, signedInBy } from "../http/auth/authorize.ts";
 import { LASTS, LONGEST, sessionOf, setCookie } from "../http/auth/session.ts";
 import { type Exchange, queryOf } from "../http/route.ts";
-import { ok, type Result } from "../model/result.ts";
 import type { Problem } from "../service/problem.ts";
 import { formFields } from "./form-fields.ts";
 import { html } from "./html.ts";

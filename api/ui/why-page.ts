@@ -1,7 +1,7 @@
+import type { Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { type Exchange, param } from "../http/route.ts";
 import { getWhyAnswer } from "../http/why.ts";
-import type { Result } from "../model/result.ts";
 import type { Problem } from "../service/problem.ts";
 import { colorPaint, fitLines } from "../text/style.ts";
 import { podExplanationText } from "../text/why.ts";

@@ -13,9 +13,9 @@ import {
 } from "../../db/open/worker.ts";
 import type { Cursor, StreamedDecision, StreamFailure } from "../../db/rows.ts";
 import type { DecisionFilter, ExportedRows, ExportFilter, Store } from "../../db/store.ts";
+import type { Result } from "../base/result.ts";
 import { webSha256 } from "../http/auth/tokens.ts";
 import { nodeTurns, takeTurn } from "../http/turns.ts";
-import type { Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";
 import { consoleLog, errorFields } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";

@@ -1,5 +1,5 @@
 import type { StoreBindings } from "../../db/open/worker.ts";
-import { DAY_MS } from "../model/duration.ts";
+import { DAY_MS } from "../base/duration.ts";
 import { DEFAULT_RETENTION, type Retention } from "../retention.ts";
 
 /** The bindings of wrangler.toml, its variables and its secrets. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Result } from "../../api/model/result.ts";
+import type { Result } from "../../api/base/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { labelOf, type PostgresSetting } from "../postgres/setting.ts";
 import { backupFile, type OnProgress, restoreFile } from "../sqlite/node/backup.ts";

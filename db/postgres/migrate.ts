@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { Migration } from "../migrations.ts";
 import { MIGRATING } from "./locks.ts";

@@ -8,7 +8,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import type { Pool } from "pg";
 import pg from "pg";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import type { Packing } from "../body.ts";
 import { attempting, failure, type StoreFailure } from "../failure.ts";
 import { readMigrations } from "../migrations.ts";

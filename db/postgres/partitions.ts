@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import type { Client } from "pg";
-import { DAY_MS } from "../../api/model/duration.ts";
+import { DAY_MS } from "../../api/base/duration.ts";
 import type { Classify } from "../failure.ts";
 import { WRITING } from "./locks.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import passwordOf, { type Connection } from "pgpass";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import { isLoopback } from "../../api/model/fields.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 
 /** Names a database. Plain data, by which a thread finds the same one. */
 export interface PostgresSetting {

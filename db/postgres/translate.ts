@@ -1,4 +1,4 @@
-import { memo } from "../../api/model/cache.ts";
+import { memo } from "../../api/base/cache.ts";
 
 /**
  * The store's statements are written once, in SQLite's SQL (`db/sql/`). These rules replace all that differs in Postgres, in

@@ -1,5 +1,5 @@
 import { type AnyColumn, and, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { decodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { DecisionHead, DecisionRow } from "../rows.ts";

@@ -1,8 +1,8 @@
 import { type AnyColumn, and, asc, eq, gt, gte, lt, type SQL, sql } from "drizzle-orm";
-import { Lru } from "../../api/model/cache.ts";
-import { HOUR_MS } from "../../api/model/duration.ts";
+import { Lru } from "../../api/base/cache.ts";
+import { HOUR_MS } from "../../api/base/duration.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import type { ExportRow, ExportRowOf } from "../../api/model/export-row.ts";
-import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody } from "../body.ts";
 import { corruptRow, failure, type StoreFailure } from "../failure.ts";
 import type { Cursor } from "../rows.ts";

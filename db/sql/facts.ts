@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { byteLength, MAX_BODY_LENGTH, MAX_ROW_BYTES } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { Store } from "../store.ts";

@@ -1,9 +1,9 @@
 import { and, asc, eq, getTableColumns, gte, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { HOUR_MS } from "../../api/base/duration.ts";
+import { byText } from "../../api/base/order.ts";
+import { ok } from "../../api/base/result.ts";
 import { isKind, type Kind } from "../../api/model/decision.ts";
-import { HOUR_MS } from "../../api/model/duration.ts";
-import { byText } from "../../api/model/order.ts";
 import { OUTCOME_KINDS, OUTCOME_TRAITS, type OutcomeKind } from "../../api/model/outcome.ts";
-import { ok } from "../../api/model/result.ts";
 import type { Counted, FleetRow, KubeletCounts, LatestRow, NodeRow, RefusalCount, Tally } from "../rows.ts";
 import type { Store } from "../store.ts";
 import type { Driver } from "./driver.ts";

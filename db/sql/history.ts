@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { err, ok } from "../../api/model/result.ts";
+import { err, ok } from "../../api/base/result.ts";
 import { MAX_ROW_BYTES } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";

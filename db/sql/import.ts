@@ -1,7 +1,7 @@
 import { getTableName, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import { ok, type Result } from "../../api/base/result.ts";
 import type { ExportRow, ExportRowOf } from "../../api/model/export-row.ts";
-import { ok, type Result } from "../../api/model/result.ts";
 import { encodeBody, encodeSliced, storedBytes } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { SnapshotRow } from "../rows.ts";

@@ -1,5 +1,5 @@
 import { type AnyColumn, and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { decodeBody, encodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { OutcomeFilter, OutcomeRow } from "../rows.ts";

@@ -1,5 +1,5 @@
 import { type AnyColumn, desc, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { type Cursor, decodePageToken, encodePageToken } from "../rows.ts";
 import { MAX_PAGE } from "../store.ts";

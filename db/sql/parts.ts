@@ -1,4 +1,4 @@
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { decodeBody, type Packing, type StoredBody } from "../body.ts";
 import { corruptRow, type StoreFailure } from "../failure.ts";
 import type { Pieces, SharedText } from "../rows.ts";

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
-import { HOUR_MS } from "../../api/model/duration.ts";
+import { HOUR_MS } from "../../api/base/duration.ts";
+import { ok } from "../../api/base/result.ts";
 import { REMOVING_KINDS } from "../../api/model/kinds.ts";
-import { ok } from "../../api/model/result.ts";
 import { type ClockLeap, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GRACE_MS, type Store } from "../store.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { USE_MS } from "./texts.ts";

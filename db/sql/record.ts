@@ -1,4 +1,4 @@
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { encodeSliced, isLarge, storedBytes } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { SnapshotRow } from "../rows.ts";

@@ -1,5 +1,5 @@
 import { and, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { Removal, RemovalFilter, RemovalRow, Removals, ReturnedImage } from "../rows.ts";
 import type { Store } from "../store.ts";

@@ -1,5 +1,5 @@
 import { asc, eq } from "drizzle-orm";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { decodeBody, encodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { ResultRow, Store } from "../store.ts";

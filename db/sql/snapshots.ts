@@ -1,5 +1,5 @@
 import { asc, desc, eq, gt, lt, sql } from "drizzle-orm";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { encodeSliced } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { SnapshotInPieces, SnapshotRow } from "../rows.ts";

@@ -1,5 +1,5 @@
 import { type AnyColumn, and, asc, gt, lte, type SQL, sql } from "drizzle-orm";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { err, ok, type Result } from "../../api/base/result.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { Cursor, StreamedDecision, StreamFailure } from "../rows.ts";
 import type { DecisionFilter, Store } from "../store.ts";

@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
-import { Lru } from "../../api/model/cache.ts";
-import { ok, type Result } from "../../api/model/result.ts";
+import { Lru } from "../../api/base/cache.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { byteLength, encodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { BodyPiece, Ranges } from "../rows.ts";

@@ -1,5 +1,5 @@
 import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
-import { ok } from "../../api/model/result.ts";
+import { ok } from "../../api/base/result.ts";
 import type { TokenRow } from "../rows.ts";
 import type { TokenStore } from "../store.ts";
 import { type Driver, insertInto, prepared } from "./driver.ts";

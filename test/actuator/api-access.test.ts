@@ -6,7 +6,7 @@ import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { serving } from "../api/serving.ts";
 import { diskSnapshot, localImage } from "../contract/gc-snapshots.ts";
 import { scratchFolder } from "../kit/scratch.ts";

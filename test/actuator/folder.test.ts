@@ -5,7 +5,7 @@ import { Journal } from "../../actuator/apply/journal.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { ownFolder } from "../../actuator/core/record-file.ts";
 import { openState } from "../../actuator/daemon/own-state.ts";
-import { makeFolder } from "../../api/model/make-folder.ts";
+import { makeFolder } from "../../api/base/make-folder.ts";
 import { scratch } from "./manifests/scratch.ts";
 
 // Node's own recursive mkdir never comes back from there

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type ActuatorConfig, actuatorConfig, takeOver } from "../../actuator/core/config.ts";
-import { nearName } from "../../api/model/near-name.ts";
+import { nearName } from "../../api/base/near-name.ts";
 
 const configOf = (settings: Readonly<Record<string, unknown>>): ActuatorConfig => {
   const config = actuatorConfig({ stateDir: "/s", nodeName: "n1", ...settings });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { faultOf } from "../../api/model/json-fault.ts";
-import { LIMITS } from "../../api/model/limits.ts";
+import { faultOf } from "../../api/base/json-fault.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { MAX_DEPTH, parseJson } from "../../api/service/json.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

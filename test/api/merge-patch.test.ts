@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { joinedPatch, mergePatch } from "../../api/model/merge-patch.ts";
+import { joinedPatch, mergePatch } from "../../api/base/merge-patch.ts";
 
 // RFC 7396, appendix A
 test.each<[unknown, unknown, unknown]>([

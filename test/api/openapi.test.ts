@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../api/app.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import type { ApiDeps } from "../../api/dependencies.ts";
 import { ROUTES } from "../../api/http/index.ts";
 import { ANSWERS } from "../../api/http/openapi/answers.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
 import { OPERATIONS } from "../../api/http/openapi/operations.ts";
 import { PROBLEMS } from "../../api/http/problem.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 import { PAGES } from "../../api/ui/index.ts";
 
 const { document, text } = await openApi(ROUTES);

@@ -20,7 +20,7 @@ import { ManagerFiles } from "../../actuator/pods/devices/manager-files.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
 import { PodRecords } from "../../actuator/pods/records/records.ts";
 import type { SyncPodRequest, SyncPodResult } from "../../actuator/pods/sync/worker-deps.ts";
-import { ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/base/result.ts";
 import { BOOT, ROOT, simulated } from "../actuator/cgroups/hierarchy-kit.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
 import { machineAt } from "../sim/machine.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { Fields } from "../../api/base/own.ts";
 import { rbacYaml } from "../../api/cluster/rbac.ts";
 import { readNode, readPod, snapshotOf } from "../../api/cluster/read.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { Fields } from "../../api/model/own.ts";
 import { claim, claiming, DRIVER, result, slice } from "../kit/claims.ts";
 import { type ApiObject, type TestCluster, testCluster } from "../kit/cluster.ts";
 import { okOf, opened } from "./opened.ts";

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { fieldsOf } from "../../api/base/own.ts";
 import type { ClusterFault } from "../../api/cluster/fault.ts";
 import {
   type ClusterChange,
@@ -7,7 +8,6 @@ import {
   followCluster,
 } from "../../api/cluster/follow.ts";
 import type { NodeDocuments } from "../../api/cluster/read.ts";
-import { fieldsOf } from "../../api/model/own.ts";
 import { pod as boundPod } from "../kit/api-objects.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
 import { opened } from "./opened.ts";

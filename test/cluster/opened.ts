@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
+import type { Result } from "../../api/base/result.ts";
 import { type Cluster, type ClusterOptions, openCluster } from "../../api/cluster/cluster.ts";
 import type { ClusterFault } from "../../api/cluster/fault.ts";
-import type { Result } from "../../api/model/result.ts";
 
 /** The cluster of a kubeconfig, which must open; closed when the test ends. */
 export async function opened(kubeconfig: string, options: Partial<ClusterOptions> = {}): Promise<Cluster> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { Fields } from "../../api/base/own.ts";
 import { rbacYaml } from "../../api/cluster/rbac.ts";
 import { readNode, readPod, snapshotOf } from "../../api/cluster/read.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { Fields } from "../../api/model/own.ts";
 import { authority } from "../kit/certificates.ts";
 import { type ApiObject, json, nodeAt, testCluster } from "../kit/cluster.ts";
 import { faultOf, okOf, opened } from "./opened.ts";

@@ -1,3 +1,4 @@
+import { withoutNulls } from "../../api/base/nulls.ts";
 import { noClaims, readClaims, writeClaims } from "../../api/decide/dra/checkpoint.ts";
 import type { ClaimInfoCache, PreparedDevice } from "../../api/decide/dra/claim-info.ts";
 import { containerDevices } from "../../api/decide/dra/container-devices.ts";
@@ -12,7 +13,6 @@ import {
 } from "../../api/decide/dra/prepare.ts";
 import { chooseService, endpointTaken } from "../../api/decide/dra/registration.ts";
 import { removedPods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
-import { withoutNulls } from "../../api/model/nulls.ts";
 import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
 import { dra, type ResourceClaim } from "../../api/model/resource-claim.ts";
 import { epochMs } from "../../api/model/units.ts";

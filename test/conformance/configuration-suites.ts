@@ -1,7 +1,7 @@
+import type { Fields } from "../../api/base/own.ts";
 import type { LintFinding } from "../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { Fields } from "../../api/model/own.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface Asked {

@@ -1,3 +1,5 @@
+import type { InputIssue } from "../../api/base/input-issue.ts";
+import type { Result } from "../../api/base/result.ts";
 import { evictionThresholds } from "../../api/decide/eviction/configuration.ts";
 import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
 import { isHard, SIGNALS, type Threshold, type ThresholdValue } from "../../api/decide/eviction/threshold.ts";
@@ -5,9 +7,7 @@ import { remembered, samplesWith } from "../../api/decide/kinds/eviction.ts";
 import { value } from "../../api/model/amount.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { decodeEvictionAsk, type EvictionFacts, type FileSystems } from "../../api/model/eviction.ts";
-import type { InputIssue } from "../../api/model/input-issue.ts";
 import type { KubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
-import type { Result } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { effectiveConfiguration } from "../../api/profiles/effective.ts";
 import type { Profile } from "../../api/profiles/profile.ts";

@@ -1,8 +1,8 @@
+import type { Result } from "../../api/base/result.ts";
 import { decideImageGc } from "../../api/decide/kinds/image-gc.ts";
 import type { Done, GcOperation } from "../../api/model/container-gc.ts";
 import type { Decided, Refusal } from "../../api/model/decision.ts";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
-import type { Result } from "../../api/model/result.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import type { Profile } from "../../api/profiles/profile.ts";

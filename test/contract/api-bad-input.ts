@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import type { ProblemCode } from "../../api/service/problem.ts";
 import { pod, requesting } from "../kit/pods.ts";
 import { many } from "../kit/snapshots.ts";

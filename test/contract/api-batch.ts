@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { LIMITS } from "../../api/base/limits.ts";
 import { batchLine } from "../../api/http/openapi/decision-answers.ts";
 import { BATCH } from "../../api/http/openapi/operation.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 import { type ApiSubject, admin, exampleSnapshot, fresh, type Of, problemOf } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 

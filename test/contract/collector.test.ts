@@ -1,10 +1,10 @@
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { ok } from "../../api/base/result.ts";
 import { apiClient } from "../../api/collector/api-client.ts";
 import { Collector, type FaultPlace } from "../../api/collector/collector.ts";
 import { statusApp } from "../../api/collector/status.ts";
 import type { Comparison } from "../../api/model/outcome.ts";
-import { ok } from "../../api/model/result.ts";
 import { serving } from "../api/serving.ts";
 import { opened } from "../cluster/opened.ts";
 import { claim, claiming, putClaim, result } from "../kit/claims.ts";

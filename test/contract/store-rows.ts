@@ -1,5 +1,5 @@
-import { hex } from "../../api/model/hex.ts";
-import type { Result } from "../../api/model/result.ts";
+import { hex } from "../../api/base/hex.ts";
+import type { Result } from "../../api/base/result.ts";
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { ResultRow, Store } from "../../db/store.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ok } from "../../api/model/result.ts";
+import { ok } from "../../api/base/result.ts";
 import { attempting } from "../../db/failure.ts";
 import { decodePageToken, encodePageToken } from "../../db/rows.ts";
 import { failureOf } from "../../db/sqlite/dialect.ts";

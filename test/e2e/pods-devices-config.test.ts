@@ -11,7 +11,7 @@ import { systemClock } from "../../actuator/pods/pod-clock.ts";
 import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
-import { ok } from "../../api/model/result.ts";
+import { ok } from "../../api/base/result.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { hands, options } from "../actuator/pods/fake-devices.ts";
 import { scratch } from "../actuator/pods/scratch.ts";

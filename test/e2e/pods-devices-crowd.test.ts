@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { healthy, type NodePlugin } from "../actuator/deviceplugin/node-plugin.ts";
 import { deviceOf, GPU, pluginOn } from "./pods/devices.ts";
 import { podOf } from "./pods/manifest.ts";

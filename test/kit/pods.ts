@@ -1,4 +1,4 @@
-import { withoutNulls } from "../../api/model/nulls.ts";
+import { withoutNulls } from "../../api/base/nulls.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";

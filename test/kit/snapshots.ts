@@ -1,5 +1,5 @@
+import type { InputIssue } from "../../api/base/input-issue.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { InputIssue } from "../../api/model/input-issue.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { node } from "./nodes.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import { decoded, issuePaths, issues, type Json, many } from "../kit/snapshots.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { LIMITS } from "../../api/base/limits.ts";
 import { decodeImageGcFacts, imageGcFacts } from "../../api/model/image-gc.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 
 const facts = (records: unknown): Record<string, unknown> => ({
   atMs: 2,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { Fields } from "../../api/base/own.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { Fields } from "../../api/model/own.ts";
 import { withoutManagers, withoutPodSecrets, withoutSecretSettings } from "../../api/model/redact.ts";
 import { captured } from "../kit/real-node.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LIMITS } from "../../api/model/limits.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { allocatableOf, cgroupsOf, outcome, reasonsOf } from "../decide/ask.ts";
 import { container } from "../kit/containers.ts";
 import { node } from "../kit/nodes.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import type { InputIssue } from "../../api/base/input-issue.ts";
+import { LIMITS } from "../../api/base/limits.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { InputIssue } from "../../api/model/input-issue.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 import { fromJson, type Json, stored } from "../kit/snapshots.ts";

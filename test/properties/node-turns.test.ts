@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { type JsonPatch, patched } from "../../api/base/json-patch.ts";
+import { mergePatch } from "../../api/base/merge-patch.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import { type JsonPatch, patched } from "../../api/model/json-patch.ts";
-import { mergePatch } from "../../api/model/merge-patch.ts";
 import { epochMs } from "../../api/model/units.ts";
 import type { Store } from "../../db/store.ts";
 import { appOver } from "../api/serving.ts";

@@ -1,3 +1,4 @@
+import { err, ok } from "../../api/base/result.ts";
 import { type DeviceCheckpoint, writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
 import {
@@ -10,7 +11,6 @@ import { type DeviceManager, deviceManager } from "../../api/decide/devices/mana
 import type { PreferredAllocation } from "../../api/decide/devices/preferred.ts";
 import { numaNodes } from "../../api/decide/topology/hint.ts";
 import type { Pod } from "../../api/model/pod.ts";
-import { err, ok } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { devicePod } from "../decide/devices/devices-kit.ts";
 import { BEHAVIOUR } from "../kit/profiles.ts";

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
+import { joinedPatch } from "../../api/base/merge-patch.ts";
+import type { Fields } from "../../api/base/own.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { configurationSet } from "../../api/documents/configuration-set.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import { joinedPatch } from "../../api/model/merge-patch.ts";
-import type { Fields } from "../../api/model/own.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { profileIn } from "../../api/profiles/index.ts";
 import { sidesOf } from "../../api/service/what-if.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ok } from "../../api/model/result.ts";
+import { ok } from "../../api/base/result.ts";
 import { decisionNamed, notFoundText } from "../../api/service/decision-named.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 

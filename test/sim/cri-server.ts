@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
 import { loadSync, type ServiceDefinition } from "@grpc/proto-loader";
 import type { RuntimeFault } from "../../actuator/containerd/cri.ts";
-import type { Result } from "../../api/model/result.ts";
+import type { Result } from "../../api/base/result.ts";
 import type { FakeRuntime } from "./fake-runtime.ts";
 
 const PROTO = join(import.meta.dirname, "../../actuator/containerd/runtime.proto");

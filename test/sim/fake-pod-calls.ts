@@ -1,5 +1,5 @@
 import type { RuntimeFault, RuntimeResult } from "../../actuator/containerd/cri.ts";
-import { err, type Result } from "../../api/model/result.ts";
+import { err, type Result } from "../../api/base/result.ts";
 import type { FakeCall, Trouble } from "./fake-pod-parts.ts";
 import type { PodTime } from "./pod-time.ts";
 

@@ -7,7 +7,7 @@ import type {
   RuntimeResult,
 } from "../../actuator/containerd/cri.ts";
 import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "../../actuator/containerd/messages.ts";
-import { err, ok } from "../../api/model/result.ts";
+import { err, ok } from "../../api/base/result.ts";
 import { FakeCalls } from "./fake-pod-calls.ts";
 import {
   containerName,

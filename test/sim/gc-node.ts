@@ -10,8 +10,8 @@ import type { GcDeps, GcReport, LogFiles, RemovalReport } from "../../actuator/g
 import { GcJournal, type GcKind } from "../../actuator/gc/journal.ts";
 import type { ClosedPass } from "../../actuator/gc/remove.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
+import { ok } from "../../api/base/result.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
-import { ok } from "../../api/model/result.ts";
 import type { SimClock } from "./clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 

@@ -7,7 +7,7 @@ import { FactsStore } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/interfaces.ts";
 import type { LoopDeps } from "../../actuator/pass/loop.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
-import { ok } from "../../api/model/result.ts";
+import { ok } from "../../api/base/result.ts";
 import { cutShort, Killed } from "../actuator/cgroups/apply-kit.ts";
 import { simulated } from "../actuator/cgroups/hierarchy-kit.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";

@@ -10,7 +10,7 @@ import { PodManager } from "../../actuator/pods/manager.ts";
 import { PodRecords } from "../../actuator/pods/records/records.ts";
 import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
-import { ok } from "../../api/model/result.ts";
+import { ok } from "../../api/base/result.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { ROOT } from "../actuator/cgroups/hierarchy-kit.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";

@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import type { RuntimeFault, RuntimeResult } from "../../actuator/containerd/cri.ts";
 import { OWNER } from "../../actuator/containerd/cri.ts";
 import type { LinuxContainerResources } from "../../actuator/containerd/messages.ts";
-import { err, type Result } from "../../api/model/result.ts";
+import { err, type Result } from "../../api/base/result.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import type { FakePodContainer, FakePodSandbox } from "./fake-pod-parts.ts";
 import { FakePodRuntime } from "./fake-pod-runtime.ts";

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { ok } from "../../api/base/result.ts";
 import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
-import { ok } from "../../api/model/result.ts";
 import type { ReplayAnswer } from "../../api/service/replay/replay-answer.ts";
 import { NOTHING_COUNTED } from "../../api/ui/replay/counts.ts";
 import { replayedPages } from "../../api/ui/replay/question.ts";

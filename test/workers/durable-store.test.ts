@@ -1,5 +1,5 @@
 import { env, runInDurableObject } from "cloudflare:test";
-import type { Result } from "../../api/model/result.ts";
+import type { Result } from "../../api/base/result.ts";
 import { openDurable } from "../../db/sqlite/durable/open.ts";
 import type { Store } from "../../db/store.ts";
 import { sqliteBackDoor } from "../contract/sqlite-back-door.ts";

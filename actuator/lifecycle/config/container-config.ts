@@ -1,8 +1,8 @@
+import { err, map, ok, type Result } from "../../../api/base/result.ts";
 import type { SandboxValues } from "../../../api/decide/cgroups/container-config.ts";
 import { pageSizeUnit } from "../../../api/decide/hugepages.ts";
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/devices.ts";
-import { err, map, ok, type Result } from "../../../api/model/result.ts";
 import { type Bytes, NO_PAGE_LIMIT } from "../../../api/model/units.ts";
 import type {
   ContainerConfig,

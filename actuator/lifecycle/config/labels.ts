@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { NameValue } from "../../../api/model/devices.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import {
   CONTAINER_HASH,
   CONTAINER_NAME,

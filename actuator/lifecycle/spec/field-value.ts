@@ -1,5 +1,5 @@
-import { joinPath } from "../../../api/model/input-issue.ts";
-import { isObject } from "../../../api/model/own.ts";
+import { joinPath } from "../../../api/base/input-issue.ts";
+import { isObject } from "../../../api/base/own.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { SpecFault } from "../pod.ts";
 

@@ -1,6 +1,6 @@
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { exactValue, isNegative } from "../../../api/model/amount.ts";
 import { SYSTEM_PRIORITY_CLASSES } from "../../../api/model/pod.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type {
   DnsConfig,
   HostPathType,

@@ -1,5 +1,5 @@
+import { own } from "../../../api/base/own.ts";
 import { compare, isNegative, isWhole, isZero } from "../../../api/model/amount.ts";
-import { own } from "../../../api/model/own.ts";
 import { parseQuantity, type Quantity } from "../../../api/model/quantity.ts";
 import { CLASS_PREFIX, isExtendedResource } from "../../../api/model/resource-name.ts";
 import { type FieldValue, shown } from "./field-value.ts";

@@ -1,4 +1,4 @@
-import { distanceOf } from "../../../api/model/near-name.ts";
+import { distanceOf } from "../../../api/base/near-name.ts";
 import type { FieldValue, Served } from "./field-value.ts";
 
 const LONGEST = 64;

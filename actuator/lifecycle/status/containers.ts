@@ -1,4 +1,4 @@
-import { byText } from "../../../api/model/order.ts";
+import { byText } from "../../../api/base/order.ts";
 import type { RuntimeContainer, RuntimePod } from "../../containerd/cri.ts";
 import type { PodProbeResults } from "../actions.ts";
 import { hasRegularContainer, latestOf, shouldStart } from "../instances.ts";

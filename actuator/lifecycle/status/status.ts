@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf } from "../../../api/base/own.ts";
 import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
-import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import type { RuntimePod } from "../../containerd/cri.ts";
 import { activeSandboxOf, latestOf } from "../instances.ts";
 import type { RunnablePod } from "../pod.ts";

@@ -1,8 +1,8 @@
+import { byText } from "../../../api/base/order.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { AdmissionDecision } from "../../../api/model/admission.ts";
 import { namespacedName } from "../../../api/model/forms.ts";
-import { byText } from "../../../api/model/order.ts";
 import type { Victim } from "../../../api/model/preemption.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import { isCritical } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";

@@ -1,8 +1,8 @@
+import type { Fields } from "../../../api/base/own.ts";
+import type { Result } from "../../../api/base/result.ts";
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../api/model/devices.ts";
-import type { Fields } from "../../../api/model/own.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
-import type { Result } from "../../../api/model/result.ts";
 import type { DecisionClient, Problem } from "../../core/interfaces.ts";
 import { EMPTY_CHECKPOINT, withCheckpoint, withResponsesOf } from "../devices/checkpoint-entries.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "../devices/manager-files.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import {
   FOREIGN_SANDBOX,

@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { AllocatableDecision, QuantityList } from "../../../api/model/allocatable.ts";
 import { type ConditionState, PRESSURE_CONDITIONS } from "../../../api/model/eviction.ts";
 import type { Managed } from "../../../api/model/managers.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import { decideLocally } from "../../client/local-client.ts";
 import type { Problem } from "../../core/interfaces.ts";

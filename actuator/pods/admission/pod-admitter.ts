@@ -1,6 +1,6 @@
+import { ok, type Result } from "../../../api/base/result.ts";
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../api/model/devices.ts";
-import { ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/interfaces.ts";
 import { FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";

@@ -1,3 +1,6 @@
+import { Lru, memo, perObject } from "../../../api/base/cache.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
+import { ok, type Result } from "../../../api/base/result.ts";
 import {
   type DeviceCheckpoint,
   type DevicesPerNuma,
@@ -6,10 +9,7 @@ import {
   writeCheckpoint,
 } from "../../../api/decide/devices/checkpoint.ts";
 import { type CheckpointFault, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
-import { Lru, memo, perObject } from "../../../api/model/cache.ts";
 import type { NameValue } from "../../../api/model/devices.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
-import { ok, type Result } from "../../../api/model/result.ts";
 import type { StateFiles } from "../../machine/files.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { linkSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
 import type { PodClock } from "../pod-clock.ts";

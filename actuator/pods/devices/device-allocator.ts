@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { AnsweredRequest, PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicePlugin } from "../../../api/model/machine.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";

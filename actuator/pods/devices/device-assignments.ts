@@ -1,8 +1,8 @@
+import { perObject } from "../../../api/base/cache.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
+import { ok, type Result } from "../../../api/base/result.ts";
 import { type DeviceCheckpoint, entryText, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { jsonText } from "../../../api/decide/go/json.ts";
-import { perObject } from "../../../api/model/cache.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
-import { ok, type Result } from "../../../api/model/result.ts";
 import {
   DEVICE_CHECKPOINT,
   EMPTY_CHECKPOINT,

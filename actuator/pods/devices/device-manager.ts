@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import {
   containerOptions,
   type ResourceResponse,
@@ -7,7 +8,6 @@ import {
 import { idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DeviceConflict, DeviceOptions } from "../../../api/model/devices.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import { claimsDirectory, type Lock, takeLock } from "../../core/lock.ts";

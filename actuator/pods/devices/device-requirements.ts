@@ -1,6 +1,6 @@
+import { perObject } from "../../../api/base/cache.ts";
 import { limitsOf } from "../../../api/decide/devices/wire.ts";
 import { value } from "../../../api/model/amount.ts";
-import { perObject } from "../../../api/model/cache.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Result } from "../../../api/model/result.ts";
+import type { Result } from "../../../api/base/result.ts";
 import { HistoryFile, type HistoryPlace, readHistory } from "../../core/history-file.ts";
 import type { PodClock } from "../pod-clock.ts";
 

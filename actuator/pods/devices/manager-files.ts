@@ -1,10 +1,10 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { LIMITS } from "../../../api/base/limits.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import type { CheckpointFault } from "../../../api/decide/devices/checkpoint-read.ts";
 import { DRA_STATE_FILE } from "../../../api/decide/dra/checkpoint.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
 import { readStateFiles, type StateFiles } from "../../machine/files.ts";
 import { checkpointOf, DEVICE_CHECKPOINT, redactFiles, textOf } from "./checkpoint-entries.ts";

@@ -1,11 +1,11 @@
+import { perObject } from "../../../api/base/cache.ts";
+import { byText } from "../../../api/base/order.ts";
 import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
 import { naturalOrder } from "../../../api/decide/devices/natural-order.ts";
 import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
-import { perObject } from "../../../api/model/cache.ts";
 import type { DeviceConflict } from "../../../api/model/devices.ts";
 import type { Device } from "../../../api/model/machine.ts";
-import { byText } from "../../../api/model/order.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import { faultText, type PluginFault } from "../../deviceplugin/fault.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";

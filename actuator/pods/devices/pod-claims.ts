@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { podClaims } from "../../../api/decide/dra/claim-name.ts";
 import type { HealthInfo } from "../../../api/decide/dra/health.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import type { ClaimManager, ClaimWait } from "../../dra/claim-manager.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";

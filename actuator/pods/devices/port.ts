@@ -1,7 +1,7 @@
+import type { Result } from "../../../api/base/result.ts";
 import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DeviceOptions } from "../../../api/model/devices.ts";
 import type { Device, DevicePlugin } from "../../../api/model/machine.ts";
-import type { Result } from "../../../api/model/result.ts";
 import type { RuntimePod } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import type { Problem } from "../../core/interfaces.ts";

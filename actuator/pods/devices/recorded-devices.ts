@@ -1,5 +1,5 @@
+import { perObject } from "../../../api/base/cache.ts";
 import { type DeviceCheckpoint, idsOf, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
-import { perObject } from "../../../api/model/cache.ts";
 import type { Device } from "../../../api/model/machine.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";

@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { byText } from "../../../api/model/order.ts";
+import { byText } from "../../../api/base/order.ts";
 
 /** A rotated log of a container. */
 export interface RotatedLog {

@@ -1,6 +1,6 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { goErrorText } from "../../core/error-text.ts";
 import type { DnsConfig, PodSpec, RunnablePod } from "../../lifecycle/pod.ts";
 

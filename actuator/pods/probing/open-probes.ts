@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
-import { fieldsOf } from "../../../api/model/own.ts";
+import { fieldsOf } from "../../../api/base/own.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import type { PodRuntime } from "../../containerd/cri.ts";

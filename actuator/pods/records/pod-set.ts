@@ -1,4 +1,4 @@
-import { perObject } from "../../../api/model/cache.ts";
+import { perObject } from "../../../api/base/cache.ts";
 import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/cri.ts";
 import type { ActivePods } from "../../core/interfaces.ts";
 import {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { faultText } from "../../core/error-text.ts";
 import { type JournalError, ownFolder, replaceFile } from "../../core/record-file.ts";
 import { type Durability, durabilityOf } from "../../lifecycle/pod-state.ts";

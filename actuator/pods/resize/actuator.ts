@@ -1,7 +1,7 @@
+import type { Fields } from "../../../api/base/own.ts";
 import { podMemoryLimit } from "../../../api/decide/cgroups/pod-config.ts";
 import { memoryInUse } from "../../../api/decide/resize/actuation.ts";
 import { value, ZERO } from "../../../api/model/amount.ts";
-import type { Fields } from "../../../api/model/own.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";

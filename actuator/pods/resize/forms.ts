@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf } from "../../../api/base/own.ts";
 import { type Amount, isSame } from "../../../api/model/amount.ts";
-import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
 import { listOf } from "../status/node-view.ts";

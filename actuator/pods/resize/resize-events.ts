@@ -1,5 +1,5 @@
+import { byKey } from "../../../api/base/order.ts";
 import type { ResourceList } from "../../../api/model/fields.ts";
-import { byKey } from "../../../api/model/order.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import { canonicalText } from "../../../api/model/quantity.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";

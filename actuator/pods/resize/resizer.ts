@@ -1,10 +1,10 @@
+import type { Result } from "../../../api/base/result.ts";
 import { restartsOf } from "../../../api/decide/resize/actuation.ts";
 import { type PendingResize as Queued, queueOf } from "../../../api/decide/resize/queue.ts";
 import { type ResizeNode, whyInfeasible } from "../../../api/decide/resize/refusals.ts";
 import { whyInvalid } from "../../../api/decide/resize/validation.ts";
 import type { QuantityList } from "../../../api/model/allocatable.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
-import type { Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { DecisionClient, Problem } from "../../core/interfaces.ts";

@@ -1,8 +1,8 @@
+import { type Fields, fieldsOf } from "../../../api/base/own.ts";
 import type { ClaimHealth } from "../../../api/decide/dra/health.ts";
 import { podLimits, podRequests } from "../../../api/decide/resources/pod-resources.ts";
 import { qosClass } from "../../../api/decide/resources/qos.ts";
 import { type Amount, milliValue, value } from "../../../api/model/amount.ts";
-import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { MIRROR_ANNOTATION } from "../../../api/model/pod.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import { classOf, decodedPod } from "../../lifecycle/decoded-pod.ts";

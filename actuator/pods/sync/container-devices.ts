@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { DeviceOptions } from "../../../api/model/devices.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";

@@ -1,6 +1,6 @@
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { quote } from "../../../api/decide/go/strconv.ts";
 import { type HttpRequest, httpRequest } from "../../../api/decide/probes/http-request.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { podWords } from "../../lifecycle/back-off.ts";

@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from "p-limit";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { goDurationText } from "../../../api/decide/go/strconv.ts";
 import { type BackOff, type BackOffLimits, isOver, raised } from "../../../api/decide/probes/back-off.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { LocalImage, PodRuntime, RuntimeFault } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, unlinkSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../pod-clock.ts";
 import { containerLogsAt } from "../volumes/places.ts";

@@ -1,4 +1,4 @@
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import {
   type Exec,
   OWNER,

@@ -1,4 +1,4 @@
-import { unreachable } from "../../../api/model/result.ts";
+import { unreachable } from "../../../api/base/result.ts";
 import type { Problem } from "../../core/interfaces.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { type PodSourceChange, podSourceDiff } from "../../lifecycle/pod-source-diff.ts";

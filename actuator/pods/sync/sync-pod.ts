@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import type { Result } from "../../../api/base/result.ts";
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/devices.ts";
-import type { Result } from "../../../api/model/result.ts";
 import type { LocalImage, RuntimePod } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { removeContainerLog } from "../../containerd/logs.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { perObject } from "../../../api/model/cache.ts";
+import { perObject } from "../../../api/base/cache.ts";
 import {
   type RuntimeContainer,
   type RuntimePod,

@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
 import { codeOf, faultText } from "../../core/error-text.ts";
 import { claimsDirectory, type Holder, heldClaims, type Lock, takeLock } from "../../core/lock.ts";

@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { lstat, readdir, rename, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../pod-clock.ts";
 import type { Mounter } from "./mounter.ts";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { err, map, ok, type Result } from "../../../api/model/result.ts";
+import { err, map, ok, type Result } from "../../../api/base/result.ts";
 import { withoutEscapes } from "../../cgroupfs/files.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 

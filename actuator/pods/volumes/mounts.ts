@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, fstatSync, lstatSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { MountConfig, MountPropagation } from "../../containerd/messages.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { hostNameOf } from "../../lifecycle/config/labels.ts";

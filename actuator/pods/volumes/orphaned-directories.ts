@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { byText } from "../../../api/model/order.ts";
+import { byText } from "../../../api/base/order.ts";
 import { removePodLogs } from "../../containerd/logs.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { Problem } from "../../core/interfaces.ts";

@@ -1,7 +1,7 @@
 import { closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { PodIdentity } from "../../../api/documents/problem.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf } from "../../core/error-text.ts";
 import type { PodPlaces } from "../pod-clock.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { replaceText } from "../../core/record-file.ts";
 

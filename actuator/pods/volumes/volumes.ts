@@ -11,7 +11,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { HostPathType, PodVolume, RunnablePod } from "../../lifecycle/pod.ts";
 import type { PodPlaces } from "../pod-clock.ts";

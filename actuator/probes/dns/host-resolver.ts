@@ -2,8 +2,8 @@ import { Resolver } from "node:dns";
 import { readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 
 /** How long Go uses what it read before it checks the file again. Go 1.26: net, cacheMaxAge. */
 const BELIEVED_MS = 5000;

@@ -1,5 +1,5 @@
+import type { Result } from "../../../api/base/result.ts";
 import type { ProbeGuardDecision } from "../../../api/model/probe-guard.ts";
-import type { Result } from "../../../api/model/result.ts";
 import { HistoryFile, type HistoryPlace, readHistory } from "../../core/history-file.ts";
 import type { ProbeName } from "../../status/probe-row.ts";
 import type { HistoryQuery } from "../../status/server.ts";

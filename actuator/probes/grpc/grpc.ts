@@ -4,10 +4,10 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { bounded, dial, ERRORS, type OpenConnections, type ProbeTarget } from "../net/dial.ts";
 
 /** The status of a failed call. */

@@ -7,6 +7,8 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { memo, perObject } from "../../../api/base/cache.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { quote, quoteBytes } from "../../../api/decide/go/strconv.ts";
 import { hostAndPort, textOf } from "../../../api/decide/go/url.ts";
 import { HttpAnswer, type HttpHead } from "../../../api/decide/probes/http-answer.ts";
@@ -19,9 +21,7 @@ import {
   type WireRequest,
   wireRequest,
 } from "../../../api/decide/probes/http-wire.ts";
-import { memo, perObject } from "../../../api/model/cache.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import {
   addressesOf,

@@ -1,7 +1,7 @@
 import { isIP, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { addressesOf, type OpenConnections, tlsWords } from "./dial.ts";
 
 /** Length of a TLS record's header. */

@@ -22,8 +22,8 @@ import {
   settledEntry,
 } from "../../../actuator/status/log-entries.ts";
 import { persistRefusal } from "../../../actuator/status/status-file.ts";
+import { ok } from "../../base/result.ts";
 import type { Kind } from "../../model/decision.ts";
-import { ok } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli, LogFlags } from "../cli.ts";
 import { gcLines, removalLine, settledLine } from "../gc/pass.ts";

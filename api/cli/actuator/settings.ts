@@ -6,7 +6,7 @@ import {
   type SettingsFile,
 } from "../../../actuator/core/config.ts";
 import type { SettingFault } from "../../../actuator/core/setting-faults.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli, LogFlags } from "../cli.ts";
 

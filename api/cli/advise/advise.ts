@@ -1,6 +1,6 @@
+import type { InputIssue } from "../../base/input-issue.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { ReserveAdvice, ReservesAdvice } from "../../model/advice.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { ok, type Result } from "../../model/result.ts";
 import {
   type AdviceRequest,
   adviceNumbers,

@@ -1,9 +1,9 @@
+import { type Fields, fieldsOf } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { type DocumentForm, formOf, formText } from "../../documents/document-form.ts";
 import { type InputDocument, issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";

@@ -1,7 +1,7 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { AgreementPage, KindAgreement, ListedOutcome } from "../../http/agreement.ts";
 import type { AgreementVerdict, Comparison, OutcomeKind, Side, SideValue } from "../../model/outcome.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { csvText, OUTCOME_COLUMNS, outcomeCells } from "../../text/csv.ts";
 import { shareText } from "../../text/size.ts";
 import { type Color, clip, type Paint, printable, wrap } from "../../text/style.ts";

@@ -1,5 +1,5 @@
-import { DAY_MS } from "../../model/duration.ts";
-import type { Result } from "../../model/result.ts";
+import { DAY_MS } from "../../base/duration.ts";
+import type { Result } from "../../base/result.ts";
 import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
 import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import packageJson from "../../../package.json" with { type: "json" };
+import { ok, type Result } from "../../base/result.ts";
 import { isLoopback } from "../../model/fields.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { SamplerName } from "../../server/otlp/otlp.ts";
 import type { ServeOptions } from "../../server.ts";
 import type { Cli } from "../cli.ts";

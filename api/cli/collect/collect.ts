@@ -1,10 +1,10 @@
 import { parseListen } from "../../../actuator/core/addresses.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
 import { clusterFaultText } from "../../cluster/fault.ts";
 import { apiClient } from "../../collector/api-client.ts";
 import { Collector, type CollectorCounts, type FaultPlace } from "../../collector/collector.ts";
 import { statusApp } from "../../collector/status.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { pinoLog } from "../../observe/pino-log.ts";
 import { type ListeningServer, listen } from "../../server/listen.ts";
 import type { RunningApi } from "../../server.ts";

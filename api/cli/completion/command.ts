@@ -1,5 +1,5 @@
 import { Argument, type Command } from "commander";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { type Cli, examples, finish } from "../cli.ts";
 import { EXIT } from "../terminal.ts";
 import type { Shell } from "./scripts.ts";

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { nanosOf } from "../../../actuator/pods/logs/lines.ts";
-import { parseDuration } from "../../model/duration.ts";
+import { parseDuration } from "../../base/duration.ts";
 import { type Cli, examples, finish, sourceOptions } from "../cli.ts";
 import type { ExecFlags, LogsFlags } from "./find.ts";
 

@@ -2,7 +2,7 @@ import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { RuntimeFault } from "../../../actuator/containerd/cri.ts";
 import { execStreams } from "../../../actuator/containerd/exec-streams.ts";
 import { faultText } from "../../../actuator/containerd/fault.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";

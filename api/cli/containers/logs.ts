@@ -3,7 +3,7 @@ import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/cri.ts";
 import { type LogFilter, LogLines } from "../../../actuator/pods/logs/lines.ts";
 import { LogReader } from "../../../actuator/pods/logs/read.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";

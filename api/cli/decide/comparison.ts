@@ -1,10 +1,10 @@
+import type { Fields } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { adviceFor } from "../../documents/inputs/parts.ts";
 import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { endWord } from "../../model/kinds.ts";
-import type { Fields } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { type Difference, decisionDifferences, differences, MAX_DIFFERENCES } from "../../service/difference.ts";

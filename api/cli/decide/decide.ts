@@ -1,3 +1,4 @@
+import { ok, type Result } from "../../base/result.ts";
 import { isExtended, reportsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { podOfAsk } from "../../decide/managers/node.ts";
@@ -12,7 +13,6 @@ import type { AskOf, Decided, DecisionOf, Explain, Kind, Refusal } from "../../m
 import { traitsOf } from "../../model/kinds.ts";
 import type { Assumed } from "../../model/pod-defaults.ts";
 import { PROBE_TYPES } from "../../model/probe.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import {
   type ChosenProfile,

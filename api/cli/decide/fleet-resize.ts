@@ -1,14 +1,14 @@
+import type { InputIssue } from "../../base/input-issue.ts";
+import { type Fields, fieldsOf, isObject } from "../../base/own.ts";
+import { err, map, ok, type Result } from "../../base/result.ts";
 import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import { readNodesOfPods } from "../../cluster/read.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { counted } from "../../decide/kinds/resize.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { decodeAsk } from "../../model/asks.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { isActive, namespacedPodName } from "../../model/pod.ts";
 import type { PodResize, ResizeDecision } from "../../model/resize.ts";
-import { err, map, ok, type Result } from "../../model/result.ts";
 import { type Labels, parseLabelSelector, selects } from "../../service/label-selector.ts";
 import { many } from "../../text/sentences/words.ts";
 import { fleetResizeText, type NodeResizes } from "../../text/tables/resize.ts";

@@ -16,9 +16,9 @@ import { openDeviceManager } from "../../../actuator/pods/devices/device-manager
 import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
 import { readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
 import { systemClock } from "../../../actuator/pods/pod-clock.ts";
+import { type Fields, isObject } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { DevicesDecision } from "../../model/devices.ts";
-import { type Fields, isObject } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";

@@ -1,8 +1,8 @@
+import { byText } from "../../base/order.ts";
 import { containerOptions, readAllocateResponse } from "../../decide/devices/allocate-response.ts";
 import { type DeviceCheckpoint, idsOf, numaOf, type PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
 import { naturalOrder } from "../../decide/devices/natural-order.ts";
 import type { DeviceOptions } from "../../model/devices.ts";
-import { byText } from "../../model/order.ts";
 import type { SourceFlags } from "../inputs/daemon-status.ts";
 import type { Form } from "../terminal.ts";
 

@@ -1,6 +1,6 @@
 import type { DeviceHolder, DeviceRow } from "../../../actuator/status/node-status.ts";
-import { byText } from "../../model/order.ts";
-import { ok } from "../../model/result.ts";
+import { byText } from "../../base/order.ts";
+import { ok } from "../../base/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import { legendText, table } from "../../text/table.ts";

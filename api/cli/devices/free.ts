@@ -2,8 +2,8 @@ import { withoutPods } from "../../../actuator/pods/devices/checkpoint-entries.t
 import { type DeviceEvent, DeviceHistory, MAX_NAMED } from "../../../actuator/pods/devices/history.ts";
 import { persistDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
 import { systemClock } from "../../../actuator/pods/pod-clock.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";

@@ -1,5 +1,5 @@
 import { type DeviceHistoryEntry, readDeviceHistory } from "../../../actuator/pods/devices/history.ts";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";

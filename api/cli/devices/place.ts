@@ -8,7 +8,7 @@ import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { claimDevices } from "../../../actuator/pods/devices/device-manager.ts";
 import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
 import { PodRecords } from "../../../actuator/pods/records/records.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";

@@ -6,7 +6,7 @@ import type { CollectionReport, GcReport, RemovalReport } from "../../../actuato
 import type { Space } from "../../../actuator/gc/journal.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
 import type { ClosedPass } from "../../../actuator/gc/remove.ts";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { storeAt } from "../../../db/open/node.ts";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
 import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";

@@ -16,9 +16,9 @@ import {
 import { gzipSync } from "node:zlib";
 import { storeAt } from "../../../db/open/node.ts";
 import type { Store } from "../../../db/store.ts";
-import { Lru } from "../../model/cache.ts";
+import { Lru } from "../../base/cache.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { ExportHeader, ExportRow } from "../../model/export-row.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type ExportPage, type ExportPart, exportHeader, exportProgress, partOf } from "../../service/export-page.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
 import { humanBytes } from "../../text/size.ts";

@@ -1,8 +1,8 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { endWord, filterOfWord } from "../../model/kinds.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { knownVersion } from "../../profiles/index.ts";
 import { decisionsCsv } from "../../text/csv.ts";
 import { shellWord } from "../../text/shell-word.ts";

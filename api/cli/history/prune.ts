@@ -1,7 +1,7 @@
 import { storeAt } from "../../../db/open/node.ts";
 import { NODE_GRACE_MS } from "../../../db/store.ts";
-import { DAY_MS } from "../../model/duration.ts";
-import { ok } from "../../model/result.ts";
+import { DAY_MS } from "../../base/duration.ts";
+import { ok } from "../../base/result.ts";
 import { maxLeapMs, rowsOf } from "../../retention.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
 import { humanBytes } from "../../text/size.ts";

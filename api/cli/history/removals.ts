@@ -1,5 +1,5 @@
 import type { RemovalEnd } from "../../../db/rows.ts";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";

@@ -1,7 +1,7 @@
+import { ok, type Result } from "../../base/result.ts";
 import { type Decided, type DecisionOf, type Explain, isKind, type Kind, type Verdict } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
 import { printable } from "../../text/style.ts";
 import { answeredAsText, answerText } from "../../text/tables/index.ts";

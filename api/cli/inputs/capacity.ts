@@ -1,11 +1,11 @@
+import { LIMITS } from "../../base/limits.ts";
+import { didYouMean } from "../../base/near-name.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { takes } from "../../documents/kind-examples.ts";
 import { value } from "../../model/amount.ts";
 import type { Kind } from "../../model/decision.ts";
 import { asksFor } from "../../model/kinds.ts";
-import { LIMITS } from "../../model/limits.ts";
-import { didYouMean } from "../../model/near-name.ts";
 import { parseQuantity } from "../../model/quantity.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
 export interface CapacityOptions {

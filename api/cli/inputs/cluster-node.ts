@@ -1,4 +1,7 @@
 import pLimit from "p-limit";
+import { byText } from "../../base/order.ts";
+import { type Fields, fieldsOf } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
 import {
   type AccessRule,
@@ -16,9 +19,6 @@ import {
   readPodObject,
   snapshotOf,
 } from "../../cluster/read.ts";
-import { byText } from "../../model/order.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { listed, namesText } from "../../text/sentences/words.ts";
 import type { Cli } from "../cli.ts";
 import { type ClusterFlags, clusterOptions, isNodeName } from "../cluster-options.ts";

@@ -6,7 +6,7 @@ import { answerText, MAX_ANSWER_BYTES } from "../../../actuator/client/api-acces
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { decodeStatus } from "../../../actuator/status/node-status.ts";
 import { type Refused, refusalFile, statusFile } from "../../../actuator/status/status-file.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { printable } from "../../text/style.ts";
 import { durationText } from "../../text/time-text.ts";
 import { stateHome } from "../api-options.ts";

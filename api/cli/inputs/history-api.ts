@@ -1,8 +1,8 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
+import { unansweredText } from "../../base/certificate-fault.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { AgreementPage } from "../../http/agreement.ts";
-import { unansweredText } from "../../model/certificate-fault.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource, type Summary } from "./history-source.ts";

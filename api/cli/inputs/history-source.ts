@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { RemovalFilter } from "../../../db/rows.ts";
 import { MAX_PAGE } from "../../../db/store.ts";
+import { durationBefore } from "../../base/duration.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { removalOf, summaryOf } from "../../http/removals.ts";
-import { durationBefore } from "../../model/duration.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { headOf } from "../../service/decision-head.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";

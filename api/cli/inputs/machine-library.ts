@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { didYouMean } from "../../base/near-name.ts";
 import { expandLayout, type MachineLayout } from "../../machines/layout.ts";
 import type { Machine } from "../../model/machine.ts";
-import { didYouMean } from "../../model/near-name.ts";
 
 export interface LibraryMachine extends Pick<MachineLayout, "description" | "facts"> {
   readonly name: string;

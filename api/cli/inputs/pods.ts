@@ -1,10 +1,10 @@
 import { podsOf } from "../../../actuator/manifests/pods-of.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { fieldsOf } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { formOf, podItems } from "../../documents/document-form.ts";
 import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.ts";
 import { problemText } from "../../documents/problem.ts";
-import { LIMITS } from "../../model/limits.ts";
-import { fieldsOf } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import { listed, many } from "../../text/sentences/words.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";

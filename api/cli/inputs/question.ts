@@ -1,12 +1,12 @@
+import { type Fields, isObject } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { formOf, formText, hasForm } from "../../documents/document-form.ts";
 import { type InputDocument, issueText, type Path } from "../../documents/inputs/origin.ts";
 import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import type { GcOperation } from "../../model/container-gc.ts";
 import { type AskOf, type Facts, KINDS, type Kind } from "../../model/decision.ts";
 import { asksFor, REMEMBERING, REMOVING_KINDS, specOf, traitsOf } from "../../model/kinds.ts";
-import { type Fields, isObject } from "../../model/own.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";

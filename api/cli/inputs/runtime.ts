@@ -7,7 +7,7 @@ import {
 import { CONTAINER_LOGS, observeLogs, POD_LOGS } from "../../../actuator/containerd/logs.ts";
 import { openRuntime } from "../../../actuator/containerd/runtime.ts";
 import type { Missing } from "../../../actuator/machine/files.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
 /** A person waits for it; the daemon uses the kubelet's timeout. */

@@ -1,10 +1,10 @@
+import { type Fields, fieldsOf } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { formText, hasForm } from "../../documents/document-form.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { isAlone, otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";

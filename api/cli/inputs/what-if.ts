@@ -1,12 +1,12 @@
+import { suggestionText } from "../../base/near-name.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { askedElsewhere } from "../../decide/pods/pods-of-other-nodes.ts";
 import { assumedTime } from "../../documents/inputs/origin.ts";
 import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import { specOf, traitsOf } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { knowsMemory, type Machine } from "../../model/machine.ts";
-import { suggestionText } from "../../model/near-name.ts";
 import { namespacedPodName } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { bytesIn, type Profile } from "../../profiles/profile.ts";
 import { timeText } from "../../text/time-text.ts";

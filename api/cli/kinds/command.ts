@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { ok } from "../../base/result.ts";
 import { KINDS } from "../../model/decision.ts";
-import { ok } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";

@@ -1,6 +1,6 @@
+import { ok, type Result } from "../../base/result.ts";
 import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { otherProfileReason, type ProfileNote } from "../../profiles/index.ts";
 import { many, namesText } from "../../text/sentences/words.ts";
 import { assumedLine } from "../../text/style.ts";

@@ -1,6 +1,9 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../../actuator/core/read-text.ts";
+import { byText } from "../../base/order.ts";
+import type { Fields } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { DropIn } from "../../decide/lint/drop-ins.ts";
 import { isOfCommandLine } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
@@ -18,9 +21,6 @@ import {
 } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { problemText } from "../../documents/problem.ts";
-import { byText } from "../../model/order.ts";
-import type { Fields } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";

@@ -1,10 +1,10 @@
 import type { Store } from "../../../db/store.ts";
 import packageJson from "../../../package.json" with { type: "json" };
+import { ok, type Result } from "../../base/result.ts";
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { type KubeletStart, lintStart } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { chooseProfileFor, otherProfileReason, type ProfileNote } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";

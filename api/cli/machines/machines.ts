@@ -1,4 +1,4 @@
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { humanBytes } from "../../text/size.ts";
 import { clip } from "../../text/style.ts";
 import { table } from "../../text/table.ts";

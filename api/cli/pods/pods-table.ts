@@ -1,5 +1,5 @@
 import type { ContainerEnd, ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
-import { byText } from "../../model/order.ts";
+import { byText } from "../../base/order.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type Color, clip, printable, wrap } from "../../text/style.ts";
 import { type Cell, type Column, table } from "../../text/table.ts";

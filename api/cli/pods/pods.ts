@@ -7,8 +7,8 @@ import type {
   PodRow,
   SeenEvent,
 } from "../../../actuator/status/node-status.ts";
-import { nearNames } from "../../model/near-name.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { nearNames } from "../../base/near-name.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable, wrap } from "../../text/style.ts";

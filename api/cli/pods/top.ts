@@ -1,6 +1,6 @@
 import type { PodUsage } from "../../../actuator/stats/usage.ts";
 import type { PodRow } from "../../../actuator/status/node-status.ts";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { amountText, humanBytes } from "../../text/size.ts";
 import { type Color, type Paint, printable } from "../../text/style.ts";

@@ -1,8 +1,8 @@
 import { readProbeHistory } from "../../../actuator/probes/engine/history.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
+import { ok } from "../../base/result.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import { MAX_OUTCOMES, type OutcomeWord } from "../../model/probes-decision.ts";
-import { ok } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";

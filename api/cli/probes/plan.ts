@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
+import { ok, type Result } from "../../base/result.ts";
 import {
   HANDLERS,
   type HandlerKind,
@@ -13,7 +14,6 @@ import { problemText } from "../../documents/problem.ts";
 import { decodePodAsk } from "../../model/ask.ts";
 import type { ProbeHandlerName } from "../../model/probes-decision.ts";
 import { probesIssues } from "../../model/probes-issues.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";

@@ -1,5 +1,5 @@
 import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type Color, clip, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";

@@ -1,4 +1,4 @@
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { posterOf, timeText } from "../inputs/history-api.ts";

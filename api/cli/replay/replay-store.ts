@@ -1,5 +1,5 @@
 import type { Store } from "../../../db/store.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { sha256 } from "../../server/digest.ts";
 import { type ReplayQuestion, replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";

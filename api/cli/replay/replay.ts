@@ -1,7 +1,7 @@
+import { byText } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { endWord } from "../../model/kinds.ts";
-import { byText } from "../../model/order.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";

@@ -1,7 +1,7 @@
 import { Argument, type Command } from "commander";
+import { didYouMean } from "../../base/near-name.ts";
+import { ok } from "../../base/result.ts";
 import { KINDS } from "../../model/decision.ts";
-import { didYouMean } from "../../model/near-name.ts";
-import { ok } from "../../model/result.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish } from "../cli.ts";
 import { EXIT, fault, type Outcome, printData, printText } from "../terminal.ts";

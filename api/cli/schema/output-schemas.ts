@@ -2,6 +2,8 @@ import * as z from "zod";
 import { DRIFT_CAUSES } from "../../../actuator/plan/drift.ts";
 import { deviceRow, nodeStatus, podRow } from "../../../actuator/status/node-status.ts";
 import { probeRow } from "../../../actuator/status/probe-row.ts";
+import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../base/json-schema.ts";
+import { byKey } from "../../base/order.ts";
 import { HANDLERS } from "../../decide/probes/plan.ts";
 import { SCOPES } from "../../dependencies.ts";
 import { ROUTES } from "../../http/index.ts";
@@ -10,9 +12,7 @@ import { componentName } from "../../http/openapi/input-schemas.ts";
 import { removal, removalSummary } from "../../http/openapi/list-answers.ts";
 import { STEP_STATUSES } from "../../model/cgroups.ts";
 import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
-import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { specOf } from "../../model/kinds.ts";
-import { byKey } from "../../model/order.ts";
 import { caseFileForm } from "../test/case-file.ts";
 
 const text = z.string();

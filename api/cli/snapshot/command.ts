@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withClusterOptions } from "../cluster-options.ts";
 import type { MachineSnapshotOptions } from "../inputs/machine-snapshot.ts";

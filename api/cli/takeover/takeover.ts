@@ -26,7 +26,7 @@ import {
   takeOver,
   takeoverPlan,
 } from "../../../actuator/takeover/take-over.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { printable, wrap } from "../../text/style.ts";
 import { table } from "../../text/table.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import { ok } from "../../base/result.ts";
 import { KINDS } from "../../model/decision.ts";
 import { specOf } from "../../model/kinds.ts";
-import { ok } from "../../model/result.ts";
 import { type Annotation, githubText, type JUnitCase, junitText } from "../../text/ci.ts";
 import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";

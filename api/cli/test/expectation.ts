@@ -1,5 +1,5 @@
-import { joinPath } from "../../model/input-issue.ts";
-import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
+import { joinPath } from "../../base/input-issue.ts";
+import { type Fields, fieldsOf, isObject } from "../../base/own.ts";
 import type { Expected } from "./case-file.ts";
 
 /** A place where the result is not the expected one. */

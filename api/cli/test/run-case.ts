@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
+import { type Fields, isObject } from "../../base/own.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
-import { type Fields, isObject } from "../../model/own.ts";
 import { plainPaint } from "../../text/style.ts";
 import { addDecide } from "../decide/command.ts";
 import { runCommandLine } from "../program.ts";

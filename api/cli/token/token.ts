@@ -1,5 +1,6 @@
 import type { TokenRow } from "../../../db/rows.ts";
 import { tokenSql } from "../../../db/sql/tokens.ts";
+import { ok } from "../../base/result.ts";
 import type { Scope } from "../../dependencies.ts";
 import {
   type CreatedToken,
@@ -11,7 +12,6 @@ import {
   revokeToken,
   webSha256,
 } from "../../http/auth/tokens.ts";
-import { ok } from "../../model/result.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";

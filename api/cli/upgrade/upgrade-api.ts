@@ -1,5 +1,5 @@
+import { ok, type Result } from "../../base/result.ts";
 import type { UpgradeAnswer } from "../../http/upgrade.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { apiOf, posterOf, timeText } from "../inputs/history-api.ts";

@@ -1,8 +1,8 @@
+import type { Fields } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import type { BesideFile } from "../../decide/lint/start.ts";
-import type { Fields } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { subjectOf, versionBefore } from "../../service/upgrade/asked.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import { type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";

@@ -1,6 +1,6 @@
 import type { DecisionFilter } from "../../../db/store.ts";
+import type { Result } from "../../base/result.ts";
 import type { BesideFile } from "../../decide/lint/start.ts";
-import type { Result } from "../../model/result.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";

@@ -1,5 +1,5 @@
 import type { Store } from "../../../db/store.ts";
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { sha256 } from "../../server/digest.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";

@@ -1,5 +1,5 @@
+import { ok, type Result } from "../../base/result.ts";
 import type { Kind } from "../../model/decision.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
 import { yieldToEventLoop } from "../../service/task-queue.ts";
 import { configured, versionBefore } from "../../service/upgrade/asked.ts";

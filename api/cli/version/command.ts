@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import packageJson from "../../../package.json" with { type: "json" };
-import { ok } from "../../model/result.ts";
+import { ok } from "../../base/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { policyVersions, VERSION_LINE } from "../program.ts";

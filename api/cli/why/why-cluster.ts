@@ -1,7 +1,7 @@
+import { fieldsOf } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { type MissingPart, missingPart, type NodeDocuments, readNamespaces, readPod } from "../../cluster/read.ts";
-import { fieldsOf } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { AdditionalEvidence, UnreadPiece, WhyDocument } from "../../service/why/evidence.ts";
 import { namesText } from "../../text/sentences/words.ts";
 import type { Cli } from "../cli.ts";

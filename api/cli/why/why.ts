@@ -1,6 +1,6 @@
+import { ok, type Result } from "../../base/result.ts";
 import { formOf, podItems } from "../../documents/document-form.ts";
 import { namespacedName } from "../../model/forms.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { isCalm, type PodExplanation } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { WORKLOADS, type Workload } from "../../service/why/find-pod.ts";

@@ -1,4 +1,4 @@
-import { own } from "../../model/own.ts";
+import { own } from "../../base/own.ts";
 import type { NodeSelectorRequirement, NodeSelectorTerm } from "../../model/placement.ts";
 import type { Pod } from "../../model/pod.ts";
 import { isDnsSubdomain, isNamePart } from "../../model/resource-name.ts";

@@ -1,7 +1,7 @@
+import { own } from "../../base/own.ts";
 import type { TestedResource } from "../../model/admission.ts";
 import type { Amounts } from "../../model/aggregate.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import { own } from "../../model/own.ts";
 import { OS_LABEL, type Taint, type Toleration } from "../../model/placement.ts";
 import { type Container, isSidecar, type Pod, podNamespace } from "../../model/pod.ts";
 import { NOT_RECOVERED, type Preemption, type Shortage } from "../../model/preemption.ts";

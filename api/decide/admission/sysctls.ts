@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Behaviour, SysctlNamespace } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 import type { AdmissionContext, Refused } from "./prepare.ts";

@@ -1,9 +1,9 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Amount, add, fromUnits, isNegative, isZero, sub, subToZero, ZERO } from "../../model/amount.ts";
 import type { NodeLevelReason } from "../../model/cgroups.ts";
 import type { Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isHugePage } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";

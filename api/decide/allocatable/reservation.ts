@@ -1,9 +1,9 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { fromNanos, milliValue, toNanos, value } from "../../model/amount.ts";
 import type { CgroupValues, NodeLevelReason } from "../../model/cgroups.ts";
 import { countCpus, cpuSetFault } from "../../model/cpu-set.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Quantity, quantityOf, unitsQuantity } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
 import { parseThreshold, thresholdQuantity } from "../eviction/threshold.ts";

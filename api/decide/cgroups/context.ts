@@ -1,3 +1,7 @@
+import type { PerOwnerCache, PerOwnerEntries } from "../../base/cache.ts";
+import type { InputIssue } from "../../base/input-issue.ts";
+import { own } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { value, ZERO } from "../../model/amount.ts";
 import {
   type CpuManagerState,
@@ -5,12 +9,8 @@ import {
   readCpuManagerState,
   readMemoryManagerState,
 } from "../../model/assignments.ts";
-import type { PerOwnerCache, PerOwnerEntries } from "../../model/cache.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
 import type { Explain, ReasonCode, Refusal } from "../../model/decision.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { own } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Micros } from "../../model/units.ts";
 import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { pageSizes } from "../allocatable/capacity.ts";

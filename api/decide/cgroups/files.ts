@@ -1,4 +1,4 @@
-import { Lru, perObject } from "../../model/cache.ts";
+import { Lru, perObject } from "../../base/cache.ts";
 import type { CgroupFile, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import { type Bytes, KERNEL_CFS_PERIOD, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { pageSizeUnit } from "../hugepages.ts";

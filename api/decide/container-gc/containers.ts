@@ -1,4 +1,4 @@
-import { byText } from "../../model/order.ts";
+import { byText } from "../../base/order.ts";
 import type { RuntimeContainer } from "../../model/runtime.ts";
 import type { GcPlan, RemoveReason } from "./gc-plan.ts";
 import { type PodState, podRemovalReason, uidOf } from "./pod-states.ts";

@@ -1,4 +1,4 @@
-import { byText } from "../../model/order.ts";
+import { byText } from "../../base/order.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { sortedBy } from "../sorted-by.ts";
 

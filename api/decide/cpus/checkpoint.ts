@@ -1,5 +1,5 @@
+import { byKey } from "../../base/order.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
-import { byKey } from "../../model/order.ts";
 import { fnv1a } from "../go/fnv1a.ts";
 import { jsonText } from "../go/json.ts";
 import { mapDump, mapJson } from "../go/maps.ts";

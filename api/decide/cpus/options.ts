@@ -1,5 +1,5 @@
-import { own } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { own } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { OptionGates } from "../../profiles/profile.ts";
 import { parseBool, quote } from "../go/strconv.ts";
 

@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Amount, isZero, milliValue } from "../../model/amount.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { OptionGates } from "../../profiles/profile.ts";
 import { BY_SOCKET, type StaticOptions, staticOptions } from "./options.ts";
 import { type CpuSet, cpuText, holdsAll, minus, NO_CPUS, parseCpus } from "./sets.ts";

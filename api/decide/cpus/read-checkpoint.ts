@@ -1,5 +1,5 @@
-import { byKey } from "../../model/order.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { decodeGo, type GoType, type GoValue } from "../go/decode.ts";
 import { fnv1a } from "../go/fnv1a.ts";
 import { type GoJson, parseGoJson } from "../go/json.ts";

@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { parseWhole, quote } from "../go/strconv.ts";
 
 /** Above any machine's highest CPU number; a list far beyond it would fill the kubelet's memory. */

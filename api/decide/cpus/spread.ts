@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 
 /** The input of a search for a distribution over NUMA nodes. Nodes are indexes. */
 interface SpreadAsk {

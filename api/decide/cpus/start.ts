@@ -1,5 +1,5 @@
-import { byKey } from "../../model/order.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { quote } from "../go/strconv.ts";
 import type { CpuAssignments, CpuState } from "./checkpoint.ts";
 import type { CpuPolicy, StaticPolicy } from "./policy.ts";

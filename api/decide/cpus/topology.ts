@@ -1,7 +1,7 @@
+import type { InputIssue } from "../../base/input-issue.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { machineIssues } from "../../model/decode.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
 import type { Machine } from "../../model/machine.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { MAX_NUMA_NODES, type NumaNodes, numaNodes } from "../topology/hint.ts";
 import type { CpuSet } from "./sets.ts";
 

@@ -1,6 +1,6 @@
+import { byKey, byText } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { DeviceConflict, DeviceOptions, NameValue } from "../../model/devices.ts";
-import { byKey, byText } from "../../model/order.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { fieldsOf, type Slice, textOf, type WireFault } from "./wire.ts";
 
 interface Mount {

@@ -1,6 +1,6 @@
+import { ok, type Result } from "../../base/result.ts";
 import { value } from "../../model/amount.ts";
 import { type Container, isSidecar, type Pod, podUid } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import type { AllocateError, NumaNodes, TopologyHint } from "../topology/hint.ts";
 import { devicesToAllocate, type TakenDevices } from "./assign.ts";

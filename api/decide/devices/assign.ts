@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { type AllocateError, maskOf, type NumaMask, type NumaNodes } from "../topology/hint.ts";
 import { type Device, hasTopology, type Inventory, isKnown } from "./inventory.ts";
 import { naturalOrder } from "./natural-order.ts";

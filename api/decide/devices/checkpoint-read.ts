@@ -1,5 +1,5 @@
-import type { Fields } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import type { Fields } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { parseGoJson } from "../go/json.ts";
 import { checksumOf, type DeviceCheckpoint, type DevicesPerNuma, type PodDevicesEntry } from "./checkpoint.ts";
 

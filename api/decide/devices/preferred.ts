@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { naturalOrder } from "./natural-order.ts";
 
 /** A question that the kubelet would ask a plugin with GetPreferredAllocation. Ids are in natural order. */

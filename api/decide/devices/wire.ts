@@ -1,7 +1,7 @@
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Amount } from "../../model/amount.ts";
-import { byKey } from "../../model/order.ts";
 import { type Container, type Pod, podUid } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 
 /** Why bytes are no protobuf message; `at`: the byte's offset in the whole input. */
 export interface WireFault {

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { decodeGo, type GoType, type GoValue } from "../go/decode.ts";
 import { jsonText, parseGoJson } from "../go/json.ts";

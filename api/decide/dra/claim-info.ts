@@ -1,4 +1,4 @@
-import { byKey } from "../../model/order.ts";
+import { byKey } from "../../base/order.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 
 /** A device as its driver reported it to the kubelet. Null is Go's nil. kubelet 1.37: state.Device. */

@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Pod, PodClaim } from "../../model/pod.ts";
 import { podNamespace, podUid } from "../../model/pod.ts";
 import type { ResourceClaim } from "../../model/resource-claim.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 

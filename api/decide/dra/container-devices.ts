@@ -1,9 +1,9 @@
+import { byText } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { value } from "../../model/amount.ts";
-import { byText } from "../../model/order.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { podNamespace } from "../../model/pod.ts";
 import { isDraResource, isExtendedResource } from "../../model/resource-name.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf, type PreparedDevice } from "./claim-info.ts";
 import { claimName } from "./claim-name.ts";

@@ -1,5 +1,5 @@
-import { LIMITS } from "../../model/limits.ts";
-import { byKey } from "../../model/order.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { byKey } from "../../base/order.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { jsonText } from "../go/json.ts";

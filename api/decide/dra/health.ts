@@ -1,5 +1,5 @@
-import { byText } from "../../model/order.ts";
-import type { Fields } from "../../model/own.ts";
+import { byText } from "../../base/order.ts";
+import type { Fields } from "../../base/own.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { podNamespace } from "../../model/pod.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";

@@ -1,7 +1,7 @@
-import { byKey } from "../../model/order.ts";
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Pod, type PodClaim, podNamespace, podUid } from "../../model/pod.ts";
 import type { AllocatedDevice, ResourceClaim } from "../../model/resource-claim.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import {
   type ClaimInfo,

@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { DraDriver } from "../../model/resource-claim.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 

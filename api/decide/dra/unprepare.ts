@@ -1,6 +1,6 @@
-import { byKey } from "../../model/order.ts";
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Pod, podNamespace, podUid } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type ClaimInfo, type ClaimInfoCache, type ClaimRef, skipsOperation } from "./claim-info.ts";
 import { claimName, podClaims } from "./claim-name.ts";
 import {

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import {

@@ -1,6 +1,6 @@
+import { byText } from "../../base/order.ts";
 import { type Amount, compare, fromUnits, isNegative, isZero, sub, value, ZERO } from "../../model/amount.ts";
 import type { EvictionSignal, FileSystems, RankedPod, StarvedResource } from "../../model/eviction.ts";
-import { byText } from "../../model/order.ts";
 import { type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { PodStats } from "../../model/units.ts";
 import { isCriticalPod } from "../resources/qos.ts";

@@ -1,5 +1,6 @@
+import { type Duration, parseDuration } from "../../base/duration.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Amount, isNegative, isZero, value } from "../../model/amount.ts";
-import { type Duration, parseDuration } from "../../model/duration.ts";
 import {
   EVICTION_SIGNALS,
   type EvictionSignal,
@@ -14,7 +15,6 @@ import {
   type QuantityFormat,
   unitsQuantity,
 } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
 
 interface SignalFacts {

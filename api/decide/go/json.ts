@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { quote } from "./strconv.ts";
 
 /** A JSON value as Go's decoder reads it: numbers as texts, members in order. */

@@ -1,4 +1,4 @@
-import { byKey } from "../../model/order.ts";
+import { byKey } from "../../base/order.ts";
 import { jsonText } from "./json.ts";
 
 type Key = string | number | bigint;

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { decodeGo, type GoType, type GoValue } from "./decode.ts";
 import { fnv1a } from "./fnv1a.ts";

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 
 /** Quotes a string of bytes; invalid UTF-8 is written as escaped bytes. Go: strconv.Quote. */
 export function quoteBytes(bytes: string): string {

@@ -1,6 +1,6 @@
+import { byText } from "../../base/order.ts";
 import type { Done, RemovalState } from "../../model/container-gc.ts";
 import type { ImageKept, ImageRemoval } from "../../model/image-gc.ts";
-import { byText } from "../../model/order.ts";
 import { sortedBy } from "../sorted-by.ts";
 import type { DetectedImage, Use } from "./images-in-use.ts";
 import { imageKey } from "./listed-images.ts";

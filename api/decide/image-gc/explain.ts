@@ -1,7 +1,7 @@
+import { unreachable } from "../../base/result.ts";
 import type { ReasonCode } from "../../model/decision.ts";
 import type { Numbers } from "../../model/forms.ts";
 import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../model/image-gc.ts";
-import { unreachable } from "../../model/result.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
 import type { Use } from "./images-in-use.ts";

@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Refusal } from "../../model/decision.ts";
 import { decodeImageGcFacts, type ImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../model/image-gc.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeImage } from "../../model/runtime.ts";
 import { type EpochMs, epochMs, mulDiv } from "../../model/units.ts";
 import type { EffectiveArguments, EffectiveConfiguration } from "../../profiles/effective.ts";

@@ -1,9 +1,9 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
 import { fromUnits, ZERO } from "../../model/amount.ts";
 import type { CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isExtended, reportsDevices } from "../allocatable/capacity.ts";
 import {

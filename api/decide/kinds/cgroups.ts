@@ -1,3 +1,4 @@
+import { ok, type Result } from "../../base/result.ts";
 import { type Amount, add, fromUnits, value, ZERO } from "../../model/amount.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
@@ -10,7 +11,6 @@ import {
   type Pod,
   podNamespace,
 } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes, type CpuShares, type CpuWeight, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";

@@ -1,3 +1,4 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { PodAsk } from "../../model/ask.ts";
 import {
   type ClaimsDecision,
@@ -18,7 +19,6 @@ import {
   podUid,
 } from "../../model/pod.ts";
 import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveArguments, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { allocationFaults } from "../dra/allocation.ts";

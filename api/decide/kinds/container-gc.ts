@@ -1,8 +1,8 @@
+import { byKey, byText } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { ContainerGcAsk, ContainerGcDecision } from "../../model/container-gc.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import { byKey, byText } from "../../model/order.ts";
 import { podUid } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";

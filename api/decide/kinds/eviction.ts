@@ -1,3 +1,4 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { fromUnits, value } from "../../model/amount.ts";
 import type { Decided, DecidedOf, ReasonCode, Refusal, Verdict } from "../../model/decision.ts";
 import {
@@ -18,7 +19,6 @@ import {
 import { namespacedName } from "../../model/forms.ts";
 import { type PassTime, passTimeOf } from "../../model/pass-time.ts";
 import { namespacedPodName, type Pod, podRef } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";

@@ -1,3 +1,4 @@
+import { map, ok, type Result } from "../../base/result.ts";
 import type { NodeEvent } from "../../model/container-gc.ts";
 import type { DecidedOf, ReasonCode, Refusal, Verdict } from "../../model/decision.ts";
 import type {
@@ -8,7 +9,6 @@ import type {
   ImageRemoval,
   PulledAgain,
 } from "../../model/image-gc.ts";
-import { map, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";

@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { AskOf, DecideArguments, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveArguments, effectiveSnapshot } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { othersPods, podsLeftOut, unknownOverheads } from "../pods/pods-of-other-nodes.ts";

@@ -1,8 +1,8 @@
+import { ok, type Result } from "../../base/result.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import { podRef } from "../../model/pod.ts";
 import type { Preemption, PreemptionAsk, PreemptionDecision, Shortage } from "../../model/preemption.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { findFailures, insufficientResource } from "../admission/predicates.ts";
 import type { AdmissionContext } from "../admission/prepare.ts";

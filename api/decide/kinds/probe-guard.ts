@@ -1,3 +1,4 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { DecideArguments, DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type {
   FailedContainer,
@@ -7,7 +8,6 @@ import type {
   ProbeGuardAsk,
   ProbeGuardDecision,
 } from "../../model/probe-guard.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { Reasons } from "../reasons.ts";
 
 /** The events since the last step; the times of all steps are milliseconds of one clock. */

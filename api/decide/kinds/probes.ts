@@ -1,3 +1,4 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { containersOf, type Pod, podNamespace, podRef } from "../../model/pod.ts";
 import type { ProbeType } from "../../model/probe.ts";
@@ -17,7 +18,6 @@ import {
   type ScriptedOutcome,
 } from "../../model/probes-decision.ts";
 import { probesIssues } from "../../model/probes-issues.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveArguments, EffectiveConfiguration } from "../../profiles/effective.ts";
 import type { Behaviour } from "../../profiles/profile.ts";

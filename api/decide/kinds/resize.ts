@@ -1,8 +1,9 @@
+import { own } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { AdmissionDecision } from "../../model/admission.ts";
 import { add, compare, value, ZERO } from "../../model/amount.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
-import { own } from "../../model/own.ts";
 import { type Container, conditionIn, isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { Victim } from "../../model/preemption.ts";
 import { quantityOf, unitsQuantity } from "../../model/quantity.ts";
@@ -14,7 +15,6 @@ import {
   type ResizeAsk,
   type ResizeDecision,
 } from "../../model/resize.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { CpuShares, CpuWeight } from "../../model/units.ts";
 import { type EffectiveArguments, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { nodeCapacity, pageSizes } from "../allocatable/capacity.ts";

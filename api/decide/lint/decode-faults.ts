@@ -1,5 +1,5 @@
-import { nearName } from "../../model/near-name.ts";
-import { type Fields, isObject } from "../../model/own.ts";
+import { nearName } from "../../base/near-name.ts";
+import { type Fields, isObject } from "../../base/own.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { goDuration, goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";

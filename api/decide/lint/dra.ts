@@ -1,4 +1,4 @@
-import { fieldsOf } from "../../model/own.ts";
+import { fieldsOf } from "../../base/own.ts";
 import type { DeviceClass, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
 import { pluginResources, reportsDevices } from "../allocatable/capacity.ts";
 import { slicesHere } from "../dra/allocation.ts";

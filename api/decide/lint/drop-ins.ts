@@ -1,7 +1,7 @@
-import { joinPath } from "../../model/input-issue.ts";
+import { joinPath } from "../../base/input-issue.ts";
+import { mergePatch } from "../../base/merge-patch.ts";
+import { type Fields, isObject } from "../../base/own.ts";
 import { unwrapped } from "../../model/kubelet-configuration.ts";
-import { mergePatch } from "../../model/merge-patch.ts";
-import { type Fields, isObject } from "../../model/own.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { isGateOn, type Profile } from "../../profiles/profile.ts";

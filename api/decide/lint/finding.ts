@@ -1,5 +1,5 @@
-import { byKey, byText } from "../../model/order.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
+import { byKey, byText } from "../../base/order.ts";
+import { type Fields, fieldsOf } from "../../base/own.ts";
 import { goDuration } from "../eviction/threshold.ts";
 import { goDurationText } from "../go/strconv.ts";
 import type { SettingFault } from "../setting-fault.ts";

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { FlagSpec } from "../../profiles/profile.ts";
 import { goDuration, goQuantity } from "../eviction/threshold.ts";
 import { parseBool, parseWhole, quote } from "../go/strconv.ts";

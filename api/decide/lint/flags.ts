@@ -1,4 +1,4 @@
-import { nearName } from "../../model/near-name.ts";
+import { nearName } from "../../base/near-name.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import type { FlagSpec, Profile } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";

@@ -1,8 +1,8 @@
+import { withoutNulls } from "../../base/nulls.ts";
+import type { Fields } from "../../base/own.ts";
 import { type Amount, fromUnits } from "../../model/amount.ts";
 import type { EvictionSignal } from "../../model/eviction.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { withoutNulls } from "../../model/nulls.ts";
-import type { Fields } from "../../model/own.ts";
 import type { Quantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import {

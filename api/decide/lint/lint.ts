@@ -1,6 +1,6 @@
-import { joinPath } from "../../model/input-issue.ts";
+import { joinPath } from "../../base/input-issue.ts";
+import type { Fields } from "../../base/own.ts";
 import { unwrapped } from "../../model/kubelet-configuration.ts";
-import type { Fields } from "../../model/own.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";

@@ -1,9 +1,9 @@
+import { mergePatch } from "../../base/merge-patch.ts";
+import { nearName } from "../../base/near-name.ts";
+import type { Fields } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { value } from "../../model/amount.ts";
 import { EVICTION_SIGNALS, type EvictionSignal } from "../../model/eviction.ts";
-import { mergePatch } from "../../model/merge-patch.ts";
-import { nearName } from "../../model/near-name.ts";
-import type { Fields } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { THRESHOLD_FIELDS } from "../eviction/configuration.ts";
 import { goQuantity, isSignal } from "../eviction/threshold.ts";
 import { entryField, type LintFinding, type RawConfiguration } from "./finding.ts";

@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf, isObject } from "../../base/own.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
-import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";

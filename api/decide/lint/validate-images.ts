@@ -1,5 +1,5 @@
-import { nearName } from "../../model/near-name.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { nearName } from "../../base/near-name.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
 import { error, type LintFinding, refusal } from "./finding.ts";

@@ -1,4 +1,4 @@
-import type { Fields } from "../../model/own.ts";
+import type { Fields } from "../../base/own.ts";
 import type { Defaults, Profile } from "../../profiles/profile.ts";
 import { goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";

@@ -1,4 +1,4 @@
-import { similarName } from "../../model/near-name.ts";
+import { similarName } from "../../base/near-name.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
 import { TOPOLOGY_POLICIES, TOPOLOGY_SCOPES } from "../topology/policy.ts";

@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Amount, add, milliValue, sub, value, ZERO } from "../../model/amount.ts";
 import type { Refusal } from "../../model/decision.ts";
 import { podUid } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { PodSize, TopologyDecision } from "../../model/topology.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import { nodeCapacity } from "../allocatable/capacity.ts";

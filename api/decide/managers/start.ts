@@ -1,8 +1,8 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Amount, add, ZERO } from "../../model/amount.ts";
 import type { Refusal } from "../../model/decision.ts";
 import { knowsMemory, type Machine } from "../../model/machine.ts";
 import { podUid } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import type { OptionGates } from "../../profiles/profile.ts";

@@ -1,4 +1,4 @@
-import { byKey } from "../../model/order.ts";
+import { byKey } from "../../base/order.ts";
 import { fnv1a } from "../go/fnv1a.ts";
 import { jsonText } from "../go/json.ts";
 import { mapDump, mapJson, NIL } from "../go/maps.ts";

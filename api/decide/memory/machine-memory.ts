@@ -1,9 +1,9 @@
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { isWhole, value, ZERO } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { pageSizeName } from "../../model/machine.ts";
-import { byKey } from "../../model/order.ts";
 import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { isHugePage, pageSizeOf } from "../hugepages.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { isGuaranteedAlone } from "../resources/qos.ts";

@@ -1,5 +1,5 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Container, containersOf, isSidecar, type Pod, podUid } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { qosClass } from "../resources/qos.ts";

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { decodeGo, type GoType, type GoValue } from "../go/decode.ts";
 import { type GoJson, parseGoJson } from "../go/json.ts";
 import { CORRUPTED, type DataForm, readData, type StateForm } from "../go/state-data.ts";

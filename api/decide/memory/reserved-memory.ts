@@ -1,9 +1,9 @@
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { add, compare, isZero, value } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { byKey } from "../../model/order.ts";
 import { DECIMAL, parseQuantity, type Quantity, quantityOf } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
 

@@ -1,6 +1,6 @@
-import { byKey } from "../../model/order.ts";
+import { byKey } from "../../base/order.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Quantity } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { StateForm } from "../go/state-data.ts";
 import { quote } from "../go/strconv.ts";
 import { type Checkpoint, type FileBlock, writeCheckpoint } from "./checkpoint.ts";

@@ -1,9 +1,9 @@
+import type { PerOwnerEntries } from "../../base/cache.ts";
+import { own } from "../../base/own.ts";
 import type { Amounts } from "../../model/aggregate.ts";
 import { compare, milliValue, subToZero, ZERO } from "../../model/amount.ts";
-import type { PerOwnerEntries } from "../../model/cache.ts";
 import type { ReasonCode } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import { own } from "../../model/own.ts";
 import {
   type Container,
   type ContainerStatus,

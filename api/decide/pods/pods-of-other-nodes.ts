@@ -1,7 +1,7 @@
+import { byText } from "../../base/order.ts";
 import type { AskOf, Kind, Refusal } from "../../model/decision.ts";
 import type { Reason } from "../../model/forms.ts";
 import { traitsOf } from "../../model/kinds.ts";
-import { byText } from "../../model/order.ts";
 import { namespacedPodName, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { awaitsScheduling, podsHere, podsOfNode } from "./node-pods.ts";

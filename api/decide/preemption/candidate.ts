@@ -1,7 +1,7 @@
+import { own } from "../../base/own.ts";
 import { type Amounts, addList, aggregateContainers } from "../../model/aggregate.ts";
 import { add, isZero, ZERO } from "../../model/amount.ts";
 import type { PodRef } from "../../model/forms.ts";
-import { own } from "../../model/own.ts";
 import { isPodLevelResource, type Pod, podRef } from "../../model/pod.ts";
 import type { PodQos, ResourceAmount, Shortage, Victim } from "../../model/preemption.ts";
 import { isPodLevelResourcesSet, unitsOf } from "../resources/pod-resources.ts";

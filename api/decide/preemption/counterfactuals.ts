@@ -1,6 +1,6 @@
+import { own } from "../../base/own.ts";
 import { ZERO } from "../../model/amount.ts";
 import { namespacedName } from "../../model/forms.ts";
-import { own } from "../../model/own.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Counterfactual, Preemption, Shortage, Victim, VictimSet } from "../../model/preemption.ts";
 import { unitsOf } from "../resources/pod-resources.ts";

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { type BodyHeaders, HttpFields, quotedStart } from "./http-fields.ts";
 
 /** The head of an answer, and how its body ends. */

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { quote, quoteBytes } from "../go/strconv.ts";
 import { type GoUrl, hostAndPort, parseUrlBytes, requestUri, resolveReference, textOf, urlText } from "../go/url.ts";
 import { firstOf, type HttpHeaders, type HttpRequest, isToken } from "./http-request.ts";

@@ -1,10 +1,10 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { type Amount, compare, exactMilliValue, exactValue, fromNanos, isZero } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Container, containersOf, type Pod, type ResourceRequirements } from "../../model/pod.ts";
 import { withStoredDefaults } from "../../model/pod-defaults.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { ContainerPolicy, ResizeAsk, ResizeChange } from "../../model/resize.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { pairsOf, RESIZABLE } from "./refusals.ts";
 import { changedVolumes, mergedVolumes } from "./volumes.ts";

@@ -1,8 +1,8 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { compare, ZERO } from "../../model/amount.ts";
 import type { Refusal } from "../../model/decision.ts";
 import { conditionIn, namespacedPodName, type Pod } from "../../model/pod.ts";
 import type { ResizeAsk } from "../../model/resize.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { gateOn } from "../../profiles/effective.ts";
 import { sortFunc } from "../go/sort-func.ts";
 import { inForcePod, podLevelByGate } from "../pods/node-pods.ts";

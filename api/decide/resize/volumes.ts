@@ -1,5 +1,5 @@
+import { own } from "../../base/own.ts";
 import { compare, isZero } from "../../model/amount.ts";
-import { own } from "../../model/own.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Quantity } from "../../model/quantity.ts";
 import type { VolumePatch } from "../../model/resize.ts";

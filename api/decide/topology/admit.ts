@@ -1,6 +1,6 @@
+import { ok, type Result } from "../../base/result.ts";
 import type { Hint, Placement, PodRefusal } from "../../model/managers.ts";
 import { type Container, containersOf, type Pod } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import {
   type AllocateError,

@@ -1,5 +1,5 @@
+import type { Result } from "../../base/result.ts";
 import type { Container, Pod } from "../../model/pod.ts";
-import type { Result } from "../../model/result.ts";
 
 /** A set of NUMA nodes: bit i is the machine's i-th node in ascending order of ids (`NumaNodes`), at most `MAX_NUMA_NODES`. */
 export type NumaMask = number;

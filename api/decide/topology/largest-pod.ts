@@ -1,7 +1,7 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { unitsQuantity } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Fragments, PodSize } from "../../model/topology.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import { admitPod, type NamedProvider } from "./admit.ts";

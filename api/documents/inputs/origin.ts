@@ -1,4 +1,4 @@
-import type { InputIssue } from "../../model/input-issue.ts";
+import type { InputIssue } from "../../base/input-issue.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/units.ts";
 import type { SourceDocument } from "../problem.ts";

@@ -1,5 +1,5 @@
+import { fieldsOf, isObject } from "../../base/own.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
-import { fieldsOf, isObject } from "../../model/own.ts";
 import { type DocumentForm, formOf, formText, hasForm, isConfiguration } from "../document-form.ts";
 import type { Path } from "../problem.ts";
 

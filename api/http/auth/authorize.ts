@@ -1,7 +1,7 @@
 import type { TokenRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../dependencies.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { isOpen, renewed, type Session, type SessionCookie, sessionsIn } from "./session.ts";

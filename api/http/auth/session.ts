@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { serialize } from "hono/utils/cookie";
+import { hex } from "../../base/hex.ts";
 import type { AuthSettings } from "../../dependencies.ts";
-import { hex } from "../../model/hex.ts";
 import type { EpochMs } from "../../model/units.ts";
 
 /**

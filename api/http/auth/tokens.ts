@@ -1,9 +1,9 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { TokenRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { hex } from "../../base/hex.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { SCOPES, type Scope } from "../../dependencies.ts";
-import { hex } from "../../model/hex.ts";
-import { ok, type Result } from "../../model/result.ts";
 
 export const isScope = (s: string): s is Scope => (SCOPES as readonly string[]).includes(s);
 

@@ -1,7 +1,7 @@
 import type * as z from "zod";
+import { type JsonSchema, ref } from "../../base/json-schema.ts";
 import { KINDS, type Kind } from "../../model/decision.ts";
 import { optional } from "../../model/fields.ts";
-import { type JsonSchema, ref } from "../../model/json-schema.ts";
 import type { AskSpec } from "../../model/kind-spec.ts";
 import { specOf } from "../../model/kinds.ts";
 import { inputSchema, type SchemaToMake } from "./input-schemas.ts";

@@ -1,4 +1,4 @@
-import { perObject } from "../../model/cache.ts";
+import { perObject } from "../../base/cache.ts";
 import type { Route } from "../route.ts";
 import { type OpenApiDocument, openApiDocument } from "./document.ts";
 

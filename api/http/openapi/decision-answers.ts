@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { jsonPatch } from "../../base/json-patch.ts";
 import { type Kind, VERDICTS } from "../../model/decision.ts";
 import { placeDifference, placeReasonsForm, reasonForm, recordedReason } from "../../model/forms.ts";
-import { jsonPatch } from "../../model/json-patch.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { PROBLEM_CODES } from "../../service/problem.ts";
 import { NOT_RECORDED } from "../../service/recording.ts";

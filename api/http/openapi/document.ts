@@ -1,5 +1,5 @@
-import { type JsonSchema, ref } from "../../model/json-schema.ts";
-import { LIMITS } from "../../model/limits.ts";
+import { type JsonSchema, ref } from "../../base/json-schema.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import { yieldToEventLoop } from "../../service/task-queue.ts";

@@ -1,12 +1,12 @@
 import * as z from "zod";
+import { COUNT, type JsonSchema, type JsonSchemas, ref, strictObject } from "../../base/json-schema.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { assignments } from "../../model/assignments.ts";
 import { doneList } from "../../model/container-gc.ts";
 import { exportHeaderForm, exportRowForm } from "../../model/export-row.ts";
 import { nodeResourceList, observedResourceList, resourceList } from "../../model/fields.ts";
-import { COUNT, type JsonSchema, type JsonSchemas, ref, strictObject } from "../../model/json-schema.ts";
 import { REMEMBERING, specOf } from "../../model/kinds.ts";
 import { configurationMeta, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { LIMITS } from "../../model/limits.ts";
 import { devices, machine } from "../../model/machine.ts";
 import { outcomesPosted } from "../../model/outcome.ts";
 import { node } from "../../model/placement.ts";

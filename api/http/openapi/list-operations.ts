@@ -1,10 +1,10 @@
 import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { MAX_PAGE } from "../../../db/store.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { END_REASON_PATTERN } from "../../model/end-reasons.ts";
 import { ADMITTED, REMOVING_KINDS } from "../../model/kinds.ts";
-import { LIMITS } from "../../model/limits.ts";
 import { KNOWN_VERSION_PATTERN } from "../../profiles/index.ts";
 import { ASKED_VERSION, FLEET_SORTS, FLEET_VIEWS } from "../../service/fleet.ts";
 import { DEFAULT_PAGE, timeOrAgoMeta as TIME_OR_AGO } from "../decision-list.ts";

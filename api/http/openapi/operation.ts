@@ -1,7 +1,7 @@
+import type { JsonSchema } from "../../base/json-schema.ts";
 import { SNAPSHOT } from "../../documents/kind-examples.ts";
 import { REFUSAL_CODES } from "../../model/decision.ts";
 import { EXPORT_FORMAT } from "../../model/export-row.ts";
-import type { JsonSchema } from "../../model/json-schema.ts";
 import { ID as ID_FORM } from "../../service/body-form.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { AnswerName } from "./answers.ts";

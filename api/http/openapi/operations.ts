@@ -1,7 +1,7 @@
 import { MAX_PAGE } from "../../../db/store.ts";
+import { ref } from "../../base/json-schema.ts";
 import { KIND_EXAMPLES, SNAPSHOT } from "../../documents/kind-examples.ts";
 import { KINDS } from "../../model/decision.ts";
-import { ref } from "../../model/json-schema.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_MARGIN_PERCENT } from "../../service/advise/advise-node.ts";
 import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise/reserves.ts";

@@ -1,4 +1,4 @@
-import { type JsonSchema, NULL, ref, strictObject, TEXT } from "../../model/json-schema.ts";
+import { type JsonSchema, NULL, ref, strictObject, TEXT } from "../../base/json-schema.ts";
 import { withNulls } from "./with-nulls.ts";
 
 const PRINT: JsonSchema = { type: "string", pattern: "^[0-9a-f]{4}$" };

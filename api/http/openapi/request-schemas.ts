@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { type JsonSchema, NULL, ref } from "../../base/json-schema.ts";
 import { type FormMembers, oneOfForms, optional } from "../../model/fields.ts";
-import { type JsonSchema, NULL, ref } from "../../model/json-schema.ts";
 import { decisionForm, lineForm } from "../../service/decision-request.ts";
 import { askForm, MAX_ASKS, turnForm } from "../../service/node-turn/request.ts";
 import { lintForm, nodeMembers } from "../lint.ts";

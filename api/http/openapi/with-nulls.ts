@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../model/json-schema.ts";
+import type { JsonSchema } from "../../base/json-schema.ts";
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StreamedDecision } from "../../../db/rows.ts";
 import type { LogStore, Store } from "../../../db/store.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { errorFields, type Log } from "../../observe/log.ts";
 import type { LogMetrics } from "../../observe/node-metrics.ts";
 import { type EventForm, eventText, INPUT, SNAPSHOT, wantsSnapshot } from "../../service/decision-event.ts";

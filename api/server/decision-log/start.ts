@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Store } from "../../../db/store.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Log } from "../../observe/log.ts";
 import type { LogMetrics } from "../../observe/node-metrics.ts";
 import type { TaskQueue } from "../../service/task-queue.ts";

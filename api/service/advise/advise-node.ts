@@ -1,11 +1,11 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionHead } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { DAY_MS } from "../../base/duration.ts";
+import type { InputIssue } from "../../base/input-issue.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { ReservesAdvice } from "../../model/advice.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { DAY_MS } from "../../model/duration.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { postedSnapshot } from "../replay/parsed.ts";

@@ -1,8 +1,8 @@
+import { DAY_MS } from "../../base/duration.ts";
 import { decideAllocatable } from "../../decide/kinds/allocatable.ts";
 import type { AdviceNote, AdviceNoteCode, ReserveAdvice, ReserveField, ReservesAdvice } from "../../model/advice.ts";
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
 import { type Amount, exactMilliValue, exactValue, fromNanos, fromUnits, sub, subToZero } from "../../model/amount.ts";
-import { DAY_MS } from "../../model/duration.ts";
 import { parseQuantity, type Quantity, type QuantityFormat, quantityOf } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveConfiguration, type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";

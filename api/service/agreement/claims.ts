@@ -1,10 +1,10 @@
+import type { Result } from "../../base/result.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { type ClaimsDecision, PREPARE_FAILED, type PrepareWords, prepareWords } from "../../model/claims.ts";
 import type { DecidedOf, Refusal } from "../../model/decision.ts";
 import type { NotComparable, OutcomeOf, Side } from "../../model/outcome.ts";
 import { type Pod, podUid } from "../../model/pod.ts";
 import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
-import type { Result } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Comparer, notComparable, sides, undecided } from "./compared.ts";
 

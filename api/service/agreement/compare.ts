@@ -1,3 +1,4 @@
+import { unreachable } from "../../base/result.ts";
 import {
   type Comparison,
   NOT_COMPARABLE,
@@ -7,7 +8,6 @@ import {
   type Side,
   type SideValue,
 } from "../../model/outcome.ts";
-import { unreachable } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { compareClaims } from "./claims.ts";

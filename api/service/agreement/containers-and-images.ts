@@ -1,10 +1,10 @@
+import type { Result } from "../../base/result.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import type { DecidedOf, Refusal } from "../../model/decision.ts";
 import { decodeImageGcFacts, type ImageGcDecision } from "../../model/image-gc.ts";
 import type { OutcomeOf, Side } from "../../model/outcome.ts";
 import { podUid } from "../../model/pod.ts";
 import type { ProbesDecision } from "../../model/probes-decision.ts";
-import type { Result } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Basis, type Comparer, notComparable, sides, undecided } from "./compared.ts";
 

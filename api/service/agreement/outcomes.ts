@@ -1,12 +1,12 @@
 import * as z from "zod";
+import { withoutNulls } from "../../base/nulls.ts";
+import { fieldsOf } from "../../base/own.ts";
 import { PREPARE_FAILED } from "../../model/claims.ts";
 import { POD_REFUSALS, PREEMPTED, PREEMPTING } from "../../model/end-reasons.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { isTimestamp } from "../../model/fields.ts";
 import type { PodRef } from "../../model/forms.ts";
-import { withoutNulls } from "../../model/nulls.ts";
 import type { Outcome, OutcomeOf } from "../../model/outcome.ts";
-import { fieldsOf } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod, pod as podForm, REJECTED } from "../../model/pod.ts";
 import { withDefaultRequests } from "../../model/pod-defaults.ts";
 import { usesClaims } from "../../model/resource-claim.ts";

@@ -1,3 +1,4 @@
+import type { Result } from "../../base/result.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { allocatedPod } from "../../decide/pods/node-pods.ts";
 import { Reasons } from "../../decide/reasons.ts";
@@ -8,7 +9,6 @@ import type { DecidedOf, Refusal } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import type { Outcome, OutcomeOf, PodOutcome, Side } from "../../model/outcome.ts";
 import { containersOf, isTerminal, type Pod, podUid } from "../../model/pod.ts";
-import type { Result } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Basis, type Compared, type Comparer, notComparable, sides, undecided } from "./compared.ts";
 import { hasContainers, timeOf, withoutStatus } from "./node-state.ts";

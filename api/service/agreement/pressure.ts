@@ -1,3 +1,4 @@
+import { ok, type Result } from "../../base/result.ts";
 import { SIGNALS } from "../../decide/eviction/threshold.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import type { DecidedOf, Refusal } from "../../model/decision.ts";
@@ -5,7 +6,6 @@ import { decodeEvictionFacts, type EvictionDecision, type ThresholdState } from 
 import { namespacedName } from "../../model/forms.ts";
 import type { OutcomeOf, Side } from "../../model/outcome.ts";
 import { isTerminal, podUid } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import {
   type Basis,

@@ -1,8 +1,10 @@
 import type { OutcomeRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
-import { Lru } from "../../model/cache.ts";
+import { Lru } from "../../base/cache.ts";
+import { byText } from "../../base/order.ts";
+import { type Fields, fieldsOf, isObject } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { byText } from "../../model/order.ts";
 import {
   type Comparison,
   decodeOutcomes,
@@ -14,8 +16,6 @@ import {
   outcomeKey,
   reasonOfOutcome,
 } from "../../model/outcome.ts";
-import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { idOf, type Sha256 } from "../canonical.ts";
 import { beforeKey } from "../node-facts.ts";

@@ -1,10 +1,10 @@
+import { type InputIssue, joinPath } from "../../base/input-issue.ts";
+import { mergePatch } from "../../base/merge-patch.ts";
+import { type Fields, fieldsOf } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { crossFieldIssues, othersStats } from "../../model/decode.ts";
-import { type InputIssue, joinPath } from "../../model/input-issue.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
-import { mergePatch } from "../../model/merge-patch.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
 import { podUid } from "../../model/pod.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, type SnapshotChanges } from "../../model/turn.ts";
 import { inOrder, isAsItWas } from "./node-state.ts";

@@ -1,10 +1,10 @@
 import type { Repetition } from "../../../db/store.ts";
+import type { PerOwnerCache } from "../../base/cache.ts";
+import { fieldsOf } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { STABLE_PARTS } from "../../decide/input.ts";
-import type { PerOwnerCache } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
-import { fieldsOf } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";

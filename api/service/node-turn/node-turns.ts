@@ -1,9 +1,9 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { SnapshotRow } from "../../../db/rows.ts";
 import type { Recorded, RepeatCount, Repetition, Store } from "../../../db/store.ts";
-import { Lru, PerOwnerCache } from "../../model/cache.ts";
-import type { JsonPatch } from "../../model/json-patch.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { Lru, PerOwnerCache } from "../../base/cache.ts";
+import type { JsonPatch } from "../../base/json-patch.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { memo } from "../../model/cache.ts";
+import { memo } from "../../base/cache.ts";
+import { ref } from "../../base/json-schema.ts";
+import { type Fields, isObject } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { issuesOf } from "../../model/decode.ts";
 import { optional } from "../../model/fields.ts";
-import { ref } from "../../model/json-schema.ts";
-import { type Fields, isObject } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type SnapshotChanges, snapshotChanges } from "../../model/turn.ts";
 import { idText, readBody } from "../body-form.ts";
 import { type DecisionRequest, decisionRequest, lineForm } from "../decision-request.ts";

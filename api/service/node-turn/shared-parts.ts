@@ -1,8 +1,8 @@
-import { Lru } from "../../model/cache.ts";
+import { Lru } from "../../base/cache.ts";
+import type { InputIssue } from "../../base/input-issue.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
 import { containersOf, type Pod } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 
 /**

@@ -1,8 +1,8 @@
 import type { Store } from "../../../db/store.ts";
+import { type JsonPatch, patchBetween } from "../../base/json-patch.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { cacheableInput } from "../../decide/input.ts";
 import type { Kind } from "../../model/decision.ts";
-import { type JsonPatch, patchBetween } from "../../model/json-patch.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";

@@ -1,10 +1,10 @@
 import { corruptRow, type StoreFailure } from "../../../db/failure.ts";
 import type { DecisionHead, DecisionRow, SnapshotRow } from "../../../db/rows.ts";
+import { mergePatch } from "../../base/merge-patch.ts";
+import { fieldsOf, isObject } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { isKind, type Kind } from "../../model/decision.ts";
 import { inFormOfNow } from "../../model/decode.ts";
-import { mergePatch } from "../../model/merge-patch.ts";
-import { fieldsOf, isObject } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { type ProfileNote, profileOf, recordedNote } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { membersOf, ownConfiguration } from "../own-configuration.ts";

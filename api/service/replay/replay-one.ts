@@ -1,14 +1,14 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { Lru } from "../../base/cache.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { cacheableInput, isCacheable } from "../../decide/input.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
-import { Lru } from "../../model/cache.ts";
 import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { namespacedName, type PlaceReasons } from "../../model/forms.ts";
 import { specOf } from "../../model/kinds.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";

@@ -1,7 +1,7 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import { type Cursor, type StreamedDecision, type StreamedHead, seriesOf } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { yieldToEventLoop } from "../task-queue.ts";
 import type { Compared, Replayer } from "./replay-one.ts";
 import {

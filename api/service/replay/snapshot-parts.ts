@@ -1,10 +1,10 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { Pieces } from "../../../db/rows.ts";
+import { Lru } from "../../base/cache.ts";
+import { isObject } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { isVolatilePart } from "../../decide/input.ts";
-import { Lru } from "../../model/cache.ts";
 import { decodeStored } from "../../model/decode.ts";
-import { isObject } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 
 /** Members of a stored snapshot, decoded except for the configuration, which may be replaced. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { DecisionHead } from "../../../db/rows.ts";
+import { byKey, byText } from "../../base/order.ts";
 import { KINDS } from "../../model/decision.ts";
 import { type Form, podRef, shortDifference } from "../../model/forms.ts";
-import { byKey, byText } from "../../model/order.ts";
 import { many } from "../../text/sentences/words.ts";
 import type { Difference } from "../difference.ts";
 import { PROBLEM_CODES } from "../problem.ts";

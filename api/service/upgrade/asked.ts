@@ -1,7 +1,7 @@
+import { type InputIssue, joinPath } from "../../base/input-issue.ts";
+import { isObject } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { type InputIssue, joinPath } from "../../model/input-issue.ts";
-import { isObject } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";

@@ -1,4 +1,4 @@
-import { byText } from "../../model/order.ts";
+import { byText } from "../../base/order.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type Counts, changedOf, podsText, ReplayTally, representedText, type Tally } from "../replay/tally.ts";
 import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";

@@ -1,9 +1,9 @@
+import type { Result } from "../../base/result.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import type { Decided, DecisionOf } from "../../model/decision.ts";
 import { KINDS, type Kind, type Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { specOf } from "../../model/kinds.ts";
-import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";

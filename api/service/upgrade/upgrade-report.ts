@@ -1,12 +1,12 @@
+import { mergePatch } from "../../base/merge-patch.ts";
+import { byText } from "../../base/order.ts";
+import { type Fields, isObject } from "../../base/own.ts";
 import { mergedConfiguration } from "../../decide/lint/drop-ins.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { type BesideFile, lintStart, withFlags } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { mergePatch } from "../../model/merge-patch.ts";
-import { byText } from "../../model/order.ts";
-import { type Fields, isObject } from "../../model/own.ts";
 import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { directionOf, notesBetween } from "../../profiles/between.ts";

@@ -1,8 +1,8 @@
+import { withoutNulls } from "../../base/nulls.ts";
+import { fieldsOf } from "../../base/own.ts";
 import { claimName, podClaims } from "../../decide/dra/claim-name.ts";
 import { PREPARE_FAILED } from "../../model/claims.ts";
-import { withoutNulls } from "../../model/nulls.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
-import { fieldsOf } from "../../model/own.ts";
 import { pod as podForm } from "../../model/pod.ts";
 import { type ClaimPart, dra as draForm, type ResourceClaim } from "../../model/resource-claim.ts";
 import type { Change, Finding, FindingOf, Missing, PodExplanationDecision } from "../../model/why.ts";

@@ -1,4 +1,4 @@
-import { joinPath } from "../../model/input-issue.ts";
+import { joinPath } from "../../base/input-issue.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { type Finding, isCalm, type Unused } from "../../model/why.ts";
 import { chooseProfile } from "../../profiles/index.ts";

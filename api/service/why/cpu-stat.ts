@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 
 /** The throttling counters of a cgroup's cpu.stat. Linux: cpu_cfs_stat_show (v1), cpu_stat_show (v2). */
 export interface CpuStat {

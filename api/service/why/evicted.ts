@@ -1,8 +1,8 @@
+import { fieldsOf } from "../../base/own.ts";
 import { PREEMPTED, SHUTDOWN } from "../../model/end-reasons.ts";
 import { BY_KUBELET, type StarvedResource } from "../../model/eviction.ts";
 import type { EVICTION_CAUSES } from "../../model/finding-numbers.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
-import { fieldsOf } from "../../model/own.ts";
 import type { Change, Finding, FindingOf, Missing, Next, PodExplanationDecision, Word } from "../../model/why.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { statusWithinMs } from "../agreement/node-state.ts";

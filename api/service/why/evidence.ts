@@ -1,10 +1,12 @@
+import { perObject } from "../../base/cache.ts";
+import { type InputIssue, joinPath } from "../../base/input-issue.ts";
+import { LONGEST } from "../../base/near-name.ts";
+import { type Fields, fieldsOf, isObject } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { type DocumentForm, formOf, formText } from "../../documents/document-form.ts";
 import { INSTEAD, optionOfForm, PARTS } from "../../documents/inputs/parts.ts";
-import { perObject } from "../../model/cache.ts";
 import { isKind, type Kind } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
-import { type InputIssue, joinPath } from "../../model/input-issue.ts";
-import { LONGEST } from "../../model/near-name.ts";
 import {
   type ObservedEvent,
   type ObservedNode,
@@ -15,10 +17,8 @@ import {
   readPod,
   readSummary,
 } from "../../model/observed.ts";
-import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { MIRROR_ANNOTATION } from "../../model/pod.ts";
 import { CLAIM_PARTS } from "../../model/resource-claim.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import type { Piece, Unused } from "../../model/why.ts";
 import { type CpuStat, cpuStatIn } from "./cpu-stat.ts";

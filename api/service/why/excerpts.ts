@@ -1,6 +1,6 @@
+import { type Fields, fieldsOf } from "../../base/own.ts";
 import { type DecisionOf, isVerdict } from "../../model/decision.ts";
 import type { Ranking } from "../../model/eviction.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
 import {
   admissionExcerptForm,
   type Change,

@@ -1,9 +1,9 @@
-import { perObject } from "../../model/cache.ts";
+import { perObject } from "../../base/cache.ts";
+import { nearNames } from "../../base/near-name.ts";
+import { type Fields, fieldsOf, isObject } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { namespacedName, type PodRef } from "../../model/forms.ts";
-import { nearNames } from "../../model/near-name.ts";
 import type { ObservedEvent, ObservedPod } from "../../model/observed.ts";
-import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { type Evidence, issueText, type ObservedPodAt, observed } from "./evidence.ts";
 import type { EventOrOutcome } from "./outcomes.ts";
 

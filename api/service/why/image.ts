@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf } from "../../base/own.ts";
 import type { ImageKept, ImageRemoval } from "../../model/image-gc.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
 import type { Change, Finding, Missing, PodExplanationDecision, Word } from "../../model/why.ts";
 import { rfc3339 } from "../timestamp.ts";
 import { ask, nodeAt } from "./node-at.ts";

@@ -1,3 +1,5 @@
+import { type Fields, fieldsOf } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { decodeAsk } from "../../model/asks.ts";
 import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
@@ -5,8 +7,6 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { traitsOf } from "../../model/kinds.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { PodExplanationDecision } from "../../model/why.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";

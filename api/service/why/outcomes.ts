@@ -1,6 +1,6 @@
+import type { Fields } from "../../base/own.ts";
 import type { ObservedEvent } from "../../model/observed.ts";
 import { type Comparison, type Outcome, type PodOutcome, reasonOfOutcome } from "../../model/outcome.ts";
-import type { Fields } from "../../model/own.ts";
 
 /** A kubelet's act that a collector observed and the history recorded, with the result of comparing it with a decision. */
 export interface SeenOutcome {

@@ -1,10 +1,10 @@
+import { err, ok, type Result } from "../../base/result.ts";
 import { SIGNALS } from "../../decide/eviction/threshold.ts";
 import { prepareWords } from "../../model/claims.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { FINDING_CODES, type FindingCode } from "../../model/finding-numbers.ts";
 import type { ObservedPod } from "../../model/observed.ts";
 import type { OutcomeKind, PodOutcome } from "../../model/outcome.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import {
   type ExplainedPod,
   type Finding,

@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf } from "../../base/own.ts";
 import type { AdmissionDecision } from "../../model/admission.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
 import { REJECTED } from "../../model/pod.ts";
 import type { Change, Finding, Missing, PodExplanationDecision, Word } from "../../model/why.ts";
 import { admissionExcerpt, recordedAdmission } from "./excerpts.ts";

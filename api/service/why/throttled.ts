@@ -1,8 +1,8 @@
+import { perObject } from "../../base/cache.ts";
+import { own } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { milliValue } from "../../model/amount.ts";
-import { perObject } from "../../model/cache.ts";
-import { own } from "../../model/own.ts";
 import { parseQuantity } from "../../model/quantity.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import type { Change, Finding, FindingOf, Unused } from "../../model/why.ts";
 import { cgroupOf, quotaOf } from "./cgroup.ts";
 import { between, type CpuStat } from "./cpu-stat.ts";

@@ -1,3 +1,4 @@
+import { fieldsOf, isObject } from "../../base/own.ts";
 import type { FindingCode } from "../../model/finding-numbers.ts";
 import type {
   ObservedCondition,
@@ -6,7 +7,6 @@ import type {
   ObservedEvent,
   ObservedSummary,
 } from "../../model/observed.ts";
-import { fieldsOf, isObject } from "../../model/own.ts";
 import {
   type Change,
   type Finding,

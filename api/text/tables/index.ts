@@ -1,7 +1,7 @@
+import { own } from "../../base/own.ts";
 import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import type { Numbers, PodRef, Reason } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
-import { own } from "../../model/own.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
 import { EVICTION_SENTENCES } from "../sentences/eviction.ts";
 import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage-collection.ts";

@@ -1,4 +1,7 @@
 import type { OutcomeFilter, OutcomeTally } from "../../../db/rows.ts";
+import { DAY_MS, HOUR_MS } from "../../base/duration.ts";
+import { notAmongIssue } from "../../base/near-name.ts";
+import type { Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import {
   agreementFilter,
@@ -9,8 +12,6 @@ import {
 } from "../../http/agreement.ts";
 import { unknownReason } from "../../http/decision-list.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
-import { DAY_MS, HOUR_MS } from "../../model/duration.ts";
-import { notAmongIssue } from "../../model/near-name.ts";
 import {
   AGREEMENT_VERDICTS,
   type AgreementVerdict,
@@ -19,7 +20,6 @@ import {
   OUTCOME_KINDS,
   type SideValue,
 } from "../../model/outcome.ts";
-import type { Result } from "../../model/result.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { shareText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";

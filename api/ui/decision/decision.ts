@@ -1,6 +1,7 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import { type DecisionRow, type SnapshotRow, seriesOf } from "../../../db/rows.ts";
 import type { ResultRow } from "../../../db/store.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import { findDecision } from "../../http/decisions.ts";
 import type { Exchange } from "../../http/route.ts";
@@ -10,7 +11,6 @@ import type { EvictionDecision } from "../../model/eviction.ts";
 import type { PlaceReasons, Reason } from "../../model/forms.ts";
 import { endWord } from "../../model/kinds.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";

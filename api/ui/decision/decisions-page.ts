@@ -1,8 +1,8 @@
+import type { Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import { DECISION_FILTERS, decisionQuery, FILTERS_OF_NODE, nodeAsked } from "../../http/decision-list.ts";
 import { type Exchange, param, queryOf } from "../../http/route.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
-import type { Result } from "../../model/result.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { kubeletOptions, reasonField } from "../form-fields.ts";

@@ -1,11 +1,11 @@
 import type { Store } from "../../../db/store.ts";
+import { HOUR_MS } from "../../base/duration.ts";
+import { type Fields, isObject } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
 import { decodeStored } from "../../model/decode.ts";
-import { HOUR_MS } from "../../model/duration.ts";
-import { type Fields, isObject } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { effectiveConfiguration } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";

@@ -1,8 +1,8 @@
+import { HOUR_MS, MINUTE_MS } from "../../base/duration.ts";
+import type { Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import { unknownReason } from "../../http/decision-list.ts";
 import type { Exchange } from "../../http/route.ts";
-import { HOUR_MS, MINUTE_MS } from "../../model/duration.ts";
-import type { Result } from "../../model/result.ts";
 import {
   FLEET_VIEWS,
   type FleetNode,

@@ -1,5 +1,5 @@
 import type { HourRow } from "../../../db/rows.ts";
-import { HOUR_MS } from "../../model/duration.ts";
+import { HOUR_MS } from "../../base/duration.ts";
 import { html, utcText } from "../html.ts";
 import { all, type Html } from "../page.ts";
 

@@ -1,8 +1,8 @@
+import type { InputIssue } from "../../base/input-issue.ts";
+import { notAmongIssue } from "../../base/near-name.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { reasonIssues } from "../../http/decision-list.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { notAmongIssue } from "../../model/near-name.ts";
-import { ok, type Result } from "../../model/result.ts";
 import {
   ASKED_VERSION,
   FLEET_SORTS,

@@ -1,3 +1,5 @@
+import { isObject } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { flagOf, lintStart } from "../../decide/lint/start.ts";
@@ -5,8 +7,6 @@ import type { Reply } from "../../dependencies.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { decodeStored } from "../../model/decode.ts";
-import { isObject } from "../../model/own.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
 import { configurationOfAnother, noteOfRecorded } from "../../profiles/unknown-fields.ts";

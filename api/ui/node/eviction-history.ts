@@ -1,10 +1,10 @@
 import { type StoreFailure, unlessDamaged } from "../../../db/failure.ts";
 import type { DecisionHead, DecisionRow, FleetRow, LatestRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { Lru, perObject } from "../../base/cache.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { AdmissionDecision } from "../../model/admission.ts";
-import { Lru, perObject } from "../../model/cache.ts";
 import { EVICTION_SIGNALS, type EvictionDecision, type EvictionSignal } from "../../model/eviction.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Point } from "../draw/plot.ts";
 import { PLOT_RANGES, type PlotRange } from "./lists.ts";
 import { eventsOfAdmission, eventsOfPass, eventsOfRun, type NodeEvent } from "./node-events.ts";

@@ -1,8 +1,8 @@
 import type { Store } from "../../../db/store.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import type { Exchange } from "../../http/route.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { html } from "../html.ts";
 import { type Html, page } from "../page.ts";

@@ -1,7 +1,7 @@
+import type { InputIssue } from "../../base/input-issue.ts";
+import { notAmongIssue } from "../../base/near-name.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { notAmongIssue } from "../../model/near-name.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Problem } from "../../service/problem.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";

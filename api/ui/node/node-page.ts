@@ -1,4 +1,5 @@
 import { type FleetRow, seriesOf } from "../../../db/rows.ts";
+import type { Result } from "../../base/result.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import type { Reply } from "../../dependencies.ts";
 import { findNode } from "../../http/nodes.ts";
@@ -7,7 +8,6 @@ import { KINDS } from "../../model/decision.ts";
 import { endWord, type KindWith } from "../../model/kinds.ts";
 import { isActive } from "../../model/pod.ts";
 import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
-import type { Result } from "../../model/result.ts";
 import type { Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { durationText } from "../../text/time-text.ts";

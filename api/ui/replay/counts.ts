@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { byText } from "../../base/order.ts";
 import { endWord } from "../../model/kinds.ts";
-import { byText } from "../../model/order.ts";
 import { PROBLEM_CODES } from "../../service/problem.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";

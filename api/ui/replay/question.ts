@@ -1,13 +1,13 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow } from "../../../db/rows.ts";
+import { durationBefore } from "../../base/duration.ts";
+import { notAmongIssue } from "../../base/near-name.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { issueText } from "../../documents/inputs/origin.ts";
 import { isKind, KINDS } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { durationBefore } from "../../model/duration.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import { endWord } from "../../model/kinds.ts";
-import { notAmongIssue } from "../../model/near-name.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { type Change, changed, LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";

@@ -1,9 +1,9 @@
 import type { DecisionRow } from "../../../db/rows.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import { decisionSeen, type Exchange, queryOf, unknownDecision } from "../../http/route.ts";
 import type { Kind } from "../../model/decision.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { isId } from "../../service/body-form.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { type Recorded, recordedAnswer } from "../../service/replay/parsed.ts";

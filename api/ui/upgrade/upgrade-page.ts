@@ -1,6 +1,6 @@
+import { ok, type Result } from "../../base/result.ts";
 import type { Reply } from "../../dependencies.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";

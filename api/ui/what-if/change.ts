@@ -1,12 +1,12 @@
+import type { InputIssue } from "../../base/input-issue.ts";
+import { notAmongIssue } from "../../base/near-name.ts";
+import { type Fields, fieldsOf } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import { type InputDocument, issueText, type Origin, stepsOf } from "../../documents/inputs/origin.ts";
 import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } from "../../http/route.ts";
 import type { AskOf } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { notAmongIssue } from "../../model/near-name.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
 import { decodeResizeAsk } from "../../model/resize.ts";
-import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";

@@ -1,13 +1,13 @@
+import { nearNames } from "../../base/near-name.ts";
+import { type Fields, fieldsOf } from "../../base/own.ts";
+import { ok, type Result } from "../../base/result.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import type { Exchange } from "../../http/route.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
-import { nearNames } from "../../model/near-name.ts";
-import { type Fields, fieldsOf } from "../../model/own.ts";
 import { namespacedPodName, podUid } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
 import { chooseProfileFor, profileIn, profileOf } from "../../profiles/index.ts";

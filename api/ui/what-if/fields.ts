@@ -1,3 +1,4 @@
+import { ok, type Result } from "../../base/result.ts";
 import type { Exchange } from "../../http/route.ts";
 import arm64OneSocket from "../../machines/arm64-1s.json" with { type: "json" };
 import arm64TwoSockets from "../../machines/arm64-2s.json" with { type: "json" };
@@ -10,7 +11,6 @@ import vmSmall from "../../machines/vm-small.json" with { type: "json" };
 import xeon from "../../machines/xeon-2s.json" with { type: "json" };
 import xeonSnc2 from "../../machines/xeon-2s-snc2.json" with { type: "json" };
 import type { Machine } from "../../model/machine.ts";
-import { ok, type Result } from "../../model/result.ts";
 import type { Problem } from "../../service/problem.ts";
 import { type FormWords, fileText, formFields } from "../form-fields.ts";
 import type { FormText } from "./posted-documents.ts";

@@ -1,3 +1,6 @@
+import { jsonFaultOf } from "../../base/json-fault.ts";
+import { fieldsOf } from "../../base/own.ts";
+import { err, ok, type Result } from "../../base/result.ts";
 import { formOf, formText } from "../../documents/document-form.ts";
 import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
 import type { PartOption } from "../../documents/inputs/parts.ts";
@@ -5,9 +8,6 @@ import { INSTEAD, optionOfForm, wrapperOf } from "../../documents/inputs/parts.t
 import { isLscpu, machineOfLscpu } from "../../documents/lscpu.ts";
 import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
-import { jsonFaultOf } from "../../model/json-fault.ts";
-import { fieldsOf } from "../../model/own.ts";
-import { err, ok, type Result } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 
 /** A text that was pasted or chosen as a file, and its name in messages. */

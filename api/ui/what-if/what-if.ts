@@ -1,8 +1,8 @@
+import { fieldsOf } from "../../base/own.ts";
+import type { Result } from "../../base/result.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import type { Reply } from "../../dependencies.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
-import { fieldsOf } from "../../model/own.ts";
-import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NEWEST, profileIn } from "../../profiles/index.ts";
 import type { Problem } from "../../service/problem.ts";

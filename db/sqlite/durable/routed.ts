@@ -1,8 +1,8 @@
 import type { D1Database } from "@cloudflare/workers-types";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import type { ExportRow } from "../../../api/model/export-row.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { placeIn, placeOf } from "../../../api/service/canonical.ts";
 import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
 import { attempting, failure, type StoreFailure } from "../../failure.ts";

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import Sqlite from "better-sqlite3";
-import { makeFolder } from "../../../api/model/make-folder.ts";
-import { ok, type Result } from "../../../api/model/result.ts";
+import { makeFolder } from "../../../api/base/make-folder.ts";
+import { ok, type Result } from "../../../api/base/result.ts";
 import { failure, type StoreFailure } from "../../failure.ts";
 import { failureOf } from "../dialect.ts";
 import { DISK, openNode } from "./open.ts";

@@ -1,7 +1,7 @@
 import { type Attempt, type CgroupFsError, kernelError, ownError } from "../../../actuator/cgroupfs/errors.ts";
 import type { CgroupFs, Dir, FilePath, Listing } from "../../../actuator/cgroupfs/files.ts";
 import { isCgroupPath } from "../../../actuator/plan/step.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 
 /** A kernel's answer to a write: an errno, or the text that the file then holds. */
 export type Verdict = { readonly errno: string } | { readonly text: string };

@@ -9,7 +9,7 @@ import {
   type Listing,
   openCgroupFs,
 } from "../../../actuator/cgroupfs/files.ts";
-import type { Result } from "../../../api/model/result.ts";
+import type { Result } from "../../../api/base/result.ts";
 import { mountinfoV1, v1Files } from "./sim-v1.ts";
 import { mountinfoV2, v2Controllers, v2Files } from "./sim-v2.ts";
 

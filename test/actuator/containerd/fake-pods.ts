@@ -6,7 +6,7 @@ import type {
   SandboxStatus,
   TextMap,
 } from "../../../actuator/containerd/messages.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { criContainer, fakeConnection } from "./fake-runtime.ts";
 
 export interface FakeSandbox {

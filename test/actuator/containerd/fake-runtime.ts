@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach } from "vitest";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { Blob, Container, CriMethod, Image } from "../../../actuator/containerd/messages.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { type Meddling, startMeddler } from "../../e2e/containerd/meddler.ts";
 import { scratchFolder } from "../../kit/scratch.ts";
 

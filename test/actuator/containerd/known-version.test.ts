@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
 import { KnownReadiness, KnownVersion } from "../../../actuator/containerd/pods.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 
 test("the runtime's version is requested once, and again after the runtime was unreachable", async () => {
   const asked: string[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { CriMethod } from "../../../actuator/containerd/messages.ts";
 import { containerLayers, podRuntimeOver } from "../../../actuator/containerd/pods.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { must } from "../../e2e/containerd/pods.ts";
 import { PodsOfFake } from "./fake-pods.ts";
 import { fakeConnection } from "./fake-runtime.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Blob, Mount } from "../../../actuator/containerd/messages.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
-import { err } from "../../../api/model/result.ts";
+import { err } from "../../../api/base/result.ts";
 import { runtime as runtimeModel } from "../../../api/model/runtime.ts";
 import { criContainer, criImage, EMPTY, fakeConnection } from "./fake-runtime.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type DeviceList, entryOf, listOf } from "../../../actuator/deviceplugin/device-list.ts";
 import { DeviceListReader } from "../../../actuator/deviceplugin/device-list-reader.ts";
 import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
 
 const GPU = "example.com/gpu";
 const bytesOf = (devices: readonly object[]): Buffer =>

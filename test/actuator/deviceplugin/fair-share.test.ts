@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { droppedFor, listSizeLimit, stoppedFor } from "../../../actuator/deviceplugin/known-plugins.ts";
 import type { Plugins } from "../../../actuator/deviceplugin/plugins.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { afterEvent, NO_PLUGINS } from "./after-event.ts";
 import { hostFixture } from "./host-kit.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { decideLocally } from "../../../actuator/client/local-client.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { nodeSnapshot } from "../../../actuator/pods/admission/node-snapshotter.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { limited } from "../../kit/runnable-pods.ts";
 import { decided, nodeWith } from "../pods/devices/manager-kit.ts";

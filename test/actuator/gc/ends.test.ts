@@ -3,7 +3,7 @@ import type { Runtime } from "../../../actuator/containerd/cri.ts";
 import type { GcDeps, LogFiles } from "../../../actuator/gc/dependencies.ts";
 import type { Entry } from "../../../actuator/gc/journal.ts";
 import { guard, isGone, type Removal, remove } from "../../../actuator/gc/remove.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { podsRead } from "../../kit/manifests.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { lookWith, planned, surprise } from "./guarded.ts";

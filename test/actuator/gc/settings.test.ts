@@ -5,7 +5,7 @@ import { actuatorConfig } from "../../../actuator/core/config.ts";
 import type { GcDeps } from "../../../actuator/gc/dependencies.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { ok } from "../../../api/model/result.ts";
+import { ok } from "../../../api/base/result.ts";
 import { podsRead } from "../../kit/manifests.ts";
 import { gcFixture } from "./gc-kit.ts";
 

@@ -4,7 +4,7 @@ import type { DecisionAnswer } from "../../../actuator/core/interfaces.ts";
 import type { GcDeps } from "../../../actuator/gc/dependencies.ts";
 import type { GcJournal, InterruptedPass } from "../../../actuator/gc/journal.ts";
 import { closeInterruptedPass } from "../../../actuator/gc/remove.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 
 const PASS: InterruptedPass = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LIMITS } from "../../../api/model/limits.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
 import { Died } from "../../sim/gc-node.ts";
 import { fakeContainer, fakeSandbox, fullOfImages, gcFixture, put } from "./gc-kit.ts";
 

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { nextStamp, rotatedLogs } from "../../../actuator/pods/logs/rotated.ts";
 import { type LogFiles, restoreLog, rotateLog, systemLogFiles } from "../../../actuator/pods/logs/rotation.ts";
-import { err } from "../../../api/model/result.ts";
+import { err } from "../../../api/base/result.ts";
 import { ownDirectory, WrittenLog } from "./written-log.ts";
 
 const MAX_FILES = 5;

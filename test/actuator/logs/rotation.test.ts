@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/cri.ts";
 import { LogRotation, type RotationDeps, systemLogFiles } from "../../../actuator/pods/logs/rotation.ts";
-import { err } from "../../../api/model/result.ts";
+import { err } from "../../../api/base/result.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { ownDirectory, WrittenLog } from "./written-log.ts";
 

@@ -7,7 +7,7 @@ import { actuatorConfig } from "../../../actuator/core/config.ts";
 import { claimsSource } from "../../../actuator/manifests/claims-source.ts";
 import { podsSource } from "../../../actuator/manifests/pods-source.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { err } from "../../../api/model/result.ts";
+import { err } from "../../../api/base/result.ts";
 import { claim, result, slice } from "../../kit/claims.ts";
 import { scratch } from "./scratch.ts";
 

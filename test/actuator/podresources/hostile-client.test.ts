@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ok } from "../../../api/model/result.ts";
+import { ok } from "../../../api/base/result.ts";
 import { random, sayChanged, sayEndlessHeaders, sayNoise } from "../grpc/hostile.ts";
 import { data, frame, framesIn, headers, PREFACE, plain, rawConnection, SETTINGS } from "../grpc/http2.ts";
 import { clientOf, serving, sourceWith } from "./served.ts";

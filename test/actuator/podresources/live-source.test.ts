@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type LiveNode, liveSource, type PodResourcesSource } from "../../../actuator/podresources/live-source.ts";
 import { podResources } from "../../../actuator/podresources/server.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { writeClaims } from "../../../api/decide/dra/checkpoint.ts";
 import { ClaimInfoCache } from "../../../api/decide/dra/claim-info.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
 import { claiming, DRIVER } from "../../kit/claims.ts";
 import { pod } from "../../kit/pods.ts";

@@ -8,8 +8,8 @@ import {
   type PodResourcesServing,
   servePodResources,
 } from "../../../actuator/podresources/server.ts";
+import { ok } from "../../../api/base/result.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
-import { ok } from "../../../api/model/result.ts";
 import { container, sidecar } from "../../kit/containers.ts";
 import { pod } from "../../kit/pods.ts";
 import { scratchFolder } from "../../kit/scratch.ts";

@@ -8,7 +8,7 @@ import {
   podResources,
   podResourcesOf,
 } from "../../../actuator/podresources/server.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
 import { clientOf, FULL, type ServedAnswer, scratch, servedPod, serving, sourceWith } from "./served.ts";
 

@@ -13,7 +13,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { servePodResources } from "../../../actuator/podresources/server.ts";
-import { ok } from "../../../api/model/result.ts";
+import { ok } from "../../../api/base/result.ts";
 import { clientOf, FULL, scratch, serving } from "./served.ts";
 
 /** The name that is bound goes with the server, another one for it does not. */

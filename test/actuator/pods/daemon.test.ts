@@ -12,7 +12,7 @@ import { openMetrics } from "../../../actuator/daemon/open-metrics.ts";
 import { PodsDaemon } from "../../../actuator/pods/daemon.ts";
 import type { PodsShared } from "../../../actuator/pods/open-pods.ts";
 import { noCounters } from "../../../actuator/status/counters.ts";
-import { ok, type Result } from "../../../api/model/result.ts";
+import { ok, type Result } from "../../../api/base/result.ts";
 import { freePort } from "../../e2e/pods/port.ts";
 import { podsRead } from "../../kit/manifests.ts";
 import { PATIENT } from "../../patient.ts";

@@ -6,8 +6,8 @@ import {
   persistDeviceCheckpoint,
   readDeviceCheckpoint,
 } from "../../../actuator/pods/devices/manager-files.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
 import { scratch } from "./scratch.ts";
 
 interface Step {

@@ -1,6 +1,6 @@
 import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
+import { ok } from "../../../api/base/result.ts";
 import type { DeviceOptions } from "../../../api/model/devices.ts";
-import { ok } from "../../../api/model/result.ts";
 
 export const NO_OPTIONS: DeviceOptions = {
   envs: [],

@@ -1,5 +1,5 @@
 import type { Mounter } from "../../../actuator/pods/volumes/mounter.ts";
-import { ok } from "../../../api/model/result.ts";
+import { ok } from "../../../api/base/result.ts";
 
 /** Mounts nothing, and remembers what it was asked for. */
 export class FakeMounter implements Mounter {

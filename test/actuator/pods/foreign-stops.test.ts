@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { PodRuntime, RuntimePod, RuntimePods } from "../../../actuator/containerd/cri.ts";
 import { type ForeignStop, watchedRuntime } from "../../../actuator/pods/admission/foreign-stops.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 
 /** The lists of a containerd to which a real kubelet 1.36.3 came: two pods, one of which does not hear SIGTERM. */
 const RECORDED = (

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, write
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
-import { LIMITS } from "../../../api/model/limits.ts";
+import { LIMITS } from "../../../api/base/limits.ts";
 import { appPod, SimulatedPodsNode } from "./node/simulated-node.ts";
 import { scratch } from "./scratch.ts";
 

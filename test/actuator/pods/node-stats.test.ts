@@ -5,7 +5,7 @@ import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { CgroupView } from "../../../actuator/pods/cgroups/cgroup-view.ts";
 import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
 import { NodeStats } from "../../../actuator/pods/status/node-stats.ts";
-import { err } from "../../../api/model/result.ts";
+import { err } from "../../../api/base/result.ts";
 import { type SmallFileSystem, smallFileSystem } from "../../e2e/containerd/small-file-system.ts";
 import { runnable } from "../../kit/runnable-pods.ts";
 import { machineAt } from "../../sim/machine.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Exec, PodRuntime } from "../../../actuator/containerd/cri.ts";
 import { execProbe } from "../../../actuator/probes/engine/attempt.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { TARGET } from "./servers.ts";
 
 type ExecPort = PodRuntime["exec"];

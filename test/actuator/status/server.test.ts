@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
 import type { NodeStatus, SeenEvent } from "../../../actuator/status/node-status.ts";
 import { type StatusServer, type StatusServerOptions, startStatusServer } from "../../../actuator/status/server.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { AT, CRASHING, earlier, nodeStatus, seenEvent, WEB } from "../../kit/node-status.ts";
 
 const running: StatusServer[] = [];

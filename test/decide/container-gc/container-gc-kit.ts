@@ -1,7 +1,7 @@
+import type { Result } from "../../../api/base/result.ts";
 import { decideContainerGc } from "../../../api/decide/kinds/container-gc.ts";
 import { type ContainerGcDecision, decodeContainerGcAsk } from "../../../api/model/container-gc.ts";
 import type { Decided, Refusal } from "../../../api/model/decision.ts";
-import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { pod } from "../../kit/pods.ts";
 import { podLabels, runtimeContainer, runtimeSandbox, unixNanos } from "../../kit/runtime.ts";

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { ok } from "../../../api/base/result.ts";
 import { type Device, type Inventory, inventoriesOf } from "../../../api/decide/devices/inventory.ts";
 import { type DeviceManager, deviceManager } from "../../../api/decide/devices/manager.ts";
 import { perNumaOf } from "../../../api/decide/devices/pod-devices.ts";
@@ -15,7 +16,6 @@ import {
   type ResourceHints,
 } from "../../../api/decide/topology/hint.ts";
 import { type Container, containersOf, isSidecar, type Pod } from "../../../api/model/pod.ts";
-import { ok } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import { BEHAVIOUR } from "../../kit/profiles.ts";

@@ -1,3 +1,4 @@
+import type { Result } from "../../../api/base/result.ts";
 import { decideEviction } from "../../../api/decide/kinds/eviction.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import {
@@ -6,7 +7,6 @@ import {
   type EvictionFacts,
   type FileSystems,
 } from "../../../api/model/eviction.ts";
-import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
 import { SimClock } from "../../sim/clock.ts";

@@ -1,7 +1,7 @@
+import type { Result } from "../../../api/base/result.ts";
 import { decideImageGc } from "../../../api/decide/kinds/image-gc.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import { decodeImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../../api/model/image-gc.ts";
-import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { runtimeContainer } from "../../kit/runtime.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { mergePatch } from "../../../api/base/merge-patch.ts";
 import { libraryMachine } from "../../../api/cli/inputs/machine-library.ts";
 import { LINT_SEVERITIES, type LintFinding } from "../../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
-import { mergePatch } from "../../../api/model/merge-patch.ts";
 import { PROFILES } from "../../../api/profiles/index.ts";
 import { claiming, slice } from "../../kit/claims.ts";
 import { node } from "../../kit/nodes.ts";

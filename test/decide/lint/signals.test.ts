@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { mergePatch } from "../../../api/base/merge-patch.ts";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
-import { mergePatch } from "../../../api/model/merge-patch.ts";
 import { node } from "../../kit/nodes.ts";
 import { capturedText } from "../../kit/real-node.ts";
 import { decoded, fromJson } from "../../kit/snapshots.ts";

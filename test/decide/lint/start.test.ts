@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { mergePatch } from "../../../api/base/merge-patch.ts";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
-import { mergePatch } from "../../../api/model/merge-patch.ts";
 
 const POLICY = "imagePullCredentialsVerificationPolicy";
 const LIST = "preloadedImagesVerificationAllowlist";

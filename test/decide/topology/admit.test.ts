@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { err, ok } from "../../../api/base/result.ts";
 import { type Admission, admitPod, type NamedProvider, placementOf } from "../../../api/decide/topology/admit.ts";
 import { type AllocateError, numaNodes } from "../../../api/decide/topology/hint.ts";
 import type { AligningPolicy, TopologyPolicy } from "../../../api/decide/topology/policy.ts";
 import type { Pod } from "../../../api/model/pod.ts";
-import { err, ok } from "../../../api/model/result.ts";
 import { container } from "../../kit/containers.ts";
 import { decodedPod, podOf } from "../../kit/pods.ts";
 import { countedProvider } from "./counted-provider.ts";

@@ -1,9 +1,9 @@
+import { err, ok } from "../../../api/base/result.ts";
 import type { NamedProvider } from "../../../api/decide/topology/admit.ts";
 import { countNodes, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { value } from "../../../api/model/amount.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import type { Quantity } from "../../../api/model/quantity.ts";
-import { err, ok } from "../../../api/model/result.ts";
 
 export interface Counted {
   readonly name: string;

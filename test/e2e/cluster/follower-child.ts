@@ -1,7 +1,7 @@
 import { resourceUsage } from "node:process";
+import { fieldsOf } from "../../../api/base/own.ts";
 import { openCluster } from "../../../api/cluster/cluster.ts";
 import { followCluster } from "../../../api/cluster/follow.ts";
-import { fieldsOf } from "../../../api/model/own.ts";
 
 /** The messages of this process, a line each. */
 export type FollowerMessage =

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { access, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ok, type Result } from "../../../api/model/result.ts";
+import { ok, type Result } from "../../../api/base/result.ts";
 import { containerPrograms } from "../containerd/programs.ts";
 import { checkHost, type GuestAbsent, toolPath } from "./host.ts";
 import { makeTree, writeDisk, writeInitramfs } from "./image.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { basename, delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 
 /** Why this machine cannot run the guest: `code` for a program, `message` for a person. */
 export type GuestAbsent = {

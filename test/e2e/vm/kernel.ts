@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../api/base/result.ts";
 import { type GuestAbsent, run } from "./host.ts";
 
 /** The Debian package that always depends on the newest small kernel for virtual machines. */

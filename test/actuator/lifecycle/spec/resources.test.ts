@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { shown } from "../../../../actuator/lifecycle/spec/field-value.ts";
-import { joinPath } from "../../../../api/model/input-issue.ts";
+import { joinPath } from "../../../../api/base/input-issue.ts";
 import { type Fields, linesOf, podObject } from "./sample.ts";
 
 interface Case {

@@ -5,8 +5,8 @@ import {
   shareFault,
   withinShare,
 } from "../../../../actuator/pods/devices/device-assignments.ts";
+import { LIMITS } from "../../../../api/base/limits.ts";
 import { entryText, type PodDevicesEntry, writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
-import { LIMITS } from "../../../../api/model/limits.ts";
 import { entry } from "./manager-kit.ts";
 
 const answer = (bytes: number): string => "A".repeat(Math.floor(bytes / 4) * 4);

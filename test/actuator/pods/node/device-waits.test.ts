@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DeviceFault, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
-import { err, ok, type Result } from "../../../../api/model/result.ts";
+import { err, ok, type Result } from "../../../../api/base/result.ts";
 import { hands } from "../fake-devices.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 

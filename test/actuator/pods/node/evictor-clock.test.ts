@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { DecisionClient } from "../../../../actuator/core/interfaces.ts";
-import { err } from "../../../../api/model/result.ts";
+import { err } from "../../../../api/base/result.ts";
 import { burstable, Gi, type Measured, Mi, running, three, USAGES } from "./measured.ts";
 
 const HOUR = 3_600_000;

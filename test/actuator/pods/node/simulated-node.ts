@@ -30,7 +30,7 @@ import { PodRecords } from "../../../../actuator/pods/records/records.ts";
 import { Images } from "../../../../actuator/pods/sync/images.ts";
 import type { LogLinks } from "../../../../actuator/pods/sync/log-link.ts";
 import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
-import { ok } from "../../../../api/model/result.ts";
+import { ok } from "../../../../api/base/result.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { podManifest, podsRead } from "../../../kit/manifests.ts";
 import { RAM_DISK } from "../../../kit/ram-disk.ts";

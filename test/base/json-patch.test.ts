@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type JsonPatch, jsonPatch, patchBetween, patched } from "../../api/model/json-patch.ts";
+import { type JsonPatch, jsonPatch, patchBetween, patched } from "../../api/base/json-patch.ts";
 import { type Draws, draws, Met } from "../properties/draws.ts";
 
 const NAMES = ["a", "b", "c/d", "~", "~1", "", "0", "-", "__proto__", "constructor", "a b", "é"];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseDuration } from "../../api/model/duration.ts";
+import { parseDuration } from "../../api/base/duration.ts";
 
 const nanos = (text: string): number | string => {
   const parsed = parseDuration(text);

@@ -5,7 +5,7 @@ import type { Problem } from "../../../actuator/core/interfaces.ts";
 import { OrphanedDirectories } from "../../../actuator/pods/volumes/orphaned-directories.ts";
 import { markIn } from "../../../actuator/pods/volumes/pod-mark.ts";
 import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";
-import type { Result } from "../../../api/model/result.ts";
+import type { Result } from "../../../api/base/result.ts";
 import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { ME, workerWorld } from "./worker-kit.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Lru, memo, PerOwnerCache, perObject } from "../../api/model/cache.ts";
+import { Lru, memo, PerOwnerCache, perObject } from "../../api/base/cache.ts";
 
 const kept = (
   most: number,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { RuntimePod } from "../../../actuator/containerd/cri.ts";
 import type { Skip } from "../../../actuator/plan/step.ts";
 import { OrphanProcesses } from "../../../actuator/pods/cgroups/orphan-processes.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { PodTime } from "../../sim/pod-time.ts";
 import { ROOT, simulated } from "../cgroups/hierarchy-kit.ts";

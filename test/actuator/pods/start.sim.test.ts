@@ -7,7 +7,7 @@ import { PodEvents } from "../../../actuator/pods/records/records.ts";
 import { Images } from "../../../actuator/pods/sync/images.ts";
 import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
 import { type StartContainerRequest, startContainer } from "../../../actuator/pods/sync/sync-pod.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { v1_34 } from "../../../api/profiles/v1_34.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";

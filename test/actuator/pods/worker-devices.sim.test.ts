@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
-import { err, ok } from "../../../api/model/result.ts";
+import { err, ok } from "../../../api/base/result.ts";
 import { limited } from "../../kit/runnable-pods.ts";
 import { hands } from "./fake-devices.ts";
 import { workerWorld } from "./worker-kit.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openProbes } from "../../../actuator/pods/probing/open-probes.ts";
 import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
 import { noProbeCounters } from "../../../actuator/status/counters.ts";
-import { ok } from "../../../api/model/result.ts";
+import { ok } from "../../../api/base/result.ts";
 import { probe, runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { scratch } from "./scratch.ts";
 
