@@ -58,7 +58,11 @@ const UNIT = { KB: 1024n, MB: 1024n ** 2n, GB: 1024n ** 3n } as const;
 
 /** All files of a version with fixed names; huge page files have their size in the name and are found by `ruleOf`. */
 export const fixedRules = (version: 1 | 2): readonly FileRule[] => (version === 1 ? V1 : V2);
-export const settableControllers = ["cpu", "cpuset", "memory", "pids", "hugetlb"] as const;
+/** The controllers of all these files. */
+export const settableControllers: readonly string[] = [
+  ...[...new Set([...V1, ...V2].map(({ controller }) => controller))].sort(),
+  "hugetlb",
+];
 
 const BY_NAME = { 1: new Map(V1.map((r) => [r.file, r])), 2: new Map(V2.map((r) => [r.file, r])) } as const;
 

@@ -18,48 +18,65 @@ import type { ContainerPort, PodContainer, Profile, RunnablePod } from "../pod.t
 import { isIPv6 } from "../spec/names.ts";
 import { containerAnnotations, containerLabels, kernelHostName, logPathOf, sandboxLabels } from "./labels.ts";
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type Pages = NonNullable<LinuxContainerResources["hugepageLimits"]>;
 
 /** The kubelet's value for "no limit": 1 << 62. */
 const NO_PAGES = 2 ** 62;
 
+/** Without a limit (-1) the field is left out. */
+const limit = (bytes: Bytes): number | undefined => (bytes <= 0 ? undefined : bytes);
+/** A value without a field in CRI is passed by the name of its file, on cgroup v2 only. */
+const byFile = (file: string, bytes: Bytes): LinuxContainerResources => ({
+  unified: { [file]: bytes === -1 ? "max" : String(bytes) },
+});
+
+/** How each value of a container reaches the runtime; null: not at all. */
+const RUNTIME_FIELDS: {
+  readonly [V in keyof CgroupValues]-?:
+    | ((
+        value: NonNullable<CgroupValues[V]>,
+        version: 1 | 2,
+      ) => { readonly [F in keyof LinuxContainerResources]?: unknown })
+    | null;
+} = {
+  cpuPeriod: (cpuPeriod) => ({ cpuPeriod }),
+  cpuQuota: (cpuQuota) => ({ cpuQuota }),
+  cpuShares: (cpuShares) => ({ cpuShares }),
+  // the runtime converts the shares
+  cpuWeight: null,
+  memory: (bytes) => ({ memoryLimitInBytes: limit(bytes) }),
+  oomScoreAdj: (oomScoreAdj) => ({ oomScoreAdj }),
+  cpusetCpus: (cpusetCpus) => ({ cpusetCpus }),
+  cpusetMems: (cpusetMems) => ({ cpusetMems }),
+  hugePageLimit: (limits) => ({ hugepageLimits: pagesOf(limits) }),
+  memoryOomGroup: (isOn) => (isOn ? { unified: { "memory.oom.group": "1" } } : {}),
+  memorySwap: (bytes, version) =>
+    version === 1 ? { memorySwapLimitInBytes: limit(bytes) } : byFile("memory.swap.max", bytes),
+  memoryMin: (bytes) => byFile("memory.min", bytes),
+  memoryLow: (bytes) => byFile("memory.low", bytes),
+  memoryHigh: (bytes) => byFile("memory.high", bytes),
+  // the limit of process ids is the pod's
+  pidsLimit: null,
+};
+
 /**
- * A container's resources in the runtime's form, for its creation and updates. An absent value is left to the runtime;
- * a memory limit of -1 (none) is left out in CRI. kubelet 1.36: generateLinuxContainerResources.
+ * A container's resources in the runtime's form, for its creation and updates. An absent value is left to the runtime.
+ * kubelet 1.36: generateLinuxContainerResources.
  */
 export function containerResources(values: CgroupValues, version: 1 | 2): LinuxContainerResources {
-  const resources: Writable<LinuxContainerResources> = {};
-  const put = <K extends keyof LinuxContainerResources>(key: K, value: LinuxContainerResources[K] | undefined) => {
-    if (value !== undefined) resources[key] = value;
-  };
-  put("cpuPeriod", values.cpuPeriod);
-  put("cpuQuota", values.cpuQuota);
-  put("cpuShares", values.cpuShares);
-  put("memoryLimitInBytes", limit(values.memory));
-  put("oomScoreAdj", values.oomScoreAdj);
-  put("cpusetCpus", values.cpusetCpus);
-  put("cpusetMems", values.cpusetMems);
-  if (values.hugePageLimit !== undefined) resources.hugepageLimits = pagesOf(values.hugePageLimit);
-  if (version === 1) put("memorySwapLimitInBytes", limit(values.memorySwap));
-  const unified = version === 1 ? {} : unifiedOf(values);
-  if (Object.keys(unified).length > 0) resources.unified = unified;
-  return resources;
-}
-const limit = (bytes: Bytes | undefined): number | undefined => (bytes === undefined || bytes <= 0 ? undefined : bytes);
-
-/** Values without a field in CRI go by the name of their file. */
-function unifiedOf(v: CgroupValues): Readonly<Record<string, string>> {
+  const resources: Record<string, unknown> = {};
   const unified: Record<string, string> = {};
-  const put = (file: string, bytes: Bytes | undefined): void => {
-    if (bytes !== undefined) unified[file] = bytes === -1 ? "max" : String(bytes);
-  };
-  if (v.memoryOomGroup === true) unified["memory.oom.group"] = "1";
-  put("memory.swap.max", v.memorySwap);
-  put("memory.min", v.memoryMin);
-  put("memory.low", v.memoryLow);
-  put("memory.high", v.memoryHigh);
-  return unified;
+  for (const [name, convert] of Object.entries(RUNTIME_FIELDS)) {
+    const value = values[name as keyof CgroupValues];
+    if (value === undefined || convert === null) continue;
+    const { unified: files, ...fields } = (convert as (value: unknown, version: 1 | 2) => LinuxContainerResources)(
+      value,
+      version,
+    );
+    for (const [field, one] of Object.entries(fields)) if (one !== undefined) resources[field] = one;
+    if (version === 2) Object.assign(unified, files);
+  }
+  return Object.keys(unified).length === 0 ? resources : { ...resources, unified };
 }
 
 const pagesOf = (limits: Readonly<Record<string, Bytes>>): Pages =>

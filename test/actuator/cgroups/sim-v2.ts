@@ -2,10 +2,11 @@ import { keep, refuse, type SimCgroup, type SimRules, type Verdict } from "./sim
 import { NO_LIMIT, parseInteger, parseList, parsePages, printList } from "./sim-numbers.ts";
 import { type SimMachine, writePids } from "./sim-v1.ts";
 
-const CONTROLLERS = ["cpuset", "cpu", "memory", "hugetlb", "pids"];
+/** In the kernel's order. */
+const CONTROLLERS = ["cpuset", "cpu", "memory", "hugetlb", "pids"] as const;
 const HUGE_PAGE = 2n ** 21n;
 
-const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const FILES: Readonly<Record<(typeof CONTROLLERS)[number], Readonly<Record<string, string>>>> = {
   cpu: { "cpu.weight": "100", "cpu.max": "max 100000" },
   cpuset: { "cpuset.cpus": "", "cpuset.mems": "" },
   memory: {
@@ -25,8 +26,8 @@ const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 export const mountinfoV2 = (mountRoot: string): string => `32 24 0:29 / ${mountRoot} rw,nosuid - cgroup2 cgroup2 rw`;
 export const v2Files = (controllers: readonly string[]): Readonly<Record<string, string>> =>
-  Object.assign({}, ...controllers.map((name) => FILES[name] ?? {}));
-export const v2Controllers = CONTROLLERS;
+  Object.assign({}, ...CONTROLLERS.filter((name) => controllers.includes(name)).map((name) => FILES[name]));
+export const v2Controllers: readonly string[] = CONTROLLERS;
 
 /** `oomKills` counts the cgroups whose memory.max was set below what they use. */
 export function v2Rules(machine: SimMachine): SimRules & { oomKills: number } {
