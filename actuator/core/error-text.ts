@@ -37,8 +37,8 @@ interface MissingRight {
 
 /**
  * The system's message and, for EACCES, which right this process lacks, on what, and who owns it: `EACCES: …: user
- * 65534 lacks the right to read /etc/x.yaml (mode 600, of user 0 and group 0)`. @param access what was tried with the
- * file; a missing file is created in its directory
+ * 65534 lacks the right to read /etc/x.yaml (mode 600, of user 0 and group 0)`. `access`: what was tried with the
+ * file; a missing file is created in its directory.
  */
 export function faultText(fault: unknown, access: AccessMode): string {
   return `${(fault as Error).message}${missingRight(fault, access)}`;
@@ -68,7 +68,7 @@ function missingRightAt(path: string, access: AccessMode): MissingRight | null {
   return may(parent, constants.W_OK) ? null : { right: "write", path: parent };
 }
 
-/** A missing file is no missing right. */
+/** Whether this process has the right. True for a file that does not exist, for which rights are not the cause. */
 function may(path: string, mode: number): boolean {
   try {
     accessSync(path, mode);

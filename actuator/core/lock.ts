@@ -40,11 +40,11 @@ export function claimsDirectory(): string {
 
 /**
  * Claims a cgroup root, with everything above and below it, for this process. Each process writes its own claim and
- * then reads the others': of two, the later sees the earlier, and nobody removes a file that another may still use.
- * Of two at the same moment, the smaller name wins. Claims of processes that have ended, or of another boot, do not
+ * then reads the others': the later of two processes sees the earlier one, and no process removes a file that another
+ * may still use. If two processes claim at the same moment, the smaller name wins. Claims of processes that have ended, or of another boot, do not
  * count; a process that is being killed is awaited for two seconds. Errors: who has claimed the root, or one above or below
- * it; the directory cannot be written. @param root without white space. @param refused the error text if the claim is not for
- * a cgroup root.
+ * it; the directory cannot be written. `root` has no white space. `refused`: the error text if the claim is not for a
+ * cgroup root.
  */
 export async function takeLock(
   directory: string,

@@ -23,8 +23,8 @@ const NONE_GONE = "no pod counts as gone";
  * Why a pod list may be incomplete; null: it is complete. A v1.PodList may be one page of several. A kubelet that has
  * just started returns no pods, or those of its own files, until it has read from its API server. An API server shows
  * a static pod as its mirror, and gives each list a resourceVersion, which a kubelet's /pods and `kubectl get -o json`
- * do not have; with one, an empty list is complete. @param isStandalone the kubelet has no API server, so it only ever
- * has pods of its own files; absent: not known
+ * do not have; with one, an empty list is complete. `isStandalone`: the kubelet has no API server, so it only ever has
+ * pods of its own files; absent: not known.
  */
 export function whyPartial(list: unknown, pods: readonly unknown[], isStandalone?: boolean): string | null {
   const page = pageField(list);

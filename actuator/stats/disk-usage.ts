@@ -168,7 +168,7 @@ export class DiskFill {
   }
 
   /**
-   * Checks whether so much was written since the last true result that a count made then is out of date. True at first.
+   * Checks whether a count that was made at the last true result is out of date, by what was written since. True at first.
    */
   hasFilled(): boolean {
     const now = this.#statfs();

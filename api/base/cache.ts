@@ -116,7 +116,7 @@ export class PerOwnerCache {
   #of: readonly unknown[] = [];
   #known: ReadonlyMap<object, unknown> = new Map();
 
-  /** What was asked for since the last call, and not since this one either, is dropped with the next. */
+  /** Begins a round. An entry that was not read in a whole round is dropped with the next one. */
   in(...of: readonly unknown[]): PerOwnerEntries {
     const isSame = of.length === this.#of.length && of.every((one, i) => one === this.#of[i]);
     const [before, now] = [isSame ? this.#known : new Map(), new Map<object, unknown>()];

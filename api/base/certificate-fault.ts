@@ -8,8 +8,8 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The fault of a server's certificate, and what to do; undefined: the error's code is about something else. @param
- * authority what a person should do if the certificate's authority is unknown
+ * The fault of a server's certificate, and what to do; undefined: the error's code is about something else. `authority`:
+ * the advice for a certificate whose authority is unknown.
  */
 export function certificateFault(fault: unknown, authority: string): string | undefined {
   const { code = "", cert } = (fault ?? {}) as { readonly code?: string; readonly cert?: { subjectaltname?: string } };

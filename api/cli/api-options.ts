@@ -177,7 +177,7 @@ export function storeSetting(given: HistoryPlace, { env }: Cli): Result<StoreSet
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The state of `nodewise up`: experiments never mix with a node's history and state. */
-export const tryoutHome = (env: Environment): string => join(stateHome(env), "up");
+export const upStateDirectory = (env: Environment): string => join(stateHome(env), "up");
 
 /** The default place of nodewise's state: `$XDG_STATE_HOME/nodewise`, else `~/.local/state/nodewise`. */
 export function stateHome(env: Environment): string {

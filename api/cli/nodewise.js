@@ -20,10 +20,15 @@ const LAUNCHED = "NODEWISE_LAUNCHED";
 const home = dirname(realpathSync(process.argv[1]));
 const root = dirname(dirname(home));
 
-/** 22.18 and 23.6 were the first to strip types by themselves. */
+/** A checkout runs its sources; a package has none of them, and runs what `npm run build` made. */
+const source = join(home, "start.ts");
+const isCheckout = existsSync(source);
+
+/** 22.18 or newer. For a checkout's sources not 23.0 to 23.5, which do not strip types by themselves. */
 function isNewEnough(version) {
   const [major, minor] = version.replace("v", "").split(".").map(Number);
-  return major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18);
+  if (major === 23) return minor >= 6 || !isCheckout;
+  return major > 23 || (major === 22 && minor >= 18);
 }
 
 function fail(message) {
@@ -67,10 +72,6 @@ function endWithLauncher() {
   process.on("disconnect", end);
   process.channel.unref();
 }
-
-/** A checkout runs its sources; a package has none of them, and runs what `npm run build` made. */
-const source = join(home, "start.ts");
-const isCheckout = existsSync(source);
 
 async function run() {
   if (LAUNCHED in process.env) endWithLauncher();

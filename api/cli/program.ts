@@ -76,7 +76,7 @@ const addHelp = (program: Command): Command =>
   program
     .command("help")
     .argument("[command...]", "such as decide eviction")
-    .description("Show the help of a command.")
+    .description("Show the help of a command")
     .action((words: readonly string[]) => helpOf(program, words));
 
 function helpOf(command: Command, words: readonly string[]): never {

@@ -9,7 +9,7 @@ import type { Reply } from "../dependencies.ts";
 import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
 import { reasonFault } from "../model/end-reasons.ts";
 import { isTimestamp, timestampMeta } from "../model/fields.ts";
-import { ADMITTED, filterOfWord } from "../model/kinds.ts";
+import { ADMITTED, filterOfVerdict } from "../model/kinds.ts";
 import { knownVersion } from "../profiles/index.ts";
 import { headOf } from "../service/decision-head.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
@@ -146,7 +146,7 @@ export function unknownReason(reason: string | undefined): Result<never, Problem
 
 export function decisionQuery(given: DecisionParameters, nowMs: number): Result<DecisionQuery, Problem> {
   const { reason, pod, kubelet, pageToken, limit } = given;
-  const { kind, verdict } = filterOfWord(given.kind, given.verdict);
+  const { kind, verdict } = filterOfVerdict(given.kind, given.verdict);
   const { issues: rangeIssues, times } = rangeIn(given, nowMs);
   const issues: InputIssue[] = [];
   if (kind !== undefined && !isKind(kind)) issues.push(notAmongIssue("kind", kind, KINDS));

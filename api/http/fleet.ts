@@ -7,7 +7,7 @@ import { ok, type Result } from "../base/result.ts";
 import type { Reply } from "../dependencies.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
 import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
-import { endWord } from "../model/kinds.ts";
+import { verdictLabel } from "../model/kinds.ts";
 import { headOf } from "../service/decision-head.ts";
 import {
   ASKED_VERSION,
@@ -175,7 +175,7 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
       Object.entries(node.latest)
         .map(
           ([kind, { verdict, reason }]) =>
-            `${kind}=${endWord({ kind, verdict })}${reason === null ? "" : `:${reason}`}`,
+            `${kind}=${verdictLabel({ kind, verdict })}${reason === null ? "" : `:${reason}`}`,
         )
         .join(" "),
       ...[node.lastDecisionAt, node.lastSeenAt, node.deletedAt],

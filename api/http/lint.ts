@@ -5,7 +5,7 @@ import { ref } from "../base/json-schema.ts";
 import { type Fields, isObject } from "../base/own.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import { readFlags } from "../decide/lint/flags.ts";
-import { type BesideFile, lintStart } from "../decide/lint/start.ts";
+import { type FlagsAndDropIns, lintStart } from "../decide/lint/start.ts";
 import type { Reply } from "../dependencies.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { optional } from "../model/fields.ts";
@@ -78,7 +78,7 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   const read = readBody(lintForm, input.value, '{"kubeletConfiguration": {...}}');
   if (!read.ok) return read;
   const body = read.value;
-  const beside = besideOf(body);
+  const beside = flagsAndDropInsOf(body);
   if (!beside.ok) return beside;
   const { args, dropIns } = beside.value;
   const about = await aboutNode(exchange, body);
@@ -110,7 +110,9 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
 }
 
 /** The parts of a request besides its configuration. Errors: drop-ins without a configuration. */
-export function besideOf(asked: Pick<LintRequest, keyof typeof startMembers>): Result<BesideFile, Problem> {
+export function flagsAndDropInsOf(
+  asked: Pick<LintRequest, keyof typeof startMembers>,
+): Result<FlagsAndDropIns, Problem> {
   const { kubeletConfiguration, kubeletArgs: args = null, kubeletDropIns: dropIns = null } = asked;
   if (dropIns === null || kubeletConfiguration !== undefined) return ok({ args, dropIns });
   return invalid("kubeletConfiguration", "is needed: kubeletDropIns are merged over it");

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { isObject } from "../base/own.ts";
 import { err, ok, type Result } from "../base/result.ts";
-import type { BesideFile } from "../decide/lint/start.ts";
+import type { FlagsAndDropIns } from "../decide/lint/start.ts";
 import type { Reply } from "../dependencies.ts";
 import { optional } from "../model/fields.ts";
 import type { Form } from "../model/forms.ts";
@@ -13,7 +13,7 @@ import { upgradeReport as reportForm, type UpgradeReport } from "../service/upgr
 import { type UpgradePage, upgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
 import { upgradeReport } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
-import { aboutNode, besideOf, type LintSubject, nodeMembers, startMembers } from "./lint.ts";
+import { aboutNode, flagsAndDropInsOf, type LintSubject, nodeMembers, startMembers } from "./lint.ts";
 import { historyPageOf, pageMembers } from "./replay.ts";
 import { type Exchange, json } from "./route.ts";
 
@@ -62,7 +62,7 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
   const body = read.value;
   const to = chooseProfile(body.to);
   const asksHistory = OF_HISTORY.some((name) => body[name] !== undefined);
-  const beside = besideOf(body);
+  const beside = flagsAndDropInsOf(body);
   if (!beside.ok) return beside;
   const about = await aboutNode(exchange, body);
   if (!about.ok) return about;
@@ -82,12 +82,12 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
   return json(answer);
 }
 
-type Start = Subject & BesideFile;
+type Start = Subject & FlagsAndDropIns;
 
 /** The subject; null: the body names no configuration, command line or stored snapshot. */
 function subjectIn(
   body: UpgradeRequestBody,
-  beside: BesideFile,
+  beside: FlagsAndDropIns,
   { posted }: LintSubject,
 ): Result<Start | null, Problem> {
   const configuration = body.kubeletConfiguration;
@@ -105,7 +105,7 @@ function subjectIn(
 /** Null: there is nothing to report of. */
 function reportIn(
   body: UpgradeRequestBody,
-  beside: BesideFile,
+  beside: FlagsAndDropIns,
   about: LintSubject,
   to: ChosenProfile,
 ): Result<UpgradeReport | null, Problem> {

@@ -54,7 +54,7 @@ export const kindsWith = <T extends keyof KindTraits, const V extends KindTraits
  * known; all kinds but the managers' own are then about a pod. A dry run of probes and a pod's claims are about a pod
  * too, but admit none: neither reads requests.
  */
-export function endWord({
+export function verdictLabel({
   kind,
   verdict,
   pod,
@@ -73,7 +73,7 @@ export function endWord({
 export const ADMITTED = "admitted";
 
 /** The filter for recorded decisions that lists show with this word: an admitted pod has the verdict `decided`. */
-export const filterOfWord = <K extends string>(kind: K | undefined, word: string | undefined) =>
+export const filterOfVerdict = <K extends string>(kind: K | undefined, word: string | undefined) =>
   word === ADMITTED ? { kind: kind ?? ("admission" as const), verdict: "decided" } : { kind, verdict: word };
 
 /** A decision's reason and its summary as JSON: see `KindSpec`. Null: none. */

@@ -1,4 +1,4 @@
-import { endWord } from "../model/kinds.ts";
+import { verdictLabel } from "../model/kinds.ts";
 import type { Comparison, SideValue } from "../model/outcome.ts";
 
 export type CsvCell = string | number | null;
@@ -48,13 +48,13 @@ const DECISION_COLUMNS = [
 
 /** `refused: OutOfcpu`, `admitted`, `admitted: Preempting`. */
 const outcomeText = ({ reason, ...head }: Pick<ListedDecision, "kind" | "verdict" | "reason" | "pod">): string =>
-  `${endWord(head)}${reason ? `: ${reason}` : ""}`;
+  `${verdictLabel(head)}${reason ? `: ${reason}` : ""}`;
 
 export const decisionsCsv = (decisions: readonly ListedDecision[]): string =>
   csvText(
     DECISION_COLUMNS,
     decisions.map(({ decidedAt, node, kind, verdict, reason = null, pod, policyVersion, snapshotId, id, ...last }) => [
-      ...[decidedAt, node, kind, endWord({ kind, verdict, pod }), reason],
+      ...[decidedAt, node, kind, verdictLabel({ kind, verdict, pod }), reason],
       ...[pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null, policyVersion, snapshotId, id],
       ...[last.times ?? 1, last.lastDecidedAt ?? decidedAt, outcomeText({ kind, verdict, reason, pod })],
     ]),

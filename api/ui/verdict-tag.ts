@@ -1,6 +1,6 @@
 import { type DecisionHead, seriesOf } from "../../db/rows.ts";
 import { isVerdict, type Verdict } from "../model/decision.ts";
-import { endWord } from "../model/kinds.ts";
+import { verdictLabel } from "../model/kinds.ts";
 import { profileOfPolicy } from "../profiles/index.ts";
 import { html, moment, nodeName, podLink } from "./html.ts";
 import { all, type Html } from "./page.ts";
@@ -21,7 +21,7 @@ const decisionRow = (
   ofOneNode: boolean,
 ): Html | Promise<Html> => html`<tr>
 <td>${whenMade(head)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
-<td>${kind}</td><td>${verdictTag(verdict, reason, endWord({ kind, verdict, pod }))}</td><td>${pod === null ? "" : podLink(node, pod)}</td><td>${profileOfPolicy(policyVersion).version}</td>
+<td>${kind}</td><td>${verdictTag(verdict, reason, verdictLabel({ kind, verdict, pod }))}</td><td>${pod === null ? "" : podLink(node, pod)}</td><td>${profileOfPolicy(policyVersion).version}</td>
 <td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
 
 /** When a decision was last made, and how often since when. */

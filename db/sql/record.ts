@@ -7,7 +7,7 @@ import { type Driver, insertInto, type Outcome, type Statement, type Value } fro
 import { factsStatements } from "./facts.ts";
 import { removalStatements } from "./removals.ts";
 import { decisions } from "./schema.ts";
-import { nodeSeen, placeSnapshot, rangesAreGone, snapshotLookup } from "./snapshots.ts";
+import { nodeSeen, placeSnapshot, removedRanges, snapshotLookup } from "./snapshots.ts";
 import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textIdsJson } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
@@ -257,7 +257,7 @@ export function recordOf(
         const written = await write({ node, atMs, snapshots, decisions: [recording], again: [] }, false);
         if (!written.ok) return written;
         const { decisions, missing } = written.value;
-        return missing.length > 0 ? rangesAreGone(recording.decision.id) : ok(decisions[0] as Recorded);
+        return missing.length > 0 ? removedRanges(recording.decision.id) : ok(decisions[0] as Recorded);
       }),
     recordTurn: (turn) => attempt(() => write(turn, false)),
   };

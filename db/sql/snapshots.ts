@@ -105,7 +105,7 @@ export async function placeSnapshot(
 }
 
 /** The failure for a row that was not written, since its pieces refer to removed texts. */
-export const rangesAreGone = (id: string): Result<never, StoreFailure> =>
+export const removedRanges = (id: string): Result<never, StoreFailure> =>
   failure("unavailable", `the history has no more what row \`${id}\` is a change of; send the whole`);
 
 /** Checks that a snapshot is stored: cheaper than compressing it again. */
@@ -160,7 +160,7 @@ export function snapshotsOf(
     const seen = nodeSeen(row.node, row.storedAtMs, row, guard);
     const outcomes = await atomic([...cut.statements, insert(guard), seen], [row.node]);
     const fresh = outcomes[cut.statements.length]?.changes !== 0;
-    if (!fresh && (await shared.missing(cut.ids)).length > 0) return isRetry ? rangesAreGone(row.id) : put(row, true);
+    if (!fresh && (await shared.missing(cut.ids)).length > 0) return isRetry ? removedRanges(row.id) : put(row, true);
     cut.committed();
     return ok({ fresh });
   };

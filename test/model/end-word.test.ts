@@ -1,24 +1,24 @@
 import { expect, test } from "vitest";
-import { endWord, notesOf } from "../../api/model/kinds.ts";
+import { notesOf, verdictLabel } from "../../api/model/kinds.ts";
 
 const pod = { namespace: "shop", name: "web", uid: "u" };
 
 test("a pod admitted by an admission or manager decision is listed as `admitted`", () => {
-  expect(endWord({ kind: "admission", verdict: "decided", pod })).toBe("admitted");
-  expect(endWord({ kind: "cpus", verdict: "decided", pod })).toBe("admitted");
+  expect(verdictLabel({ kind: "admission", verdict: "decided", pod })).toBe("admitted");
+  expect(verdictLabel({ kind: "cpus", verdict: "decided", pod })).toBe("admitted");
   // the newest of a node, of which the pod is not at hand
-  expect(endWord({ kind: "admission", verdict: "decided" })).toBe("admitted");
+  expect(verdictLabel({ kind: "admission", verdict: "decided" })).toBe("admitted");
 });
 
 test("a decision about no pod is listed as `decided`, and other verdicts as they are", () => {
-  expect(endWord({ kind: "cpus", verdict: "decided", pod: null })).toBe("decided");
-  expect(endWord({ kind: "cpus", verdict: "decided" })).toBe("decided");
-  expect(endWord({ kind: "allocatable", verdict: "decided", pod: null })).toBe("decided");
-  expect(endWord({ kind: "probes", verdict: "decided", pod })).toBe("decided");
-  expect(endWord({ kind: "claims", verdict: "decided", pod })).toBe("decided");
-  expect(endWord({ kind: "claims", verdict: "decided" })).toBe("decided");
-  expect(endWord({ kind: "admission", verdict: "refused", pod })).toBe("refused");
-  expect(endWord({ kind: "of a newer version", verdict: "decided", pod })).toBe("decided");
+  expect(verdictLabel({ kind: "cpus", verdict: "decided", pod: null })).toBe("decided");
+  expect(verdictLabel({ kind: "cpus", verdict: "decided" })).toBe("decided");
+  expect(verdictLabel({ kind: "allocatable", verdict: "decided", pod: null })).toBe("decided");
+  expect(verdictLabel({ kind: "probes", verdict: "decided", pod })).toBe("decided");
+  expect(verdictLabel({ kind: "claims", verdict: "decided", pod })).toBe("decided");
+  expect(verdictLabel({ kind: "claims", verdict: "decided" })).toBe("decided");
+  expect(verdictLabel({ kind: "admission", verdict: "refused", pod })).toBe("refused");
+  expect(verdictLabel({ kind: "of a newer version", verdict: "decided", pod })).toBe("decided");
 });
 
 test("an admission that preempts has the reason Preempting", () => {

@@ -134,9 +134,8 @@ test("guides and the daemon's example settings name the versions, with the newes
   expect(textOf("actuator/deploy/actuator.yaml")).toContain(`\n#kubeletVersion: "${NEWEST.version}"\n`);
 });
 test.each([".ci/run", "docs/contributing.md"])("%s builds the newest Kubernetes version", (file) => {
-  expect(textOf(file)).toContain(
-    `k8s.io/kubernetes@v${NEWEST.release} kubelet kube-apiserver test/e2e/dra/test-driver`,
-  );
+  const line = `k8s.io/kubernetes@v${NEWEST.release} kubelet kube-apiserver test/e2e/dra/test-driver`;
+  expect(textOf(file).includes(line), line).toBe(true);
 });
 
 describe("feature gates of 1.36", () => {

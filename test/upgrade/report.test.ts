@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { DropIn } from "../../api/decide/lint/drop-ins.ts";
-import type { BesideFile } from "../../api/decide/lint/start.ts";
+import type { FlagsAndDropIns } from "../../api/decide/lint/start.ts";
 import { chooseProfile, knownVersion, NEWEST, namedVersion, PROFILES } from "../../api/profiles/index.ts";
 import { membersOf } from "../../api/service/own-configuration.ts";
 import { configured, subjectOf, versionBefore } from "../../api/service/upgrade/asked.ts";
@@ -22,7 +22,7 @@ function report(
   to: string,
   configuration?: unknown,
   posted?: object,
-  { args = null, dropIns = null }: Partial<BesideFile> = {},
+  { args = null, dropIns = null }: Partial<FlagsAndDropIns> = {},
 ): UpgradeReport {
   const versions = { from: chooseProfile(from), to: chooseProfile(to) };
   const subject = posted === undefined ? undefined : subjectOf(posted as Record<string, unknown>, configuration);
@@ -69,7 +69,7 @@ describe("drop-ins of --config-dir in an upgrade report", () => {
     const dropIns = [dropIn("a.conf", { evictionHard: { "memory.available": "1Gi" } })];
     // with no more than its own threshold the disk's defaults would be gone, which allocatable tells
     const snapshot = { ...real, kubeletConfiguration: {} };
-    const threshold = (beside: Partial<BesideFile>, configuration: object) =>
+    const threshold = (beside: Partial<FlagsAndDropIns>, configuration: object) =>
       report("1.36", "1.37", configuration, snapshot, beside).decisions;
     expect(threshold({ dropIns }, {})).toEqual(
       threshold(

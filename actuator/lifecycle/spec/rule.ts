@@ -50,7 +50,7 @@ export const unlessServed = (what: keyof Served, advice: string): Rule => ({
   unless: what,
 });
 /** A rule for a field that only some kubelet versions have. */
-export const ofSome = (only: string, rule: Rule): Rule => ({ ...rule, only });
+export const forTypes = (only: string, rule: Rule): Rule => ({ ...rule, only });
 /** A row of one rule for several fields. */
 export const each = (names: string, rule: Rule): FieldRules =>
   Object.fromEntries(names.split(" ").map((name) => [name, rule]));

@@ -1,6 +1,6 @@
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { KnownFields } from "../../../api/profiles/unknown-fields.ts";
-import { accepted, done, each, type FieldRules, ofSome, type Rule, refused, unlessServed } from "./rule.ts";
+import { accepted, done, each, type FieldRules, forTypes, type Rule, refused, unlessServed } from "./rule.ts";
 
 const VALUE_NEEDS_API = refused("needs the API server: write the value in `value`");
 const RESOURCE_CLAIMS = unlessServed(
@@ -36,7 +36,7 @@ const CONTAINER_RULES = {
   ResourceFieldSelector: each("containerName resource divisor", done),
   VolumeMount: {
     ...each("name readOnly mountPath subPath mountPropagation subPathExpr", done),
-    bindMountOptions: ofSome(
+    bindMountOptions: forTypes(
       "VolumeMount.bindMountOptions",
       refused("options of a mount are not set by this daemon: remove it"),
     ),
@@ -60,7 +60,7 @@ const CONTAINER_RULES = {
   TCPSocketAction: each("port host", done),
   GRPCAction: {
     ...each("port service", done),
-    mode: ofSome(
+    mode: forTypes(
       "GRPCAction.mode",
       refused("probes are not done over TLS: remove it, or set it to Plaintext", "Plaintext"),
     ),
@@ -68,7 +68,10 @@ const CONTAINER_RULES = {
   ExecAction: each("command", done),
   HTTPGetAction: {
     ...each("path port host scheme httpHeaders", done),
-    protocol: ofSome("HTTPGetAction.protocol", refused("HTTP/2 is not asked: remove it, or set it to HTTP1", "HTTP1")),
+    protocol: forTypes(
+      "HTTPGetAction.protocol",
+      refused("HTTP/2 is not asked: remove it, or set it to HTTP1", "HTTP1"),
+    ),
   },
   HTTPHeader: each("name value", done),
   SleepAction: each("seconds", done),
@@ -104,9 +107,9 @@ const POD_RULES = {
     ...each("hostNetwork hostPID hostIPC shareProcessNamespace securityContext hostname subdomain", done),
     ...each("hostAliases priority priorityClassName dnsConfig setHostnameAsFQDN", done),
     ...each("schedulerName topologySpreadConstraints preemptionPolicy", SCHEDULERS),
-    workloadRef: ofSome("PodSpec.workloadRef", SCHEDULERS),
-    schedulingGroup: ofSome("PodSpec.schedulingGroup", SCHEDULERS),
-    evictionResponders: ofSome("PodSpec.evictionResponders", accepted("who evicts through an API server reads it")),
+    workloadRef: forTypes("PodSpec.workloadRef", SCHEDULERS),
+    schedulingGroup: forTypes("PodSpec.schedulingGroup", SCHEDULERS),
+    evictionResponders: forTypes("PodSpec.evictionResponders", accepted("who evicts through an API server reads it")),
     ...each("nodeSelector affinity tolerations os", ADMISSION),
     overhead: accepted("the decisions add it to what the pod requests"),
     resources: accepted("the `cgroups` and `admission` decisions read it"),
@@ -163,7 +166,10 @@ const VOLUME_RULES = {
   },
   EmptyDirVolumeSource: {
     ...each("medium sizeLimit", done),
-    mode: ofSome("EmptyDirVolumeSource.mode", refused("the mode of an emptyDir is not set by this daemon: remove it")),
+    mode: forTypes(
+      "EmptyDirVolumeSource.mode",
+      refused("the mode of an emptyDir is not set by this daemon: remove it"),
+    ),
   },
   HostPathVolumeSource: each("path type", done),
 } as const;

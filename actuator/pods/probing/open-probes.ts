@@ -14,7 +14,7 @@ import type { PodEvent } from "../../lifecycle/record.ts";
 import type { PodStatus } from "../../lifecycle/status/status.ts";
 import { attempt } from "../../probes/engine/attempt.ts";
 import type { ManagerSettings } from "../../probes/engine/engine.ts";
-import { containersNewlyHeld, ProbeHistory } from "../../probes/engine/history.ts";
+import { newlyHeldContainers, ProbeHistory } from "../../probes/engine/history.ts";
 import { MAX_NAMED } from "../../probes/engine/history-entry.ts";
 import { type Guarded, GuardStateFile } from "../../probes/engine/liveness-storm-guard.ts";
 import { ProbeManager } from "../../probes/engine/probe-manager.ts";
@@ -197,7 +197,7 @@ export async function reportGuardDecision(
   { ask, decision, killedBefore }: Guarded,
   { nodeName, client, onProblem }: GuardListeners,
 ): Promise<void> {
-  const held = containersNewlyHeld(decision);
+  const held = newlyHeldContainers(decision);
   const named = (what: string, names: readonly string[]): string =>
     names.length === 0 ? "" : `; ${what}: ${names.slice(0, MAX_NAMED).join(", ")}`;
   const message = `${decision.message}${named("restarted before", killedBefore)}${named("held now", held)}`;

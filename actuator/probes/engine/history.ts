@@ -10,7 +10,7 @@ import type { ProbeWorker, RecordedOutcome } from "./probe-worker.ts";
 import type { ProbeChange } from "./probed.ts";
 
 /** The containers whose kills this decision is the first to hold back. */
-export const containersNewlyHeld = ({ hold }: ProbeGuardDecision): readonly string[] =>
+export const newlyHeldContainers = ({ hold }: ProbeGuardDecision): readonly string[] =>
   hold.filter(({ heldForMs }) => heldForMs === 0).map(({ container }) => container);
 
 /** Records probe events in the history. */
@@ -47,7 +47,7 @@ export class ProbeEventRecorder {
     this.#history.add({
       at: this.#at(),
       kind: "probe-guard",
-      held: containersNewlyHeld(decision).slice(0, MAX_NAMED),
+      held: newlyHeldContainers(decision).slice(0, MAX_NAMED),
       released: released.slice(0, MAX_NAMED).map(({ container, why }) => ({ container, why })),
       holding,
       why: message,

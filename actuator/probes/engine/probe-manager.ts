@@ -4,7 +4,7 @@ import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "
 import type { ProbeFacts } from "../../status/probe-row.ts";
 import { ExecLimit } from "./attempt.ts";
 import { type ManagerDeps, type ManagerSettings, ProbeEngine, REPORT_MS } from "./engine.ts";
-import { containersNewlyHeld, ProbeEventRecorder } from "./history.ts";
+import { newlyHeldContainers, ProbeEventRecorder } from "./history.ts";
 import { type Guarded, LivenessStormGuard } from "./liveness-storm-guard.ts";
 import { ProbeTime } from "./probe-time.ts";
 import { ProbeWorker } from "./probe-worker.ts";
@@ -256,7 +256,7 @@ export class ProbeManager {
     });
   }
   #guarded(guarded: Guarded): void {
-    this.#deps.counters.probeKillsHeld(containersNewlyHeld(guarded.decision).length);
+    this.#deps.counters.probeKillsHeld(newlyHeldContainers(guarded.decision).length);
     this.#events.guarded(guarded);
     this.#deps.onGuard(guarded);
   }

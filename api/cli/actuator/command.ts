@@ -15,7 +15,7 @@ function podOptions(command: Command): Command {
       ).choices(["off", "observe", "enforce"]),
     )
     .addOption(
-      new Option("--pods <what>", "enforce: run the pods: admit, start, keep and end them (default: off)").choices([
+      new Option("--pods <what>", "enforce: run pods: admit, start, restart and stop them (default: off)").choices([
         "off",
         "enforce",
       ]),
@@ -83,6 +83,7 @@ function runtimeOptions(command: Command): Command {
 export function addActuator(program: Command, cli: Cli): void {
   const command = program
     .command("actuator")
+    .summary("Observe this machine, ask for decisions, and apply them")
     .description(
       "Observe this machine, ask for decisions, and (with --mode enforce) carry them out below a cgroup of its own.",
     )

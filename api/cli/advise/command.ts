@@ -13,11 +13,14 @@ Exit codes:
   5  the kubelet would not start with what is advised: the findings say why`;
 
 export function addAdvise(program: Command, cli: Cli): void {
-  const advise = program.command("advise").description("Advise on a node's configuration, from what was measured.");
+  const advise = program
+    .command("advise")
+    .summary("Advise on a node's configuration, from measurements")
+    .description("Advise on a node's configuration, from what was measured.");
   const command = withHistoryOptions(
     advise
       .command("reserves")
-      .summary("kubeReserved and systemReserved from measured use")
+      .summary("Propose kubeReserved and systemReserved from measured use")
       .description(
         "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, from files, or once of a live cluster. Reports what the change would free or cost, and what is not known.",
       )

@@ -15,9 +15,9 @@ export function addAgreement(program: Command, cli: Cli): void {
   const command = withHistoryOrApiOptions(
     program
       .command("agreement")
-      .summary("how often decisions agree with what kubelets really did")
+      .summary("Count how often decisions agree with what the kubelets did")
       .description(
-        "What kubelets really did (admissions, evictions, preemptions, conditions, resizes, restarts by probes, removed images), compared with what would have been decided on the last snapshot before it: counted by kind, and each difference with both sides. `nodewise collect` reports what kubelets do.",
+        "Compare the outcomes of kubelets (admissions, evictions, preemptions, conditions, resizes, restarts by probes, removed images) with the decisions on the last snapshot before each: counts by kind, and both sides of each difference. `nodewise collect` reports the outcomes.",
       )
       .addOption(
         new Option("--since <time>", "from this time: RFC 3339, or a duration back from now such as 24h").default("7d"),

@@ -6,7 +6,10 @@ import type { ServeFlags } from "./serve.ts";
 
 export function addApi(program: Command, cli: Cli): void {
   const served = withApiOptions(
-    program.command("api").description("Serve the policy API and its dashboard; prints the address when it listens."),
+    program
+      .command("api")
+      .summary("Serve the policy API and its dashboard")
+      .description("Serve the policy API and its dashboard; prints the address when it listens."),
   )
     .addOption(databaseOption())
     .addOption(passwordFileOption());

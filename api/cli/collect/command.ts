@@ -8,6 +8,7 @@ export function addCollect(program: Command, cli: Cli): void {
   const command = withClusterOptions(
     program
       .command("collect")
+      .summary("Follow a cluster: send snapshots of its nodes to an API")
       .description(
         "Follow a cluster: send snapshots of its nodes, and what its kubelets do, to an API. Without --api it starts an API itself, as `nodewise api` does.",
       ),

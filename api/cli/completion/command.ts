@@ -9,6 +9,7 @@ const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
 export function addCompletion(program: Command, cli: Cli): void {
   const command = program
     .command("completion")
+    .summary("Print a script for completions in a shell")
     .description("Print a script with which a shell completes commands, options and their values.")
     .addArgument(new Argument("<shell>", "whose").choices(SHELLS))
     .action((shell: Shell) =>

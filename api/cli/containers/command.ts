@@ -14,7 +14,7 @@ Exit codes:
 export function addLogs(program: Command, cli: Cli): void {
   const command = program
     .command("logs")
-    .summary("the logs of a container, rotated ones included")
+    .summary("Print the logs of a container, rotated ones included")
     .description(
       "Print what a container wrote to standard output and standard error, each to the same stream, rotated logs included. It reads the files of this node and asks the runtime for their paths, so it needs root.",
     )
@@ -58,7 +58,7 @@ Exit codes: those of the command, and
 export function addExec(program: Command, cli: Cli): void {
   const command = program
     .command("exec")
-    .summary("run a command in a container")
+    .summary("Run a command in a container")
     .description(
       "Run a command in a running container. Without -i and -t its output is shown when it has ended, 16 MB of it at most; with them as it is written.",
     )

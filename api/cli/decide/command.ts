@@ -41,7 +41,7 @@ const EXAMPLES = [
 export function addDecide(program: Command, cli: Cli): void {
   const command = program
     .command("decide")
-    .summary("decide from files, without an API and a history")
+    .summary("Decide from files, without an API and a history")
     .description(
       "Decide from files (JSON or YAML, `-` for standard input) or on a live cluster, without an API and a history. Each kind has options of its own: `nodewise decide KIND --help`.",
     )

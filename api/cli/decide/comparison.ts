@@ -4,7 +4,7 @@ import { decideKind } from "../../decide/kinds/index.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { adviceFor } from "../../documents/inputs/parts.ts";
 import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
-import { endWord } from "../../model/kinds.ts";
+import { verdictLabel } from "../../model/kinds.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { type Difference, decisionDifferences, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
@@ -186,7 +186,7 @@ export function comparisonText(
 
 /** The verdict's word in lists. */
 const wordOf = (kind: Kind, answer: Answer): string =>
-  answer.ok ? endWord({ kind, verdict: answer.value.verdict }) : "refused";
+  answer.ok ? verdictLabel({ kind, verdict: answer.value.verdict }) : "refused";
 
 function differsText(kind: Kind, { before, after, differences: all }: Comparison): string {
   const [from, to] = [wordOf(kind, before), wordOf(kind, after)];

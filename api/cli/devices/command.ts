@@ -22,7 +22,7 @@ Exit codes:
 export function addDevices(program: Command, cli: Cli): void {
   const command = program
     .command("devices")
-    .summary("the node's devices: their plugins and their containers; allocate some to a pod")
+    .summary("Show the node's devices, their plugins and their containers")
     .description(
       "Show the resources of device plugins as the node's daemon sees them, and which container has which device.",
     );
@@ -48,6 +48,7 @@ export function addDevices(program: Command, cli: Cli): void {
 function addHistory(devices: Command, cli: Cli): void {
   const command = devices
     .command("history")
+    .summary("Show what happened to the node's devices")
     .description("List what happened to a node's devices, newest first: plugins, changes of health, allocations.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .option("--resource <name>", "only this resource")
@@ -75,7 +76,7 @@ const placeOptions = (command: Command): Command =>
 function addAllocate(devices: Command, cli: Cli): void {
   const command = devices
     .command("allocate")
-    .summary("allocate devices to a pod, without a daemon and a container runtime")
+    .summary("Allocate devices to a pod, without a daemon and a container runtime")
     .description(
       "Wait for the device plugins that a pod needs, decide which devices it gets, call Allocate (and PreStartContainer), and print what its containers have to be started with. The same pod gets the same devices again.",
     )
@@ -110,7 +111,7 @@ Exit codes:
 function addFree(devices: Command, cli: Cli): void {
   const command = devices
     .command("free")
-    .summary("free the devices that `allocate` gave to a pod")
+    .summary("Free the devices that `allocate` gave to a pod")
     .description("Free the devices of a pod that `nodewise devices allocate` gave to it.")
     .argument("<pod>", "NAMESPACE/NAME, or a uid");
   placeOptions(command)

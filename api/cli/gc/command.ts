@@ -17,7 +17,7 @@ Exit codes:
 export function addGc(program: Command, cli: Cli): void {
   const command = program
     .command("gc")
-    .summary("dead containers and unused images: preview their removal, or collect once")
+    .summary("Collect dead containers and unused images once, or preview it")
     .description(
       "Collect dead containers with their sandboxes and logs, or images, once and as the kubelet would. Each removal is checked again right before it; the pass stops at the first unexpected change.",
     )

@@ -25,6 +25,7 @@ export function addHistory(program: Command, cli: Cli): void {
   const command = withHistoryOrApiOptions(
     program
       .command("history")
+      .summary("List recorded decisions, newest first")
       .description("List recorded decisions, newest first: of a data directory, or of a running API."),
   )
     .option("--node <name>", "only this node")

@@ -2,7 +2,7 @@ import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
 import { ok, type Result } from "../../base/result.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
-import { endWord, filterOfWord } from "../../model/kinds.ts";
+import { filterOfVerdict, verdictLabel } from "../../model/kinds.ts";
 import { knownVersion } from "../../profiles/index.ts";
 import { decisionsCsv } from "../../text/csv.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -86,7 +86,7 @@ async function agreementInstead(
 
 function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
   const { node, reason, pod } = given;
-  const { kind, verdict } = filterOfWord(given.kind, given.verdict);
+  const { kind, verdict } = filterOfVerdict(given.kind, given.verdict);
   const version = given.kubelet === undefined ? null : knownVersion("kubelet", given.kubelet);
   if (version?.ok === false) return fault(EXIT.badInput, `--kubelet: ${version.error.message}`);
   const times = timesOf(given, nowMs);
@@ -107,7 +107,7 @@ function printDecisions(decisions: readonly Listed[], output: Form | "csv", { te
   else if (output !== "table")
     printData(
       terminal,
-      decisions.map((head) => ({ ...head, verdict: endWord(head) })),
+      decisions.map((head) => ({ ...head, verdict: verdictLabel(head) })),
       output,
     );
   else if (decisions.length === 0) terminal.warn("no such decisions");
@@ -137,7 +137,7 @@ function decisionsTable(decisions: readonly Listed[], { columns: width, paint }:
       ...(isAgain ? [String(last.times ?? 1)] : []),
       printable(node),
       printable(kind),
-      { text: printable(endWord({ kind, verdict, pod })), color: color(verdict) },
+      { text: printable(verdictLabel({ kind, verdict, pod })), color: color(verdict) },
       printable(reason ?? ""),
       pod === null ? "" : printable(`${pod.namespace}/${pod.name}`),
       printable(policyVersion),

@@ -1,6 +1,6 @@
 import { suggestionText } from "../../base/near-name.ts";
 import { ok, type Result } from "../../base/result.ts";
-import { askedElsewhere } from "../../decide/pods/pods-of-other-nodes.ts";
+import { podBoundElsewhere } from "../../decide/pods/pods-of-other-nodes.ts";
 import { assumedTime } from "../../documents/inputs/origin.ts";
 import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import { specOf, traitsOf } from "../../model/kinds.ts";
@@ -40,7 +40,7 @@ export function asNewPod(
   ask: AskOf[Kind],
 ): { readonly ask: AskOf[Kind]; readonly assumed: readonly Assumption[] } {
   // a kind whose ask has only names is about the node's own pods
-  const [pod, boundTo] = (specOf(kind).ask.pod === "name" ? undefined : askedElsewhere(snapshot, ask)) ?? [];
+  const [pod, boundTo] = (specOf(kind).ask.pod === "name" ? undefined : podBoundElsewhere(snapshot, ask)) ?? [];
   if (pod === undefined) return { ask, assumed: [] };
   const { status: _, ...created } = pod;
   const { nodeName: __, ...spec } = created.spec;

@@ -9,6 +9,7 @@ import { EXIT, type Form, type Outcome, printData, printText } from "../terminal
 export function addKinds(program: Command, cli: Cli): void {
   const command = program
     .command("kinds")
+    .summary("List the kinds of decisions")
     .description("List what can be decided.")
     .addOption(outputOption())
     .action(({ output }: { output: Form }) => finish(cli, () => list(cli, output)));

@@ -33,9 +33,9 @@ export const configDirOption = (): Option =>
 export function addLint(program: Command, cli: Cli): void {
   const command = program
     .command("lint")
-    .summary("find mistakes in a KubeletConfiguration")
+    .summary("Find mistakes in a KubeletConfiguration")
     .description(
-      "Check a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, with its own messages, its flags included; defaults that are lost because a field was set; settings that conflict, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are checked too; with a history, each finding says how many recorded decisions it touched.",
+      "Check a KubeletConfiguration (JSON or YAML, `-` for standard input), and the kubelet's flags. The findings are: errors at which the kubelet does not start, in its own words; defaults that are lost because a field was set; settings that conflict, or have no effect. With files of a node, or a node of the history, its sizes, machine and state files are checked too; with a history, each finding says how many recorded decisions it touched.",
     )
     .argument("[files...]", "KubeletConfigurations, each checked by itself; one is the same as --config")
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")

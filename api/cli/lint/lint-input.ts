@@ -7,7 +7,7 @@ import { ok, type Result } from "../../base/result.ts";
 import type { DropIn } from "../../decide/lint/drop-ins.ts";
 import { isOfCommandLine } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
-import { type BesideFile, flagOf } from "../../decide/lint/start.ts";
+import { type FlagsAndDropIns, flagOf } from "../../decide/lint/start.ts";
 import { podsOfAnother } from "../../decide/pods/pods-of-other-nodes.ts";
 import { readCommandLine } from "../../documents/command-line.ts";
 import { formText, hasForm } from "../../documents/document-form.ts";
@@ -147,12 +147,12 @@ export function otherKubelet(
 }
 
 /** Everything that a kubelet is started with in addition to its file. */
-export const besideOf = ({ file, commandLine }: Pick<LintNode, "file" | "commandLine">): BesideFile => ({
+export const flagsAndDropInsOf = ({ file, commandLine }: Pick<LintNode, "file" | "commandLine">): FlagsAndDropIns => ({
   dropIns: file?.dropIns ?? null,
   args: commandLine?.args ?? null,
 });
 /** The same, for the body of a request. */
-export const besideBody = ({ args, dropIns }: BesideFile): object => ({
+export const flagsAndDropInsBody = ({ args, dropIns }: FlagsAndDropIns): object => ({
   ...(args === null ? {} : { kubeletArgs: args }),
   ...(dropIns === null ? {} : { kubeletDropIns: dropIns.map(({ file, document }) => ({ file, document })) }),
 });

@@ -32,8 +32,8 @@ import {
   warnAll,
 } from "../terminal.ts";
 import {
-  besideBody,
-  besideOf,
+  flagsAndDropInsBody,
+  flagsAndDropInsOf,
   type LintFiles,
   type LintNode,
   otherKubelet,
@@ -205,7 +205,7 @@ interface LintAsked extends Pick<KubeletStart, "configuration" | "dropIns"> {
 }
 export const localInput = ({ snapshot, configuration, ...node }: LintNode): LintAsked => ({
   configuration: node.file === null ? configuration : node.file.configuration,
-  ...besideOf(node),
+  ...flagsAndDropInsOf(node),
   snapshot,
 });
 export function findingsIn({ args, snapshot, ...start }: LintAsked, kubelet: string | undefined): Linted<LintFinding> {
@@ -221,7 +221,7 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
   if (!post.ok) return post;
   const { configuration: kubeletConfiguration, snapshot, ...beside } = localInput(node);
   const asked = { kubeletConfiguration, snapshot, node: given.nodeName, kubeletVersion: given.kubelet };
-  const body = { ...asked, ...besideBody(beside) };
+  const body = { ...asked, ...flagsAndDropInsBody(beside) };
   return post.value<Linted<TouchedFinding>>("v1/lint", body);
 }
 

@@ -5,7 +5,7 @@ import type { Form } from "../terminal.ts";
 export function addMachines(program: Command, cli: Cli): void {
   const command = program
     .command("machines")
-    .summary("list the machines that a what-if can name")
+    .summary("List the machine types that a what-if can name")
     .description(
       "List the machines that `decide --machine NAME` knows; with a name, show that machine, or print its data to change and use.",
     )

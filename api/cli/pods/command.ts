@@ -12,7 +12,7 @@ Exit codes:
 export function addPods(program: Command, cli: Cli): void {
   const command = program
     .command("pods")
-    .summary("what the node's daemon runs: pods, refused manifests, events")
+    .summary("Show what the node's daemon runs: pods, refused manifests, events")
     .description(
       "Show the pods of a node as its daemon sees them; with a name, all details of that pod: containers, why it waits, cgroup values wanted and actual, events.",
     )
@@ -38,7 +38,7 @@ export function addPods(program: Command, cli: Cli): void {
 export function addTop(program: Command, cli: Cli): void {
   const command = program
     .command("top")
-    .summary("what pods use: CPU, memory, throttling, pressure")
+    .summary("Show what pods use: CPU, memory, throttling, pressure")
     .description("Show what each pod of a node uses of its requests and limits, as the node's daemon measured it.");
   withSource(command)
     .addOption(new Option("--sort <by>", "by use, highest first, or by name").choices(SORTS).default("cpu"))

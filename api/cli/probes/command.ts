@@ -21,7 +21,7 @@ Exit codes:
 export function addProbes(program: Command, cli: Cli): void {
   const command = program
     .command("probes")
-    .summary("startup, liveness and readiness of the node's containers")
+    .summary("Show the startup, liveness and readiness of the node's containers")
     .description(
       "Show the probes of a node as its daemon sees them: the current result, since when, and the last message.",
     );
@@ -49,6 +49,7 @@ export function addProbes(program: Command, cli: Cli): void {
 function addHistory(probes: Command, cli: Cli): void {
   const command = probes
     .command("history")
+    .summary("Show what the node's probes did")
     .description("List what happened to a node's probes, newest first: changes of results, failures, held restarts.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .option("--pod <pod>", "only this pod: NAMESPACE/NAME")
@@ -63,7 +64,7 @@ function addHistory(probes: Command, cli: Cli): void {
 function addOutcomes(probes: Command, cli: Cli): void {
   const command = probes
     .command("outcomes")
-    .summary("the results of a container's probe attempts, for a dry run")
+    .summary("Print the results of a container's probe attempts, for a dry run")
     .description(
       "Print the results of a container's probe attempts from the history, in the form that `nodewise decide probes --outcomes @FILE` reads. The length of the last run is not recorded yet: it is one outcome, which repeats.",
     )
@@ -83,7 +84,7 @@ function addOutcomes(probes: Command, cli: Cli): void {
 function addPlan(probes: Command, cli: Cli): void {
   const command = probes
     .command("plan")
-    .summary("the load of probes on a node: rate, bursts, execs at the same time")
+    .summary("Show the load of a node's probes: rate, bursts, concurrent execs")
     .description(
       "Show how many attempts a second the probes of manifests make, or those of the running daemon, how many begin together at worst, and how many execs run at the same time.",
     )

@@ -17,7 +17,7 @@ export function addReplay(program: Command, cli: Cli): void {
   const command = withHistoryOrApiOptions(
     program
       .command("replay")
-      .summary("decide the history again with another configuration")
+      .summary("Decide the recorded history again with another configuration")
       .description(
         "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been different. Records nothing. Without either it shows what this version decides differently.",
       ),

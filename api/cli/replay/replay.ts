@@ -1,7 +1,7 @@
 import { byText } from "../../base/order.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
-import { endWord } from "../../model/kinds.ts";
+import { verdictLabel } from "../../model/kinds.ts";
 import { LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
@@ -266,7 +266,7 @@ interface End {
 /** In the words of lists: `admitted`, `refused OutOfcpu`. */
 function endText({ kind, verdict, reason, ...about }: End, paint: Paint): string {
   if (verdict === null) return paint("red", "(refused)");
-  const word = [endWord({ kind, verdict, ...about }), ...(reason ? [reason] : [])].join(" ");
+  const word = [verdictLabel({ kind, verdict, ...about }), ...(reason ? [reason] : [])].join(" ");
   return paint(colorOf(verdict), printable(word));
 }
 const colorOf = (verdict: string): Color => (isVerdict(verdict) && isGood(verdict) ? "green" : "yellow");

@@ -54,7 +54,7 @@ NAME.argChoices = [...SCHEMAS];
 export function addSchema(program: Command, cli: Cli): void {
   const command = program
     .command("schema")
-    .summary("the JSON Schema of a command's JSON output")
+    .summary("Print the JSON Schema of a command's JSON output")
     .description("Print the JSON Schema (2020-12) of a command's JSON output; without a name, list the schemas.")
     .addArgument(NAME)
     .action((name: string | undefined) => finish(cli, () => printSchema(name, cli)));

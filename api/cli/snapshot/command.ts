@@ -11,6 +11,7 @@ type SnapshotFlags = MachineSnapshotOptions &
 export function addSnapshot(program: Command, cli: Cli): void {
   const command = program
     .command("snapshot")
+    .summary("Print the NodeSnapshot of this machine, or of a node of a cluster")
     .description(
       "Print the NodeSnapshot of this machine, or of a node of a live cluster: the input of every decision. Changes nothing.",
     )

@@ -4,7 +4,7 @@ import type { TakeoverFlags } from "./takeover.ts";
 
 const EXIT_CODES = `
 Exit codes:
-  0  no other program's sandbox blocks a pod (any more)
+  0  no sandbox of another program blocks a pod, or none does after this run
   1  some would be stopped (dry run), or not all were
   2  bad usage or bad input
   3  a kubelet runs there, or may; there is no daemon to start the pods; or the runtime cannot be used
@@ -15,7 +15,7 @@ Exit codes:
 export function addTakeover(program: Command, cli: Cli): void {
   const command = program
     .command("takeover")
-    .summary("run pods in place of a kubelet: list the pods that it left running, and stop them if asked")
+    .summary("List the pods that a removed kubelet left running, and stop them on request")
     .description(
       "Nodewise does not start a pod while a sandbox that it did not make runs a pod of the same namespace and name. This lists all such sandboxes: which would be stopped in which order, which stay and why. Only --stop stops anything: sandboxes of pods that Nodewise is to run, never others.",
     )

@@ -130,7 +130,7 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
   }
   // a case's input may be broken: the case reports that
   const named = new Set(
-    cases.flatMap(({ file, given }) => Array.from(given.values(), ({ value }) => besideOf(file, value))),
+    cases.flatMap(({ file, given }) => Array.from(given.values(), ({ value }) => pathBeside(file, value))),
   );
   const alone = [...others].filter(([file]) => !named.has(file));
   faults.push(...alone.flatMap(([file, lines]) => lines.map((line) => ({ file, line, name: null }))));
@@ -138,7 +138,7 @@ export async function readCases(paths: readonly string[]): Promise<Result<ReadCa
     return fault(EXIT.badInput, `${paths.join(", ")}: there is no case: a YAML file with \`expect\`, or \`cases\``);
   return ok({ cases, faults, passedOver: alone.filter(([, lines]) => lines.length === 0).map(([file]) => file) });
 }
-const besideOf = (file: string, value: unknown): string => fileBeside(file, String(value).replace(/#\/.*$/, ""));
+const pathBeside = (file: string, value: unknown): string => fileBeside(file, String(value).replace(/#\/.*$/, ""));
 /** The file that a case names, relative to the case's own folder. */
 export const fileBeside = (file: string, name: string): string => (isAbsolute(name) ? name : join(dirname(file), name));
 async function textOf(file: string): Promise<string> {

@@ -25,7 +25,7 @@ Exit codes:
 export function addTest(program: Command, cli: Cli): void {
   const command = program
     .command("test")
-    .summary("test decisions against expected results")
+    .summary("Test decisions against expected results")
     .description(
       "Run test cases in YAML: the input of `nodewise decide`, and the expected decision. Reports which fail, and which reason codes the cases covered.",
     )

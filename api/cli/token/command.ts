@@ -31,6 +31,7 @@ function takenName(text: string): string {
 export function addToken(program: Command, cli: Cli): void {
   const group = program
     .command("token")
+    .summary("Create, list and revoke the API's tokens")
     .description(
       "Make, list and revoke the API's tokens. As soon as one exists, the API requires a token from every caller, even after it is revoked.",
     );

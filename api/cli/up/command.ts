@@ -8,8 +8,9 @@ export function addUp(program: Command, cli: Cli): void {
   const command = withApiOptions(
     program
       .command("up")
+      .summary("Start the API and an actuator that only observes this machine")
       .description(
-        "Start the API and an actuator that only observes this machine, and show what they see. With --context: a cluster in its place.",
+        "Start the API, and an actuator that only observes this machine, and show what they see. With --context they observe a cluster instead of this machine.",
       ),
     "/up",
   )

@@ -19,7 +19,7 @@ import { answerText } from "../../text/tables/index.ts";
 import { problemLine, recoveryLine } from "../actuator/actuator.ts";
 import { passLine } from "../actuator/pass-text.ts";
 import { startServing } from "../api/serve.ts";
-import { type ApiFlags, tryoutHome } from "../api-options.ts";
+import { type ApiFlags, upStateDirectory } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, clusterOptions } from "../cluster-options.ts";
 import { follow, ownClient } from "../collect/collect.ts";
@@ -90,7 +90,7 @@ export interface UpFlags extends ApiFlags, ClusterFlags, KnownNodeFiles {
 /** `nodewise up`: API and observer in one process, until a signal. It writes nothing but its history and state. */
 export async function up(given: UpFlags, cli: Cli): Promise<Outcome> {
   const stop = stopSignal();
-  const dataDir = resolve(given.dataDir ?? tryoutHome(cli.env));
+  const dataDir = resolve(given.dataDir ?? upStateDirectory(cli.env));
   // the current context is not used: by default it observes this machine
   return asksCluster(given, cli, { namesObject: false, hasFiles: true })
     ? upCluster(given, dataDir, stop, cli)

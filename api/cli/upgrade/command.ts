@@ -21,7 +21,7 @@ Exit codes:
 export function addUpgrade(program: Command, cli: Cli): void {
   const command = program
     .command("upgrade")
-    .summary("what another version of the kubelet changes on a node")
+    .summary("Show what another version of the kubelet changes on a node")
     .description(
       "What would not start with another version of the kubelet, with its own messages; gates and defaults that change; static pods that restart; which decisions change, on a snapshot and among the recorded ones; flags, files, events and metrics; and what to do before, in order. A version older than --from is a downgrade. Records nothing.",
     )

@@ -4,7 +4,7 @@ import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { apiOf, posterOf, timeText } from "../inputs/history-api.ts";
 import { firstOf } from "../inputs/history-source.ts";
-import { besideBody } from "../lint/lint-input.ts";
+import { flagsAndDropInsBody } from "../lint/lint-input.ts";
 import type { Fault } from "../terminal.ts";
 import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
@@ -30,7 +30,7 @@ export function sourceOfApi(
       return all.ok ? ok(all.value.map(({ name }) => name)) : all;
     },
     reportOf: async (node, kubeletConfiguration, beside) => {
-      const answer = await ask({ node, kubeletConfiguration, ...besideBody(beside) });
+      const answer = await ask({ node, kubeletConfiguration, ...flagsAndDropInsBody(beside) });
       if (answer.ok) return ok(answer.value.report ?? "no snapshot of it is stored");
       const { problem } = answer.error;
       if (problem?.code === "needs_input") return ok(problem.detail.replace("from:", "--from"));

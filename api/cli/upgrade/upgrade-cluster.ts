@@ -2,7 +2,7 @@ import type { Fields } from "../../base/own.ts";
 import { ok, type Result } from "../../base/result.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
-import type { BesideFile } from "../../decide/lint/start.ts";
+import type { FlagsAndDropIns } from "../../decide/lint/start.ts";
 import { subjectOf, versionBefore } from "../../service/upgrade/asked.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import { type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
@@ -25,7 +25,7 @@ export async function reportsOfCluster(
     from,
     configuration,
     ...beside
-  }: Pick<UpgradeRequest, "to" | "from"> & Pick<UpgradeInput, "configuration"> & BesideFile,
+  }: Pick<UpgradeRequest, "to" | "from"> & Pick<UpgradeInput, "configuration"> & FlagsAndDropIns,
   flags: ClusterFlags,
   cli: Cli,
 ): Promise<Result<Pick<UpgradeReports, "reports" | "unreported">, Fault>> {

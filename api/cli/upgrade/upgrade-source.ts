@@ -1,6 +1,6 @@
 import type { DecisionFilter } from "../../../db/store.ts";
 import type { Result } from "../../base/result.ts";
-import type { BesideFile } from "../../decide/lint/start.ts";
+import type { FlagsAndDropIns } from "../../decide/lint/start.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
@@ -17,7 +17,11 @@ export interface UpgradeSource {
   /** The names of its nodes, at most `MAX_NODES`. */
   nodes(): Promise<Result<readonly string[], Fault>>;
   /** `configuration`: replaces the node's own; `beside`: what else its kubelet is started with. A text says why the node has no report. */
-  reportOf(node: string, configuration: unknown, beside: BesideFile): Promise<Result<UpgradeReport | string, Fault>>;
+  reportOf(
+    node: string,
+    configuration: unknown,
+    beside: FlagsAndDropIns,
+  ): Promise<Result<UpgradeReport | string, Fault>>;
   /** A page of a node's history, or of all nodes'. */
   page(node: string | undefined, pageToken: string | undefined): Promise<Result<UpgradePage, Fault>>;
 }

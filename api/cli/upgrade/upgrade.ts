@@ -11,7 +11,7 @@ import { type HistorySourceFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../inputs/history-source.ts";
-import { besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
+import { flagsAndDropInsOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
 import { progressOn } from "../replay/progress.ts";
 import { EXIT, type Fault, fault, type Outcome, stopFlag, warnAll } from "../terminal.ts";
 import { printUpgrade, type UpgradeForm, type UpgradeReports } from "./upgrade-output.ts";
@@ -86,7 +86,7 @@ function reportOfFiles(read: LintNode, to: ChosenProfile, from: ChosenProfile | 
   const before = versionBefore(from, snapshot);
   if (!before.ok) return fault(EXIT.badInput, `--from ${before.error.message}`);
   const own = configured(file?.configuration, configuration);
-  const report = upgradeReport({ ...own, ...besideOf(read), snapshot, to, from: before.value });
+  const report = upgradeReport({ ...own, ...flagsAndDropInsOf(read), snapshot, to, from: before.value });
   return ok(placed(report, placesOf(read)));
 }
 
@@ -113,7 +113,7 @@ async function upgradeCluster(
     import("./upgrade-cluster.ts"),
   ]);
   const { to, from } = request;
-  const asked = { to, from, configuration: read.file?.configuration, ...besideOf(read) };
+  const asked = { to, from, configuration: read.file?.configuration, ...flagsAndDropInsOf(read) };
   const found = await withCluster(given, cli, (cluster) => reportsOfCluster(cluster, given.node, asked, given, cli));
   if (!found.ok) return found;
   const exit = printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal);
@@ -200,7 +200,7 @@ async function reportsOf(
     // lets a signal be handled, which a local history's answers do not
     await yieldToEventLoop();
     if (isStopped()) return fault(EXIT.interrupted, "interrupted: nothing was compared yet");
-    const report = await source.reportOf(node, read.file?.configuration, besideOf(read));
+    const report = await source.reportOf(node, read.file?.configuration, flagsAndDropInsOf(read));
     if (!report.ok) return report;
     if (typeof report.value === "string") unreported.push({ node, why: report.value });
     else reports.push({ ...placed(report.value, placeOf), node });

@@ -9,6 +9,7 @@ import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
 export function addVersion(program: Command, cli: Cli): void {
   const command = program
     .command("version")
+    .summary("Print the version, and the kubelet versions that it knows")
     .description("Print the version of the program, and the kubelet versions that it can answer as.")
     .addOption(outputOption())
     .action(({ output }: { output: Form }) => finish(cli, async () => version(output, cli)));

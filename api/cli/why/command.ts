@@ -15,13 +15,13 @@ export function addWhy(program: Command, cli: Cli): void {
   const command = withHistoryOptions(
     program
       .command("why")
-      .summary("why a pod is in its state: evicted, refused, waiting, throttled, restarted ...")
+      .summary("Explain why a pod was evicted, refused, throttled or restarted, or why it waits")
       .description(
         "Why a pod is in its state: the findings and since when, the decision behind them with its numbers, what would change it, and which pod is next. Documents are recognised by their content, on standard input too: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods with a problem, the worst first.",
       )
       .argument("[pod...]", "NAME, NAMESPACE/NAME or uid; pod/NAME; deploy/NAME: its pod with the worst finding")
       .option("-n, --namespace <namespace>", "the pod's namespace (default: any; with a cluster that of the context)")
-      .option("-A, --all-namespaces", "with a cluster: of all namespaces, and not of one")
+      .option("-A, --all-namespaces", "with a cluster: pods of all namespaces")
       .option(
         "-f, --filename <file...>",
         "documents, JSON or YAML, `-` for standard input (the default if something is piped in)",

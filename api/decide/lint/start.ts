@@ -20,7 +20,7 @@ export interface KubeletStart {
 }
 
 /** What a kubelet is started with besides its configuration. */
-export interface BesideFile extends Pick<KubeletStart, "dropIns"> {
+export interface FlagsAndDropIns extends Pick<KubeletStart, "dropIns"> {
   /** The kubelet's command line, without its name; null: it is not known. */
   readonly args: readonly string[] | null;
 }

@@ -37,14 +37,14 @@ export const othersPods = (kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): Re
 
 /** Refuses an asked pod by name that is not on the node, for kinds that read no other pods. */
 function askedOfAnother(snapshot: Snapshot, ask: AskOf[Kind]): Refusal | undefined {
-  const [pod, bound] = askedElsewhere(snapshot, ask) ?? [];
+  const [pod, bound] = podBoundElsewhere(snapshot, ask) ?? [];
   if (pod === undefined || typeof podOf(ask) !== "string") return undefined;
   const message = `pod ${namespacedPodName(pod)} belongs to ${bound}, the node is ${snapshot.node?.metadata.name}: post the node ${bound}, or none`;
   return { code: "needs_input", message, needs: ["node"] };
 }
 
 /** The asked pod, posted or named, and its node, if that is not the snapshot's. */
-export function askedElsewhere({ node, pods }: Snapshot, ask: AskOf[Kind]): readonly [Pod, string] | undefined {
+export function podBoundElsewhere({ node, pods }: Snapshot, ask: AskOf[Kind]): readonly [Pod, string] | undefined {
   const asked = podOf(ask);
   const pod = typeof asked === "string" ? pods?.find((one) => namespacedPodName(one) === asked) : asked;
   const [bound = "", name] = [pod?.spec.nodeName, node?.metadata.name];

@@ -237,7 +237,8 @@ function round(tier: Tier, need: readonly Requirement[], assumedGone: readonly P
 }
 
 /**
- * The index in `left` of the pod with the least distance; of equal ones the smaller, of those the last. Fills
+ * The index in `left` of the pod with the least distance. Of pods with an equal distance it is the smaller one, and of
+ * equally large ones the last. Fills
  * `distances` by candidate.
  */
 function nearest(

@@ -38,8 +38,8 @@ export interface Admission {
   /**
    * The assignments in the order of the merges; the last container's list is short if a manager refused. After a
    * refusal the kubelet releases nothing at once: the managers keep the assignments, also in their state files, until
-   * one of them next looks for inactive pods, which this one becomes when its status says Failed. Then everything is
-   * released, and the providers' original state is left.
+   * one of them removes those of inactive pods. The refused pod is inactive once its status is Failed. Then everything is
+   * released, and the providers have their original state again.
    */
   readonly allocated: readonly Allocated[];
   readonly refusal: PodRefusal | null;

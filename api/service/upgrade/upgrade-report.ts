@@ -5,7 +5,7 @@ import { mergedConfiguration } from "../../decide/lint/drop-ins.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { lintConfiguration } from "../../decide/lint/lint.ts";
-import { type BesideFile, lintStart, withFlags } from "../../decide/lint/start.ts";
+import { type FlagsAndDropIns, lintStart, withFlags } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -20,7 +20,7 @@ import type { Subject } from "./asked.ts";
 import type { DefaultChange, GateChange, NowFinding, ReportedNote, Step, UpgradeReport } from "./report.ts";
 import { snapshotDecisions } from "./snapshot-decisions.ts";
 
-export interface UpgradeInput extends Subject, BesideFile {
+export interface UpgradeInput extends Subject, FlagsAndDropIns {
   readonly from: ChosenProfile;
   readonly to: ChosenProfile;
 }

@@ -24,7 +24,8 @@ const restartsOf = ({ status }: PodContainer, ended: TerminatedState | undefined
   exitCode: ended?.exitCode ?? null,
   endedBy: ended?.reason ?? null,
 });
-const endWord = (ended: TerminatedState) => wordOf("container", ended.reason, ended.message, ended.finishedAt ?? null);
+const terminationWord = (ended: TerminatedState) =>
+  wordOf("container", ended.reason, ended.message, ended.finishedAt ?? null);
 
 /** Findings about how containers ended: out of memory, by themselves, or repeatedly. */
 export function endsOfContainers(of: WhyContext): readonly Finding[] {
@@ -48,7 +49,7 @@ const endedAs = (code: "failed" | "restarted", one: PodContainer, ended: Termina
   finding(code, {
     since: ended.finishedAt ?? null,
     container: one.name,
-    words: [endWord(ended)],
+    words: [terminationWord(ended)],
     numbers: restartsOf(one, ended),
   });
 
@@ -57,7 +58,7 @@ function crashLoop(one: PodContainer, ended: TerminatedState | undefined): Findi
   const seconds = /back-off (?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?/.exec(message);
   const [hours, minutes, rest] = (seconds ?? []).slice(1).map((part) => Number(part ?? 0));
   const backOffSeconds = seconds === null ? null : (hours ?? 0) * 3600 + (minutes ?? 0) * 60 + (rest ?? 0);
-  const words = [wordOf("container", reason, message), ...(ended === undefined ? [] : [endWord(ended)])];
+  const words = [wordOf("container", reason, message), ...(ended === undefined ? [] : [terminationWord(ended)])];
   return finding("crash-loop", {
     since: ended?.finishedAt ?? null,
     container: one.name,
@@ -85,7 +86,7 @@ function oomKilled(of: WhyContext, one: PodContainer, ended: TerminatedState): F
   return finding("oom-killed", {
     since,
     container: one.name,
-    words: [endWord(ended)],
+    words: [terminationWord(ended)],
     numbers: { ...restartsOf(one, ended), limitBytes, usageBytes, workingSetBytes, nodeOom },
     decisions,
     whatWouldChange: raise,

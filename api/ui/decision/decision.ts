@@ -9,7 +9,7 @@ import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts
 import { decodeStored } from "../../model/decode.ts";
 import type { EvictionDecision } from "../../model/eviction.ts";
 import type { PlaceReasons, Reason } from "../../model/forms.ts";
-import { endWord } from "../../model/kinds.ts";
+import { verdictLabel } from "../../model/kinds.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
@@ -148,7 +148,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   };
   return page(
     `${row.kind} of ${row.node}`,
-    html`<p>${verdictTag(row.verdict, row.reason, endWord(row))} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span id="when" data-live><span class="soft">decided</span> ${whenDecided(row)}</span></p>
+    html`<p>${verdictTag(row.verdict, row.reason, verdictLabel(row))} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span id="when" data-live><span class="soft">decided</span> ${whenDecided(row)}</span></p>
 ${shown.head}
 ${answeredAsNote(profile)}
 ${needsNote(answer.needs)}

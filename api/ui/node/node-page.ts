@@ -5,7 +5,7 @@ import type { Reply } from "../../dependencies.ts";
 import { findNode } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
 import { KINDS } from "../../model/decision.ts";
-import { endWord, type KindWith } from "../../model/kinds.ts";
+import { type KindWith, verdictLabel } from "../../model/kinds.ts";
 import { isActive } from "../../model/pod.ts";
 import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
 import type { Problem } from "../../service/problem.ts";
@@ -274,7 +274,7 @@ function verdicts({ fleet }: NodeView): Html {
   if (latest.length === 0) return html`<p class="soft">Nothing was decided about this node yet.</p>`;
   return html`<ul class="verdicts" aria-label="The newest decision of each kind">${latest.map(
     ({ kind, decisionId, verdict, reason }) =>
-      html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict, reason, endWord({ kind, verdict }))}</li>`,
+      html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict, reason, verdictLabel({ kind, verdict }))}</li>`,
   )}</ul>`;
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { byText } from "../../base/order.ts";
-import { endWord } from "../../model/kinds.ts";
+import { verdictLabel } from "../../model/kinds.ts";
 import { PROBLEM_CODES } from "../../service/problem.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
@@ -124,7 +124,7 @@ export function verdictChange(
   { kind, pod, ...headline }: DecisionHeadline,
 ): Html {
   const tag = (verdict: string, reason: string | null = null) =>
-    verdictTag(verdict, reason, endWord({ kind, verdict, pod }));
+    verdictTag(verdict, reason, verdictLabel({ kind, verdict, pod }));
   const before = tag(recorded, headline.recordedReason);
   const now = replayed === null ? html`<span class="tag bad">not decided</span>` : tag(replayed, headline.reason);
   if (recorded === replayed) return html`${before} <span class="soft small">differs in its details</span>`;

@@ -7,7 +7,7 @@ import { issueText } from "../../documents/inputs/origin.ts";
 import { isKind, KINDS } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
-import { endWord } from "../../model/kinds.ts";
+import { verdictLabel } from "../../model/kinds.ts";
 import { profileOf } from "../../profiles/index.ts";
 import { type Change, changed, LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer, ReplayQuestion } from "../../service/replay/replay-answer.ts";
@@ -69,7 +69,7 @@ const timeField = (
   html`<div><label for="${name}">${words}</label><input id="${name}" name="${name}" value="${text}" maxlength="64" placeholder="${placeholder}" size="${name === "since" ? 26 : 22}" autocomplete="off"${described(faults, name)}>${faultsOf(faults, name)}</div>`;
 
 const linkedDecision = ({ id, kind, node, pod, verdict, decidedAtMs }: DecisionRow): Html => html`
-<p class="note good">The <a href="/decisions/${id}">${kind} decision</a> of <a href="/nodes/${encodeURIComponent(node)}">${node}</a>${pod === null ? "" : html` about <strong>${pod.namespace}/${pod.name}</strong>`}, ${moment(decidedAtMs)}: ${verdictTag(verdict, null, endWord({ kind, verdict, pod }))}
+<p class="note good">The <a href="/decisions/${id}">${kind} decision</a> of <a href="/nodes/${encodeURIComponent(node)}">${node}</a>${pod === null ? "" : html` about <strong>${pod.namespace}/${pod.name}</strong>`}, ${moment(decidedAtMs)}: ${verdictTag(verdict, null, verdictLabel({ kind, verdict, pod }))}
 <input type="hidden" name="decision" value="${id}"></p>`;
 
 /** Shown above the answer: misspelt fields have no effect. */

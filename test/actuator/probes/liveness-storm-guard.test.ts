@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { containersNewlyHeld } from "../../../actuator/probes/engine/history.ts";
+import { newlyHeldContainers } from "../../../actuator/probes/engine/history.ts";
 import { GuardStateFile } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
@@ -41,7 +41,7 @@ test("kills in a storm are held and recorded, and containers that answer again l
   const names = [0, 1, 2, 3, 4].map((i) => `ns/p-${i}/c`);
   const [first] = w.guarded;
   if (first === undefined) throw new Error("it said nothing");
-  const held = containersNewlyHeld(first.decision);
+  const held = newlyHeldContainers(first.decision);
   expect([held.toSorted(), first.decision.holding]).toEqual([names, 5]);
   expect(first.decision.message).toMatch(/ 5 unrelated groups of 5 /);
   const [entry] = w.history.filter(({ kind }) => kind === "probe-guard");
@@ -194,7 +194,7 @@ test("a guard decision replayed from its recorded input is the same, with a reas
     const again = decideProbeGuard({ snapshot: {}, facts: {}, ask: decoded.value, explain: "reasons" });
     expect(again).toMatchObject({ ok: true, value: { decision } });
     const places = again.ok ? again.value.reasons.map(({ at }) => at) : [];
-    expect(places).toEqual(expect.arrayContaining(["node", ...containersNewlyHeld(decision)]));
+    expect(places).toEqual(expect.arrayContaining(["node", ...newlyHeldContainers(decision)]));
   }
 });
 
