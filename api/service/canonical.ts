@@ -43,7 +43,13 @@ export interface Canonical {
 export interface Segmented extends Canonical {
   readonly segments: readonly Segment[];
   /** The snapshot's parts that are objects or lists, with the numbers of their segments, from and to (exclusive), in order. */
-  readonly parts: readonly { readonly of: object; readonly from: number; readonly to: number }[];
+  readonly parts: readonly {
+    readonly of: object;
+    readonly from: number;
+    readonly to: number;
+    /** Whether the part differs in every snapshot. */
+    readonly isVolatile: boolean;
+  }[];
 }
 
 /** The canonical text, equal to `JSON.stringify(snapshot)`. */
@@ -76,7 +82,8 @@ function written(snapshot: Snapshot, of: (part: unknown, isVolatile: boolean) =>
     add(between(`${from === 1 ? "" : ","}${JSON.stringify(name)}:`));
     const first = segments.length;
     own.forEach(add);
-    if (typeof part === "object" && part !== null) parts.push({ of: part, from: first, to: segments.length });
+    if (typeof part === "object" && part !== null)
+      parts.push({ of: part, from: first, to: segments.length, isVolatile });
     const last = repeats.at(-1);
     if (isOpen && !isVolatile && last !== undefined) last[1] = length;
     else if (!isVolatile) repeats.push([from, length]);

@@ -5,6 +5,8 @@ import { idOf, type Segmented, type Sha256 } from "../canonical.ts";
 /** Texts of an earlier snapshot of a node in the history, with the position of each object's text. */
 export interface Keyframe {
   readonly places: WeakMap<object, TextRange>;
+  /** The characters of objects that changed since, summed over all snapshots that were stored with them. */
+  readonly changed: number;
 }
 interface TextRange {
   readonly id: string;
@@ -37,7 +39,7 @@ export async function asKeyframe(
         places.set(object.of, { id, from: begin - from, to: after - from });
     }
   }
-  return { pieces: [...pieces, text.slice(end)], keyframe: { places } };
+  return { pieces: [...pieces, text.slice(end)], keyframe: { places, changed: 0 } };
 }
 
 /** Where each segment begins in the text, and where the last one ends. */
@@ -46,36 +48,45 @@ function startsOf(segments: Segmented["segments"]): readonly number[] {
   return [0, ...segments.map(({ text }) => (at += text.length))];
 }
 
-/** The text as ranges of an earlier snapshot's texts. Null if less than half is unchanged. */
-export function piecesOf({ text, segments, parts }: Segmented, { places }: Keyframe): readonly BodyPiece[] | null {
+/**
+ * The text as ranges of an earlier snapshot's texts. Null if a new keyframe is cheaper: if less than half is unchanged, or if what changed
+ * was stored so often that it adds up to a whole snapshot.
+ */
+export function piecesOf(
+  { text, segments, parts }: Segmented,
+  { places, changed: before }: Keyframe,
+): { readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe } | null {
   const pieces: BodyPiece[] = [];
   const partAt = new Map(parts.map((part) => [part.from, part]));
   let own = "";
-  let known = 0;
+  let [known, changed] = [0, before];
+  const isVolatile = (i: number): boolean => parts.some((one) => one.isVolatile && i >= one.from && i < one.to);
   for (let i = 0; i < segments.length; ) {
     const part = partAt.get(i);
     const ofPart = part && places.get(part.of);
     const same = segments.slice(i, ofPart === undefined ? i + 1 : part?.to);
     const length = sum(same, (one) => one.length);
     const of = segments[i]?.of ?? null;
-    const place = length < SHORTEST / 8 ? undefined : (ofPart ?? (of === null ? undefined : places.get(of)));
-    if (place === undefined) {
+    const place = ofPart ?? (of === null ? undefined : places.get(of));
+    const last = pieces.at(-1);
+    // between two entries of a list, or two parts, there is one text: if it is as long as in the earlier text, it is the same
+    const isBetween = own === "," || (part !== undefined && own === segments[i - 1]?.text);
+    const range = typeof last === "object" && "from" in last && isBetween ? last : undefined;
+    const isNext = place !== undefined && range?.id === place.id && range.to + own.length === place.from;
+    if (place === undefined || (!isNext && length < SHORTEST / 8)) {
+      if (place === undefined && of !== null && !isVolatile(i)) changed += length;
       own += segments[i++]?.text;
       continue;
     }
     known += length;
     const bytes = sum(same, byteLength);
-    const last = pieces.at(-1);
-    // between two entries of a list, or two parts, there is one text: if it is as long as in the earlier text, it is the same
-    const isBetween = own === "," || (part !== undefined && own === segments[i - 1]?.text);
-    const isNext = typeof last === "object" && "from" in last && last.id === place.id;
-    if (isNext && isBetween && last.to + own.length === place.from)
-      pieces[pieces.length - 1] = { ...last, to: place.to, bytes: last.bytes + own.length + bytes };
+    if (isNext) pieces[pieces.length - 1] = { ...range, to: place.to, bytes: range.bytes + own.length + bytes };
     else pieces.push(own, { ...place, bytes });
     own = "";
     i += same.length;
   }
-  return known * 2 < text.length ? null : [...pieces, own];
+  if (known * 2 < text.length || changed > text.length) return null;
+  return { pieces: [...pieces, own], keyframe: { places, changed } };
 }
 const sum = (segments: Segmented["segments"], of: (text: string) => number): number =>
   segments.reduce((total, { text }) => total + of(text), 0);

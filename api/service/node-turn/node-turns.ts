@@ -381,10 +381,10 @@ export class NodeTurns {
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
     for (const one of waiting.values()) {
       const own = posted?.id === one.id ? posted : await storedForm(one);
-      let pieces = keyframe === null ? null : piecesOf(own, keyframe);
-      if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
+      const stored = (keyframe === null ? null : piecesOf(own, keyframe)) ?? (await asKeyframe(own, sha256));
+      keyframe = stored.keyframe;
       // the text of a snapshot in pieces is not stored in its body
-      rows.push({ ...snapshotRow(own, atMs), body: "", pieces });
+      rows.push({ ...snapshotRow(own, atMs), body: "", pieces: stored.pieces });
     }
     return { rows, keyframe };
   }
