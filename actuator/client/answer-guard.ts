@@ -3,16 +3,16 @@ import { preemptable } from "../../api/decide/preemption/candidate.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
 import { type AdmissionDecision, admissionDecision } from "../../api/model/admission.ts";
 import { allocatableDecision } from "../../api/model/allocatable.ts";
-import type { PodAsk } from "../../api/model/ask.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import { type CgroupsDecision, cgroupsDecision } from "../../api/model/cgroups.ts";
 import { containerGcDecision } from "../../api/model/container-gc.ts";
 import type { Kind } from "../../api/model/decision.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import { type EvictionDecision, evictionDecision } from "../../api/model/eviction.ts";
 import { wholeNumber } from "../../api/model/fields.ts";
 import { answerText, integer, namespacedName, type PodRef } from "../../api/model/forms.ts";
 import { imageGcDecision } from "../../api/model/image-gc.ts";
 import { type Pod, podRef } from "../../api/model/pod.ts";
+import type { PodAsk } from "../../api/model/pod-ask.ts";
 import { decideLocally, decodedOnce } from "./local-client.ts";
 
 interface Ordered {

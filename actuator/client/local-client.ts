@@ -1,9 +1,9 @@
 import type { InputIssue } from "../../api/base/input-issue.ts";
 import { err, ok, type Result } from "../../api/base/result.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import type { Explain, Facts, Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import { IMAGE_RECORDS, specOf } from "../../api/model/kinds.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { type FactsStore, factsOf } from "../core/facts-file.ts";

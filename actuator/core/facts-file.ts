@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { decodeFacts } from "../../api/model/asks.ts";
 import type { Facts, Kind } from "../../api/model/decision.ts";
+import { decodeFacts } from "../../api/model/decode-ask.ts";
 import { REMEMBERING, specOf } from "../../api/model/kinds.ts";
 import { orderOf, type PassTime, passTimeOf, type TimedSnapshot } from "../../api/model/pass-time.ts";
 import { replaceFile } from "./record-file.ts";

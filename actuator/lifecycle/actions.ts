@@ -1,4 +1,4 @@
-import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
+import type { ProbeType, StoredResult } from "../../api/model/probe-spec.ts";
 
 /** The result of one type of probe for a container id; undefined: none yet, or it has no such probe. */
 export type ProbeResults = (containerId: string, type: ProbeType) => StoredResult | undefined;

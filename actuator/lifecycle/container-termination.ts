@@ -1,4 +1,4 @@
-import type { ProbeSpec } from "../../api/model/probe.ts";
+import type { ProbeSpec } from "../../api/model/probe-spec.ts";
 import type { RuntimeContainer, RuntimePod } from "../containerd/cri.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./record.ts";

@@ -1,4 +1,4 @@
-import type { ProbeSpec, ProbeType } from "../../api/model/probe.ts";
+import type { ProbeSpec, ProbeType } from "../../api/model/probe-spec.ts";
 
 /** A v1.Pod as this daemon runs it: checked, with the defaults that an API server would have filled in. */
 export interface RunnablePod {

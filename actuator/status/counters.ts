@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type * as client from "prom-client";
 import type { Kind } from "../../api/model/decision.ts";
-import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
+import type { ProbeType, StoredResult } from "../../api/model/probe-spec.ts";
 import type { RuntimeFault } from "../containerd/cri.ts";
 import type { Problem } from "../core/interfaces.ts";
 import type { PassReport } from "../pass/loop.ts";

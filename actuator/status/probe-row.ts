@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { byText } from "../../api/base/order.ts";
 import { HANDLERS } from "../../api/decide/probes/plan.ts";
-import { PROBE_TYPES, type ProbeType, type StoredResult } from "../../api/model/probe.ts";
+import { PROBE_TYPES, type ProbeType, type StoredResult } from "../../api/model/probe-spec.ts";
 
 /** The name of a probe: its pod, its container, its type. */
 export interface ProbeName {

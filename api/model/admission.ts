@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { podAsk } from "./ask.ts";
 import { answerText, type Form, integer, podRef, texts } from "./forms.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
+import { podAsk } from "./pod-ask.ts";
 import {
   counterfactuals,
   ofPreemption,

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { podAsk } from "./ask.ts";
 import { type Form, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
+import { podAsk } from "./pod-ask.ts";
 
 /** The decision of the kind `claims`: what the kubelet's DRA manager does for ResourceClaims. */
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { podAsk } from "./ask.ts";
 import { type Form, podRef } from "./forms.ts";
 import type { KindSpec } from "./kind-spec.ts";
 import { cpuSet, HOLDER_TRAITS, MANAGER_REASONS, managed, policyOptions, reasonOfRefusal } from "./managers.ts";
+import { podAsk } from "./pod-ask.ts";
 
 export const CPUS_REASONS = [
   ...MANAGER_REASONS,

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { podAsk } from "./ask.ts";
 import { count } from "./fields.ts";
 import { type Form, podRef } from "./forms.ts";
 import type { KindSpec } from "./kind-spec.ts";
 import { HOLDER_TRAITS, MANAGER_REASONS, managed, reasonOfRefusal, strings } from "./managers.ts";
+import { podAsk } from "./pod-ask.ts";
 
 const DEVICES_REASONS = [
   ...MANAGER_REASONS,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { answerText, integer, podRef } from "./forms.ts";
-import { PROBE_TYPES } from "./probe.ts";
+import { PROBE_TYPES } from "./probe-spec.ts";
 
 /** States of a pod, the worst first: an explanation begins with its first finding. */
 export const FINDING_CODES = [

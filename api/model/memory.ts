@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { podAsk } from "./ask.ts";
 import { count } from "./fields.ts";
 import { byteCount, type Form, podRef } from "./forms.ts";
 import type { KindSpec } from "./kind-spec.ts";
 import { HOLDER_TRAITS, MANAGER_REASONS, managed, numaIds, reasonOfRefusal } from "./managers.ts";
+import { podAsk } from "./pod-ask.ts";
 
 export const MEMORY_OWN_REASONS = ["memory_anywhere", "memory_given", "memory_not_managed", "memory_table"] as const;
 const MEMORY_REASONS = [...MANAGER_REASONS, ...MEMORY_OWN_REASONS] as const;

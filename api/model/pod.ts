@@ -25,7 +25,7 @@ import {
   tolerations,
   volumeMounts,
 } from "./placement.ts";
-import { podProbe } from "./probe.ts";
+import { podProbe } from "./probe-spec.ts";
 
 /** The priority classes that every cluster has, and their values. kubernetes 1.36: scheduling.SystemPriorityClasses. */
 export const SYSTEM_PRIORITY_CLASSES: ReadonlyMap<string, number> = new Map([

@@ -3,11 +3,11 @@ import { type InputIssue, joinPath } from "../base/input-issue.ts";
 import { LIMITS } from "../base/limits.ts";
 import { isObject } from "../base/own.ts";
 import { ok, type Result } from "../base/result.ts";
-import { decodePodAsk, type PodAsk, podAskForm } from "./ask.ts";
 import { decodeForm } from "./decode.ts";
 import { oneOfForms, optional, resourceName, text, wholeNumber } from "./fields.ts";
 import { type Form, integer, numbers, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
+import { decodePodAsk, type PodAsk, podAskForm } from "./pod-ask.ts";
 
 /** A resource that is short (thousandths of a CPU, else whole units), or a predicate that nobody's end can help. */
 type FailureReason =

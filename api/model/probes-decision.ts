@@ -2,7 +2,7 @@ import * as z from "zod";
 import { err, ok, type Result } from "../base/result.ts";
 import { count } from "./fields.ts";
 import { type Form, integer, milliseconds, podRef } from "./forms.ts";
-import { PROBE_TYPES, type ProbeSpec } from "./probe.ts";
+import { PROBE_TYPES, type ProbeSpec } from "./probe-spec.ts";
 
 /** How an attempt may end. `timeout`: no answer in time, a failure; `hang`: an HTTP body that never ends, an error. */
 export const OUTCOME_WORDS = ["ok", "fail", "error", "warn", "timeout", "hang"] as const;

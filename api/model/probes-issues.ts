@@ -1,7 +1,7 @@
 import { type InputIssue, joinPath } from "../base/input-issue.ts";
 import { LIMITS } from "../base/limits.ts";
 import { type Container, isSidecar, type Pod } from "./pod.ts";
-import { type PodProbe, PROBE_TYPES, type ProbeType } from "./probe.ts";
+import { type PodProbe, PROBE_TYPES, type ProbeType } from "./probe-spec.ts";
 import { PROBE_HANDLERS } from "./probes-decision.ts";
 
 /** The field of v1.Container for each type of probe. */

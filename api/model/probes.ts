@@ -4,12 +4,12 @@ import { LIMITS } from "../base/limits.ts";
 import { nearName } from "../base/near-name.ts";
 import { type Fields, fieldsOf } from "../base/own.ts";
 import { err, ok, type Result } from "../base/result.ts";
-import { decodePodAsk, type PodAsk, podAskForm } from "./ask.ts";
 import { decodeForm } from "./decode.ts";
 import { optional, optionalOr, text } from "./fields.ts";
 import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { containersOf, type Pod } from "./pod.ts";
-import { PROBE_TYPES, type ProbeType, podProbe } from "./probe.ts";
+import { decodePodAsk, type PodAsk, podAskForm } from "./pod-ask.ts";
+import { PROBE_TYPES, type ProbeType, podProbe } from "./probe-spec.ts";
 import { MAX_OUTCOMES, OUTCOME_WORDS, PROBES_REASONS, parseOutcomes, probesDecision } from "./probes-decision.ts";
 import { PROBE_FIELD, probesIssues } from "./probes-issues.ts";
 

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, isObject } from "../base/own.ts";
 import { READ_ANNOTATIONS } from "./pod.ts";
-import { podProbe } from "./probe.ts";
+import { podProbe } from "./probe-spec.ts";
 
 /** Fields with which a kubelet authenticates itself to the source of its pods. */
 const SECRET_SETTINGS: ReadonlySet<string> = new Set(["staticPodURLHeader"]);

@@ -4,13 +4,13 @@ import { LIMITS } from "../base/limits.ts";
 import { fieldsOf } from "../base/own.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import { testedResource, wouldRefuse } from "./admission.ts";
-import { podName } from "./ask.ts";
 import { cgroupFiles, cgroupValues } from "./cgroups.ts";
 import { decodeForm } from "./decode.ts";
 import { optional, pathPart, quantity, resourceList, text } from "./fields.ts";
 import { answerText, type Form, integer, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { resourceRequirements } from "./pod.ts";
+import { podName } from "./pod-ask.ts";
 import { resourceAmounts, victim } from "./preemption.ts";
 
 /** The fields that the API server accepts in a patch of the subresource `resize`: it drops others, so a misspelt field would be lost. */

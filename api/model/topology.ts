@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { podAsk } from "./ask.ts";
 import { CPUS_REASONS } from "./cpus.ts";
 import { deviceIds } from "./devices.ts";
 import { count } from "./fields.ts";
@@ -7,6 +6,7 @@ import { byteCount, type Form } from "./forms.ts";
 import type { KindSpec } from "./kind-spec.ts";
 import { cpuSet, MANAGER_TRAITS, managed, policyOptions, reasonOfRefusal } from "./managers.ts";
 import { MEMORY_OWN_REASONS, memoryBlock } from "./memory.ts";
+import { podAsk } from "./pod-ask.ts";
 
 const TOPOLOGY_REASONS = [
   ...CPUS_REASONS,

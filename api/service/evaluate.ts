@@ -1,9 +1,9 @@
 import type { PerOwnerCache } from "../base/cache.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import { decideKind } from "../decide/kinds/index.ts";
-import { askedPodRef, assumedIn } from "../model/asks.ts";
 import type { Decided, DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
+import { askedPodRef, assumedIn } from "../model/decode-ask.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { PodRef } from "../model/forms.ts";
 import { notesOf } from "../model/kinds.ts";

@@ -7,8 +7,8 @@ import { ApiClient, redactAsk, redactSnapshot } from "../../actuator/client/clie
 import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { FactsStore } from "../../actuator/core/facts-file.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import { answered, snapshot } from "./answered.ts";
 import { scratch } from "./manifests/scratch.ts";
 

@@ -10,7 +10,7 @@ import { systemProbeClock } from "../../actuator/probes/engine/probe-time.ts";
 import type { ProbedContainer, ProbedPod } from "../../actuator/probes/engine/probed.ts";
 import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import { probeRows } from "../../actuator/status/probe-row.ts";
-import type { ProbeSpec } from "../../api/model/probe.ts";
+import type { ProbeSpec } from "../../api/model/probe-spec.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 
 /** The daemon's process tells this each time that it is asked, of the time since it told last and had settled. */

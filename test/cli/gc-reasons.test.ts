@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import type { Reason } from "../../api/model/forms.ts";
 import { reasonText } from "../../api/text/tables/index.ts";
 import { pod } from "../kit/pods.ts";

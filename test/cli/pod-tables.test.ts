@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { counterfactualSentences } from "../../api/text/sentences/counterfactual.ts";
 import { listed, ordinal } from "../../api/text/sentences/words.ts";

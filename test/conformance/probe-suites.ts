@@ -1,7 +1,7 @@
 import { httpProbe } from "../../actuator/probes/http/http.ts";
 import { requestUri, urlText } from "../../api/decide/go/url.ts";
 import { httpRequest, type NamedPort, type ProbeTarget } from "../../api/decide/probes/http-request.ts";
-import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe.ts";
+import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe-spec.ts";
 import { probeServer, type ServerCase } from "./probe-server.ts";
 import { type Suite, suite } from "./suite.ts";
 

@@ -1,6 +1,6 @@
 import { timelineOf } from "../../api/decide/kinds/probes.ts";
 import type { ScriptedAttempt, Timeline, TimelineInput } from "../../api/decide/probes/sim-worker.ts";
-import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
+import type { ProbeType, StoredResult } from "../../api/model/probe-spec.ts";
 import { type Suite, suite } from "./suite.ts";
 
 type Answer = "ok" | "fail" | "error";

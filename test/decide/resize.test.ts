@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import type { PodResize, ResizeDecision } from "../../api/model/resize.ts";
 import { container, running } from "../kit/containers.ts";
 import { node } from "../kit/nodes.ts";

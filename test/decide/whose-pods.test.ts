@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import type { Explain, Kind } from "../../api/model/decision.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import { node } from "../kit/nodes.ts";
 import { burstable, podOf } from "../kit/pods.ts";
 import { decoded, type Json, snapshot } from "../kit/snapshots.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { attempt } from "../../actuator/probes/engine/attempt.ts";
-import type { ProbeHandler, ProbeOutcome } from "../../api/model/probe.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../api/model/probe-spec.ts";
 import { getAt, TARGET } from "../actuator/probes/servers.ts";
 import { selfSigned } from "../kit/certificates.ts";
 import { noPrograms } from "../kit/programs.ts";

@@ -1,8 +1,8 @@
 import { writeClaims } from "../../api/decide/dra/checkpoint.ts";
 import { ClaimInfoCache } from "../../api/decide/dra/claim-info.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import type { ClaimsDecision } from "../../api/model/claims.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import type { ApiObject, TestCluster } from "./cluster.ts";
 import { container } from "./containers.ts";

@@ -1,6 +1,6 @@
 import type { PodContainer, PodSpec, RunnablePod } from "../../actuator/lifecycle/pod.ts";
 import type { ProbedContainer, ProbedPod } from "../../actuator/probes/engine/probed.ts";
-import type { ProbeHandler, ProbeSpec, ProbeType } from "../../api/model/probe.ts";
+import type { ProbeHandler, ProbeSpec, ProbeType } from "../../api/model/probe-spec.ts";
 
 const NO_PROBES: Readonly<Record<ProbeType, ProbeSpec | null>> = { startup: null, liveness: null, readiness: null };
 /** A container that asks for nothing but its image. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../api/model/asks.ts";
 import { type Facts, KINDS, type Kind, type ReasonCode } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decodeAsk } from "../../api/model/decode-ask.ts";
 import { END_REASONS, OF_A_RESOURCE } from "../../api/model/end-reasons.ts";
 import {
   EVICTION_SIGNALS,

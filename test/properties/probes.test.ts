@@ -8,7 +8,7 @@ import type {
   TimelineContainer,
   TimelineInput,
 } from "../../api/decide/probes/sim-worker.ts";
-import { PROBE_TYPES } from "../../api/model/probe.ts";
+import { PROBE_TYPES } from "../../api/model/probe-spec.ts";
 import type { ProbeTiming, Span } from "../../api/model/probes-decision.ts";
 import { type Draws, draws } from "./draws.ts";
 

@@ -1,4 +1,4 @@
-import type { ProbePort } from "../../../api/model/probe.ts";
+import type { ProbePort } from "../../../api/model/probe-spec.ts";
 import { canonicalText } from "../../../api/model/quantity.ts";
 import { fieldPathFault } from "../env.ts";
 import type { ContainerPort, EnvVar, LifecycleHandler, PodContainer, TextMap, VolumeMount } from "../pod.ts";

@@ -1,4 +1,4 @@
-import type { ProbeHandler, ProbeHttpGet, ProbePort, ProbeSpec } from "../../../api/model/probe.ts";
+import type { ProbeHandler, ProbeHttpGet, ProbePort, ProbeSpec } from "../../../api/model/probe-spec.ts";
 import { PROBE_HANDLERS } from "../../../api/model/probes-decision.ts";
 import type { FieldValue } from "./field-value.ts";
 import { headerName, portName } from "./names.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { fieldsOf } from "../../../api/base/own.ts";
-import type { ProbeType } from "../../../api/model/probe.ts";
+import type { ProbeType } from "../../../api/model/probe-spec.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import type { PodRuntime } from "../../containerd/cri.ts";
 import type { ActuatorConfig } from "../../core/config.ts";

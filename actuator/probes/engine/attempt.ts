@@ -1,5 +1,5 @@
 import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
-import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import type { PodRuntime, RuntimeFault } from "../../containerd/cri.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { expandAll } from "../../lifecycle/env.ts";

@@ -7,8 +7,8 @@ import type {
   WorkerEvent,
   WorkerStep,
 } from "../../../api/decide/probes/worker-state.ts";
-import type { StoredResult } from "../../../api/model/probe.ts";
 import type { FailedContainer, GuardSettings } from "../../../api/model/probe-guard.ts";
+import type { StoredResult } from "../../../api/model/probe-spec.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ProbeCounters } from "../../status/counters.ts";
 import type { Attempt, ExecLimit, ProbeDeps } from "./attempt.ts";

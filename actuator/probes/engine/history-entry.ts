@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { AttemptOutcome } from "../../../api/decide/probes/worker-state.ts";
-import { PROBE_TYPES } from "../../../api/model/probe.ts";
+import { PROBE_TYPES } from "../../../api/model/probe-spec.ts";
 
 /**
  * The outcome of an attempt. A success that is reported as a warning is a success here. `hang` and `broken`: errors after the

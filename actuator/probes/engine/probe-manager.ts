@@ -1,6 +1,6 @@
 import { type ProbePlan, probePlan } from "../../../api/decide/probes/plan.ts";
 import { RESTART_GRACE_MS } from "../../../api/decide/probes/worker.ts";
-import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "../../../api/model/probe.ts";
+import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "../../../api/model/probe-spec.ts";
 import type { ProbeFacts } from "../../status/probe-row.ts";
 import { ExecLimit } from "./attempt.ts";
 import { type ManagerDeps, type ManagerSettings, ProbeEngine, REPORT_MS } from "./engine.ts";

@@ -1,4 +1,4 @@
-import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe.ts";
+import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe-spec.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
 import type { ProbeName } from "../../status/probe-row.ts";
 

@@ -7,7 +7,7 @@ import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
 import { err, ok, type Result } from "../../../api/base/result.ts";
 import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
-import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { bounded, dial, ERRORS, type OpenConnections, type ProbeTarget } from "../net/dial.ts";
 
 /** The status of a failed call. */

@@ -21,7 +21,7 @@ import {
   type WireRequest,
   wireRequest,
 } from "../../../api/decide/probes/http-wire.ts";
-import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import {
   addressesOf,

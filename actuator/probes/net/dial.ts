@@ -1,7 +1,7 @@
 import { isIPv6, Socket } from "node:net";
 import { err, ok, type Result } from "../../../api/base/result.ts";
 import { containerPort, hostPort } from "../../../api/decide/probes/http-request.ts";
-import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ContainerPort, EnvVar } from "../../lifecycle/pod.ts";
 import { systemNames } from "../dns/host-resolver.ts";

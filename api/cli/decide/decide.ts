@@ -8,11 +8,11 @@ import { adviceFor } from "../../documents/inputs/parts.ts";
 import { takes } from "../../documents/kind-examples.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { milliValue } from "../../model/amount.ts";
-import { askedPodRef, assumedIn } from "../../model/asks.ts";
 import type { AskOf, Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
+import { askedPodRef, assumedIn } from "../../model/decode-ask.ts";
 import { traitsOf } from "../../model/kinds.ts";
 import type { Assumed } from "../../model/pod-defaults.ts";
-import { PROBE_TYPES } from "../../model/probe.ts";
+import { PROBE_TYPES } from "../../model/probe-spec.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import {
   type ChosenProfile,

@@ -6,7 +6,7 @@ import { readNodesOfPods } from "../../cluster/read.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { counted } from "../../decide/kinds/resize.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
-import { decodeAsk } from "../../model/asks.ts";
+import { decodeAsk } from "../../model/decode-ask.ts";
 import { isActive, namespacedPodName } from "../../model/pod.ts";
 import type { PodResize, ResizeDecision } from "../../model/resize.ts";
 import { type Labels, parseLabelSelector, selects } from "../../service/label-selector.ts";

@@ -1,7 +1,7 @@
 import { readProbeHistory } from "../../../actuator/probes/engine/history.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { ok } from "../../base/result.ts";
-import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
+import { PROBE_TYPES, type ProbeType } from "../../model/probe-spec.ts";
 import { MAX_OUTCOMES, type OutcomeWord } from "../../model/probes-decision.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";

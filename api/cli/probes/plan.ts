@@ -11,7 +11,7 @@ import {
 } from "../../decide/probes/plan.ts";
 import { settingsOf } from "../../decide/probes/settings.ts";
 import { problemText } from "../../documents/problem.ts";
-import { decodePodAsk } from "../../model/ask.ts";
+import { decodePodAsk } from "../../model/pod-ask.ts";
 import type { ProbeHandlerName } from "../../model/probes-decision.ts";
 import { probesIssues } from "../../model/probes-issues.ts";
 import { many } from "../../text/sentences/words.ts";

@@ -1,6 +1,5 @@
 import { own } from "../../base/own.ts";
 import { err, ok, type Result } from "../../base/result.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { Node, Toleration } from "../../model/placement.ts";
@@ -13,6 +12,7 @@ import {
   podUid,
   SYSTEM_PRIORITY_CLASSES,
 } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { allocatedPod, podsOfNode } from "../pods/node-pods.ts";

@@ -1,11 +1,11 @@
 import { own } from "../../base/own.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import type { AdmissionDecision, AdmissionHandler, WouldRefuse } from "../../model/admission.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import { APP_ARMOR_ANNOTATION, type AppArmorProfile } from "../../model/placement.ts";
 import { type Container, containersOf, type Pod, podRef, podUid } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import { NOT_RECOVERED } from "../../model/preemption.ts";
 import type { TopologyDecision } from "../../model/topology.ts";
 import { type EffectiveArguments, gateOn } from "../../profiles/effective.ts";

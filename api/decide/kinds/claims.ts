@@ -1,5 +1,4 @@
 import { err, ok, type Result } from "../../base/result.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import {
   type ClaimsDecision,
   type ClaimWarning,
@@ -18,6 +17,7 @@ import {
   podRef,
   podUid,
 } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
 import { epochMs } from "../../model/units.ts";
 import { type EffectiveArguments, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";

@@ -1,10 +1,10 @@
 import { byKey } from "../../base/order.ts";
 import { ok, type Result } from "../../base/result.ts";
 import { milliValue } from "../../model/amount.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/cpus.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { sharedCpus } from "../cpus/checkpoint.ts";
 import { type CurrentCpus, reconcile } from "../cpus/reconcile.ts";

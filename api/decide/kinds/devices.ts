@@ -1,8 +1,8 @@
 import { ok, type Result } from "../../base/result.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { AssignedDevices, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/devices.ts";
 import type { PodRef } from "../../model/forms.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { reportsDevices } from "../allocatable/capacity.ts";
 import type { GivenDevices } from "../devices/allocate.ts";

@@ -1,8 +1,8 @@
 import { ok, type Result } from "../../base/result.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/memory.ts";
 import { containersOf, podUid } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import { bytes } from "../../model/units.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";

@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../../base/result.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { containersOf, type Pod, podNamespace, podRef } from "../../model/pod.ts";
-import type { ProbeType } from "../../model/probe.ts";
+import type { ProbeType } from "../../model/probe-spec.ts";
 import type { ProbesAsk } from "../../model/probes.ts";
 import {
   type OutcomeScript,

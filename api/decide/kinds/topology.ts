@@ -1,7 +1,7 @@
 import { ok, type Result } from "../../base/result.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { containersOf, type Pod, podUid } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import type { TopologyDecision } from "../../model/topology.ts";
 import type { EffectiveArguments } from "../../profiles/effective.ts";
 import { cpuText } from "../cpus/sets.ts";

@@ -1,11 +1,11 @@
 import { type Fields, isObject } from "../../base/own.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { milliValue, value } from "../../model/amount.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { Decided, DecisionOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { Numbers, PodRef } from "../../model/forms.ts";
 import type { ManagerReason, Placement, PodRefusal } from "../../model/managers.ts";
 import { type Container, containersOf, type Pod } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import type { EffectiveArguments, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type CheckpointV2, type CpuState, hashedV2, sharedCpus, writeCpuState } from "../cpus/checkpoint.ts";
 import { exclusiveCpus } from "../cpus/request.ts";

@@ -1,9 +1,9 @@
 import { perObject } from "../../base/cache.ts";
 import { err, ok, type Result } from "../../base/result.ts";
-import type { PodAsk } from "../../model/ask.ts";
 import type { Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { containersOf, isTerminal, type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
+import type { PodAsk } from "../../model/pod-ask.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";

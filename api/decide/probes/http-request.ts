@@ -1,5 +1,5 @@
 import { err, ok, type Result } from "../../base/result.ts";
-import type { ProbeHttpGet, ProbePort } from "../../model/probe.ts";
+import type { ProbeHttpGet, ProbePort } from "../../model/probe-spec.ts";
 import type { Behaviour, Profile } from "../../profiles/profile.ts";
 import { parseWhole, quote } from "../go/strconv.ts";
 import { bytesOf, type GoUrl, parseUrl, pathAlone, urlText } from "../go/url.ts";

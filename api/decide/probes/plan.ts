@@ -1,4 +1,4 @@
-import type { ProbeHandler } from "../../model/probe.ts";
+import type { ProbeHandler } from "../../model/probe-spec.ts";
 
 /** Steps of this part of a circle leave gaps that differ by less than a factor of three, however many are made. */
 const STEP = (Math.sqrt(5) - 1) / 2;

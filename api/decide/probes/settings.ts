@@ -1,6 +1,6 @@
 import { isLoopback } from "../../model/fields.ts";
 import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
-import { type PodProbe, PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
+import { type PodProbe, PROBE_TYPES, type ProbeType } from "../../model/probe-spec.ts";
 import type { ProbeHandlerName, ProbeReach, ProbeTiming } from "../../model/probes-decision.ts";
 import { handlersOf, PROBE_FIELD } from "../../model/probes-issues.ts";
 

@@ -1,4 +1,4 @@
-import type { ProbeType } from "../../model/probe.ts";
+import type { ProbeType } from "../../model/probe-spec.ts";
 import type { ContainerRun, ProbeNodeEvent, Span } from "../../model/probes-decision.ts";
 import { type BackOff, type BackOffLimits, isOver, raised } from "./back-off.ts";
 import { MIN_GRACE_SECONDS } from "./settings.ts";

@@ -1,4 +1,4 @@
-import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../model/probe.ts";
+import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../model/probe-spec.ts";
 import type { ProbeQuirk, ProbeTiming } from "../../model/probes-decision.ts";
 
 /**

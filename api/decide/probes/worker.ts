@@ -1,4 +1,4 @@
-import type { ProbeType, StoredResult } from "../../model/probe.ts";
+import type { ProbeType, StoredResult } from "../../model/probe-spec.ts";
 import type {
   AttemptOutcome,
   ContainerSeen,

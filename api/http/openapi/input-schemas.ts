@@ -11,7 +11,7 @@ import { devices, machine } from "../../model/machine.ts";
 import { outcomesPosted } from "../../model/outcome.ts";
 import { node } from "../../model/placement.ts";
 import { container, containerStatus, pod } from "../../model/pod.ts";
-import { podProbe } from "../../model/probe.ts";
+import { podProbe } from "../../model/probe-spec.ts";
 import { runtime } from "../../model/runtime.ts";
 import { cgroup, snapshot } from "../../model/snapshot.ts";
 import { snapshotChanges } from "../../model/turn.ts";

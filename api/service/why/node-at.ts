@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf } from "../../base/own.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
-import { decodeAsk } from "../../model/asks.ts";
 import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeAsk } from "../../model/decode-ask.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { traitsOf } from "../../model/kinds.ts";

@@ -1,5 +1,5 @@
 import type { ObservedEvent } from "../../model/observed.ts";
-import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
+import { PROBE_TYPES, type ProbeType } from "../../model/probe-spec.ts";
 import type { Change, Finding, PodExplanationDecision } from "../../model/why.ts";
 import { ask, nodeAlone } from "./node-at.ts";
 import type { EventOrOutcome, SeenOutcome } from "./outcomes.ts";

@@ -1,5 +1,5 @@
-import type { ProbeType } from "../../model/probe.ts";
 import type { ProbeGuardDecision } from "../../model/probe-guard.ts";
+import type { ProbeType } from "../../model/probe-spec.ts";
 import type {
   OutcomeWord,
   ProbedContainer,

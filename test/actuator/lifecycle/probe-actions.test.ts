@@ -5,7 +5,7 @@ import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import { CRASH_LOOP_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
-import type { ProbeType, StoredResult } from "../../../api/model/probe.ts";
+import type { ProbeType, StoredResult } from "../../../api/model/probe-spec.ts";
 import { EXEC, probe } from "../../kit/runnable-pods.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";

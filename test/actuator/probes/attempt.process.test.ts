@@ -6,7 +6,7 @@ import { createServer as tls } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
 import { attempt, type ProbeDeps, type ProbeRequest } from "../../../actuator/probes/engine/attempt.ts";
 import { ok } from "../../../api/base/result.ts";
-import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { selfSigned } from "../../kit/certificates.ts";
 import { noPrograms } from "../../kit/programs.ts";
 import { fullListener } from "./full-listener.ts";

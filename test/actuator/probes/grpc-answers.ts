@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeOutcome } from "../../../api/model/probe-spec.ts";
 
 export const failure = (output: string): ProbeOutcome => ({ result: "failure", output });
 export const failed = (status: string): ProbeOutcome =>

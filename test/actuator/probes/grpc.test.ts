@@ -3,7 +3,7 @@ import { createServer } from "node:http2";
 import { connect } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
 import { grpcProbe } from "../../../actuator/probes/grpc/grpc.ts";
-import type { ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { ANSWERS, failed, failure, framed, OK } from "./grpc-answers.ts";
 import { type Check, healthServer } from "./health-server.ts";
 import { Servers, TARGET } from "./servers.ts";

@@ -2,7 +2,7 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse, createSec
 import { createServer, type TlsOptions } from "node:tls";
 import { afterAll, describe, expect, test } from "vitest";
 import { httpProbe } from "../../../actuator/probes/http/http.ts";
-import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { selfSigned } from "../../kit/certificates.ts";
 import { noPrograms } from "../../kit/programs.ts";
 import { getAt, reportOf, Servers, TARGET } from "./servers.ts";

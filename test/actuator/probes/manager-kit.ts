@@ -6,7 +6,7 @@ import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
 import type { ProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
 import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
 import { type AttemptResult, noProbeCounters } from "../../../actuator/status/counters.ts";
-import type { ProbeOutcome, ProbeType } from "../../../api/model/probe.ts";
+import type { ProbeOutcome, ProbeType } from "../../../api/model/probe-spec.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { START } from "../../kit/runnable-pods.ts";
 

@@ -9,7 +9,7 @@ import { systemProbeClock } from "../../../actuator/probes/engine/probe-time.ts"
 import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
 import { noProbeCounters } from "../../../actuator/status/counters.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
-import type { ProbeHandler } from "../../../api/model/probe.ts";
+import type { ProbeHandler } from "../../../api/model/probe-spec.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
 import { PATIENT } from "../../patient.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
 import { BAD, type ManagerFixture, managerFixture, OK, resultsOf } from "./manager-kit.ts";
 

@@ -4,7 +4,7 @@ import { createServer as createTcp } from "node:net";
 import { afterAll, expect, test } from "vitest";
 import { attempt, type ProbeDeps } from "../../../actuator/probes/engine/attempt.ts";
 import { probeEvent } from "../../../api/decide/probes/worker.ts";
-import type { ProbeHandler, ProbeType } from "../../../api/model/probe.ts";
+import type { ProbeHandler, ProbeType } from "../../../api/model/probe-spec.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };
 import { healthServer } from "./health-server.ts";
 import { getAt, Servers, TARGET } from "./servers.ts";

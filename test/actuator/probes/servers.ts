@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { ProbeTarget } from "../../../actuator/probes/net/dial.ts";
-import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 
 /** Servers of one file of tests, and the connections that they hold. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
-import type { ProbeType } from "../../../api/model/probe.ts";
+import type { ProbeType } from "../../../api/model/probe-spec.ts";
 import { podManifest } from "../../kit/manifests.ts";
 import { scratchFolder } from "../../kit/scratch.ts";
 import { type RunOptions, run } from "../run.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type RecordedOutcomes, recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
-import type { ProbeOutcome } from "../../../api/model/probe.ts";
+import type { ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { BAD, type ManagerFixture, managerFixture, OK } from "../../actuator/probes/manager-kit.ts";
 import { dryRun, HTTP, probedPod } from "../../decide/probes/probes-kit.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";

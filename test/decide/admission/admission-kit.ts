@@ -1,7 +1,7 @@
 import { decideByAdmitHandlers, type ManagersAtHand } from "../../../api/decide/kinds/admission.ts";
 import type { AdmissionDecision } from "../../../api/model/admission.ts";
-import { decodePodAsk } from "../../../api/model/ask.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
+import { decodePodAsk } from "../../../api/model/pod-ask.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { node } from "../../kit/nodes.ts";
 import { requesting } from "../../kit/pods.ts";

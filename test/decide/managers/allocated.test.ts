@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision } from "../../../api/model/cpus.ts";
+import { decodeAsk } from "../../../api/model/decode-ask.ts";
 import type { MemoryDecision } from "../../../api/model/memory.ts";
 import { container, sidecar } from "../../kit/containers.ts";
 import { podOf } from "../../kit/pods.ts";

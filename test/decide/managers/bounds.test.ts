@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../../api/model/asks.ts";
+import { decodeAsk } from "../../../api/model/decode-ask.ts";
 import type { TopologyDecision } from "../../../api/model/topology.ts";
 import { container } from "../../kit/containers.ts";
 import { namedPod } from "../../kit/pods.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision } from "../../../api/model/cpus.ts";
+import { decodeAsk } from "../../../api/model/decode-ask.ts";
 import type { DevicesDecision } from "../../../api/model/devices.ts";
 import type { MemoryDecision } from "../../../api/model/memory.ts";
 import { container } from "../../kit/containers.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision } from "../../../api/model/cpus.ts";
+import { decodeAsk } from "../../../api/model/decode-ask.ts";
 import type { MemoryDecision } from "../../../api/model/memory.ts";
 import runs from "../../data/real-cpus/runs.json" with { type: "json" };
 import { running } from "../../kit/containers.ts";

@@ -3,7 +3,7 @@ import { timelineOf } from "../../../api/decide/kinds/probes.ts";
 import { CRASH_LOOP_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { settingsOf } from "../../../api/decide/probes/settings.ts";
 import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/sim-worker.ts";
-import type { ProbeType } from "../../../api/model/probe.ts";
+import type { ProbeType } from "../../../api/model/probe-spec.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };
 import { decodedPod } from "../../kit/pods.ts";
 

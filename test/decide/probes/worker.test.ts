@@ -9,7 +9,7 @@ import type {
   WorkerEffect,
   WorkerEvent,
 } from "../../../api/decide/probes/worker-state.ts";
-import type { ProbeType } from "../../../api/model/probe.ts";
+import type { ProbeType } from "../../../api/model/probe-spec.ts";
 import type { ProbeTiming } from "../../../api/model/probes-decision.ts";
 
 const TIMING: ProbeTiming = {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { PodContainer } from "../../../../actuator/lifecycle/pod.ts";
-import type { ProbeSpec } from "../../../../api/model/probe.ts";
+import type { ProbeSpec } from "../../../../api/model/probe-spec.ts";
 import { type Fields, linesOf, podObject, readPod } from "./sample.ts";
 
 /** A random pod, and what Kubernetes 1.36.3's own ValidatePodCreate and SetObjectDefaults_Pod made of it. */

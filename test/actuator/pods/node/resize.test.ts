@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../../../api/decide/kinds/index.ts";
-import { decodeAsk } from "../../../../api/model/asks.ts";
 import { decodeSnapshot } from "../../../../api/model/decode.ts";
+import { decodeAsk } from "../../../../api/model/decode-ask.ts";
 import type { ResizeDecision } from "../../../../api/model/resize.ts";
 import type { Json } from "../../../kit/snapshots.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
