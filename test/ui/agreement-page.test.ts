@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { epochMs } from "../../api/model/units.ts";
-import { kindPicture } from "../../api/ui/agreement/agreement-page.ts";
+import { kindPicture } from "../../api/ui/agreement-page.ts";
 import { appOver } from "../api/serving.ts";
 import { outcomeRow } from "../contract/store-outcomes.ts";
 import { value } from "../contract/store-rows.ts";

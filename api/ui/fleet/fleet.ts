@@ -26,7 +26,7 @@ import {
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { quantityText, resourceOfSignal } from "../../text/size.ts";
 import { signalText } from "../../text/tables/eviction.ts";
-import { agreementLink } from "../agreement/agreement-page.ts";
+import { agreementLink } from "../agreement-page.ts";
 import { kubeletOptions } from "../form-fields.ts";
 import { ago, html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";

@@ -11,7 +11,7 @@ import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../
 import type { Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { durationText } from "../../text/time-text.ts";
-import { agreementLink } from "../agreement/agreement-page.ts";
+import { agreementLink } from "../agreement-page.ts";
 import { lane, type Stretch } from "../draw/bars.ts";
 import { ago, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";

@@ -1,17 +1,11 @@
-import type { OutcomeFilter, OutcomeTally } from "../../../db/rows.ts";
-import { DAY_MS, HOUR_MS } from "../../base/duration.ts";
-import { notAmongIssue } from "../../base/near-name.ts";
-import type { Result } from "../../base/result.ts";
-import type { Reply } from "../../dependencies.ts";
-import {
-  agreementFilter,
-  countsOf,
-  type KindAgreement,
-  type ListedOutcome,
-  listedOutcome,
-} from "../../http/agreement.ts";
-import { unknownReason } from "../../http/decision-list.ts";
-import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
+import type { OutcomeFilter, OutcomeTally } from "../../db/rows.ts";
+import { DAY_MS, HOUR_MS } from "../base/duration.ts";
+import { notAmongIssue } from "../base/near-name.ts";
+import type { Result } from "../base/result.ts";
+import type { Reply } from "../dependencies.ts";
+import { agreementFilter, countsOf, type KindAgreement, type ListedOutcome, listedOutcome } from "../http/agreement.ts";
+import { unknownReason } from "../http/decision-list.ts";
+import { type Exchange, queryOf, queryProblem } from "../http/route.ts";
 import {
   AGREEMENT_VERDICTS,
   type AgreementVerdict,
@@ -19,14 +13,14 @@ import {
   isAgreementVerdict,
   OUTCOME_KINDS,
   type SideValue,
-} from "../../model/outcome.ts";
-import { historyProblem, type Problem } from "../../service/problem.ts";
-import { shareText } from "../../text/size.ts";
-import { durationText } from "../../text/time-text.ts";
-import { stackBar } from "../draw/bars.ts";
-import { reasonField } from "../form-fields.ts";
-import { html, nodeName, raw, utcText } from "../html.ts";
-import { all, type Html, page } from "../page.ts";
+} from "../model/outcome.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
+import { shareText } from "../text/size.ts";
+import { durationText } from "../text/time-text.ts";
+import { stackBar } from "./draw/bars.ts";
+import { reasonField } from "./form-fields.ts";
+import { html, nodeName, raw, utcText } from "./html.ts";
+import { all, type Html, page } from "./page.ts";
 
 /** The style sheet's classes for verdicts. */
 const TONE: { readonly [V in AgreementVerdict]: "good" | "bad" | "rest" } = {

@@ -1,19 +1,19 @@
-import { isObject } from "../../base/own.ts";
-import { ok, type Result } from "../../base/result.ts";
-import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
-import { readFlags } from "../../decide/lint/flags.ts";
-import { flagOf, lintStart } from "../../decide/lint/start.ts";
-import type { Reply } from "../../dependencies.ts";
-import { nodeNamed } from "../../http/nodes.ts";
-import { type Exchange, queryOf } from "../../http/route.ts";
-import { decodeStored } from "../../model/decode.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
-import { chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
-import { configurationOfAnother, noteOfRecorded } from "../../profiles/unknown-fields.ts";
-import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
-import { historyProblem, type Problem } from "../../service/problem.ts";
-import { many } from "../../text/sentences/words.ts";
-import { argsField, configurationField, lineIn, readArgsText, readConfigurationText } from "../configuration-text.ts";
+import { isObject } from "../base/own.ts";
+import { ok, type Result } from "../base/result.ts";
+import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../decide/lint/finding.ts";
+import { readFlags } from "../decide/lint/flags.ts";
+import { flagOf, lintStart } from "../decide/lint/start.ts";
+import type { Reply } from "../dependencies.ts";
+import { nodeNamed } from "../http/nodes.ts";
+import { type Exchange, queryOf } from "../http/route.ts";
+import { decodeStored } from "../model/decode.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { chooseProfileFor, type ProfileNote } from "../profiles/index.ts";
+import { configurationOfAnother, noteOfRecorded } from "../profiles/unknown-fields.ts";
+import { type Touched, type TouchedFinding, touchedFindings } from "../service/lint-touched.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
+import { many } from "../text/sentences/words.ts";
+import { argsField, configurationField, lineIn, readArgsText, readConfigurationText } from "./configuration-text.ts";
 import {
   described,
   type FormFault,
@@ -22,11 +22,11 @@ import {
   nodeChoices,
   offeredNodes,
   postedForm,
-} from "../form-fields.ts";
-import { html } from "../html.ts";
-import { type Html, page, prose } from "../page.ts";
-import { whatIfLink } from "../what-if/change.ts";
-import type { FormText } from "../what-if/posted-documents.ts";
+} from "./form-fields.ts";
+import { html } from "./html.ts";
+import { type Html, page, prose } from "./page.ts";
+import { whatIfLink } from "./what-if/change.ts";
+import type { FormText } from "./what-if/posted-documents.ts";
 
 interface LintTexts {
   readonly change: string;

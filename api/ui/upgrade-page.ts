@@ -1,18 +1,13 @@
-import { ok, type Result } from "../../base/result.ts";
-import type { Reply } from "../../dependencies.ts";
-import { type Exchange, queryOf } from "../../http/route.ts";
-import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
-import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
-import { historyProblem, type Problem } from "../../service/problem.ts";
-import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { configured, versionBefore } from "../../service/upgrade/asked.ts";
-import {
-  HistoryCounter,
-  type HistorySum,
-  historyLine,
-  historySections,
-} from "../../service/upgrade/history-sections.ts";
-import type { UpgradeReport } from "../../service/upgrade/report.ts";
+import { ok, type Result } from "../base/result.ts";
+import type { Reply } from "../dependencies.ts";
+import { type Exchange, queryOf } from "../http/route.ts";
+import { type ChosenProfile, knownVersion, namedVersion } from "../profiles/index.ts";
+import { configurationOfAnother } from "../profiles/unknown-fields.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
+import { MAX_REPLAYED } from "../service/replay/replay-page.ts";
+import { configured, versionBefore } from "../service/upgrade/asked.ts";
+import { HistoryCounter, type HistorySum, historyLine, historySections } from "../service/upgrade/history-sections.ts";
+import type { UpgradeReport } from "../service/upgrade/report.ts";
 import {
   caveats,
   headline,
@@ -20,11 +15,11 @@ import {
   type SectionNote,
   type SectionRow,
   sectionsOf,
-} from "../../service/upgrade/sections.ts";
-import { upgradePages } from "../../service/upgrade/upgrade-page.ts";
-import { placed, type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
-import { many } from "../../text/sentences/words.ts";
-import type { Color } from "../../text/style.ts";
+} from "../service/upgrade/sections.ts";
+import { upgradePages } from "../service/upgrade/upgrade-page.ts";
+import { placed, type UpgradeInput, upgradeReport } from "../service/upgrade/upgrade-report.ts";
+import { many } from "../text/sentences/words.ts";
+import type { Color } from "../text/style.ts";
 import {
   argsField,
   configurationField,
@@ -34,7 +29,7 @@ import {
   readArgsText,
   readConfigurationText,
   readDropInsText,
-} from "../configuration-text.ts";
+} from "./configuration-text.ts";
 import {
   described,
   type FormFault,
@@ -43,10 +38,10 @@ import {
   nodeChoices,
   offeredNodes,
   postedForm,
-} from "../form-fields.ts";
-import { html } from "../html.ts";
-import { type AboutNode, aboutNode } from "../lint/lint-page.ts";
-import { type Html, page, prose } from "../page.ts";
+} from "./form-fields.ts";
+import { html } from "./html.ts";
+import { type AboutNode, aboutNode } from "./lint-page.ts";
+import { type Html, page, prose } from "./page.ts";
 
 interface UpgradeTexts {
   readonly to: string;
