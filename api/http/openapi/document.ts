@@ -30,12 +30,12 @@ const decision = (at: string): Link => ({
 });
 const again = (at: string): Link => ({
   to: "POST /v1/decisions/:decision/replay",
-  description: "the decision again, with another configuration",
+  description: "the same decision with another configuration",
   parameters: { decision: `$response.body#/${at}` },
 });
 const snapshot = (at: string): Link => ({
   to: "GET /v1/snapshots/:id",
-  description: "the snapshot that it is about",
+  description: "the snapshot that the decision is about",
   parameters: { id: `$response.body#/${at}` },
 });
 const node = (at: string): Link => ({
@@ -64,7 +64,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     node: node("node"),
     results: {
       to: "POST /v1/results",
-      description: "what the node did with it",
+      description: "a report of what the node did with the decision",
       body: { decisionId: "$response.body#/id" },
     },
   },
@@ -83,7 +83,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     node: node("node"),
     decide: {
       to: "POST /v1/decisions/:decision",
-      description: "a decision on it",
+      description: "a decision on the snapshot",
       body: { snapshotId: "$response.body#/id" },
     },
   },
@@ -97,10 +97,10 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     },
   },
   "GET /v1/nodes/:node": {
-    decisions: below("decisions", "name", "its decisions"),
-    removals: below("removals", "name", "what was removed of it"),
-    reserves: below("advice/reserves", "name", "what to reserve on it"),
-    summary: below("removals/summary", "name", "how much that freed and cost"),
+    decisions: below("decisions", "name", "the node's decisions"),
+    removals: below("removals", "name", "the images, containers, sandboxes and logs that were removed from the node"),
+    reserves: below("advice/reserves", "name", "the recommended reservations of the node"),
+    summary: below("removals/summary", "name", "how much space the removals freed, and how often removed images were pulled again"),
     snapshot: snapshot("lastSnapshotId"),
   },
   "GET /v1/nodes/:node/decisions": { decision: decision("decisions/0/id"), next: next("decisions") },
@@ -160,7 +160,7 @@ export async function openApiDocument(routes: readonly Route[]): Promise<OpenApi
         token: {
           type: "http",
           scheme: "bearer",
-          description: "`nodewise token create`; on loopback none is needed until the first one exists",
+          description: "a token from `nodewise token create`; on loopback no token is needed until the first one exists",
         },
       },
     },
@@ -210,7 +210,7 @@ function operation(
     responses[status] = { description: summary, content, links: linksOf(route, routes) };
   }
   if (route.method === "GET" && untagged !== true)
-    responses[304] = { description: "If-None-Match names the ETag of what would be answered; without a body" };
+    responses[304] = { description: "If-None-Match has the ETag of the answer; without a body" };
   for (const [status, codes] of byStatus([...problems, ...commonProblems(route)])) {
     responses[status] = {
       description: codes.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join("; "),
