@@ -12,7 +12,12 @@ const draCall = () =>
   z
     .strictObject({
       driver: z.string(),
-      service: z.string().nullable().describe("the gRPC service of the driver that the kubelet calls: v1.DRAPlugin or v1beta1.DRAPlugin; null: the driver is not known"),
+      service: z
+        .string()
+        .nullable()
+        .describe(
+          "the gRPC service of the driver that the kubelet calls: v1.DRAPlugin or v1beta1.DRAPlugin; null: the driver is not known",
+        ),
       operation: z.enum(["NodePrepareResources", "NodeUnprepareResources"]),
       claims: z.array(z.strictObject(claimRef)),
     })
@@ -24,8 +29,13 @@ const podClaim = () =>
   z.strictObject({
     entry: z
       .string()
-      .describe("the claim's name in the pod's spec.resourceClaims; empty: the claim that the scheduler created for extended resources"),
-    claim: z.string().nullable().describe("the name of the ResourceClaim; null: none was created, or its name is not known"),
+      .describe(
+        "the claim's name in the pod's spec.resourceClaims; empty: the claim that the scheduler created for extended resources",
+      ),
+    claim: z
+      .string()
+      .nullable()
+      .describe("the name of the ResourceClaim; null: none was created, or its name is not known"),
     state: z
       .enum(CLAIM_STATES)
       .describe(
@@ -37,7 +47,9 @@ const podClaim = () =>
           driver: z.string(),
           call: z
             .enum(["done", "to-make", "left-out"])
-            .describe("done: the driver is not called again; to-make: the kubelet calls the driver; left-out: no allocation result of the driver needs the call"),
+            .describe(
+              "done: the driver is not called again; to-make: the kubelet calls the driver; left-out: no allocation result of the driver needs the call",
+            ),
         }),
       )
       .describe("the drivers whose devices are allocated to the claim"),
@@ -46,7 +58,9 @@ const podClaim = () =>
 const containerOfPod = () =>
   z.strictObject({
     container: z.string(),
-    cdiDevices: strings.describe("the CDI devices that the kubelet passes to the runtime, from the drivers that have answered"),
+    cdiDevices: strings.describe(
+      "the CDI devices that the kubelet passes to the runtime, from the drivers that have answered",
+    ),
     pending: strings.describe("the drivers whose answer is not known; post it in dra.drivers[].answers"),
     error: z.string().nullable().describe("the kubelet's message if the container does not start; null: it starts"),
   });
@@ -57,10 +71,16 @@ const podOfClaims = () =>
     message: z
       .string()
       .nullable()
-      .describe("the message of the pod's event FailedPrepareDynamicResources; null: the claims of the pod can be prepared"),
+      .describe(
+        "the message of the pod's event FailedPrepareDynamicResources; null: the claims of the pod can be prepared",
+      ),
     claims: z.array(podClaim()),
-    calls: z.array(draCall()).describe("the calls to drivers that the kubelet makes before it creates the pod's sandbox"),
-    containers: z.array(containerOfPod()).describe("the containers with their CDI devices; empty if the pod does not start"),
+    calls: z
+      .array(draCall())
+      .describe("the calls to drivers that the kubelet makes before it creates the pod's sandbox"),
+    containers: z
+      .array(containerOfPod())
+      .describe("the containers with their CDI devices; empty if the pod does not start"),
   });
 export type PodOfClaims = Form<typeof podOfClaims>;
 
@@ -77,11 +97,16 @@ const givenBack = () =>
     pod: podRef,
     when: z
       .enum(["containers-stopped", "reconcile"])
-      .describe("when the kubelet unprepares the claims; containers-stopped: when the pod's containers have stopped; reconcile: within a minute, because the kubelet no longer knows the pod"),
+      .describe(
+        "when the kubelet unprepares the claims; containers-stopped: when the pod's containers have stopped; reconcile: within a minute, because the kubelet no longer knows the pod",
+      ),
     claims: strings.describe("the claims that no other pod uses, which the kubelet unprepares"),
     kept: strings.describe("the claims that other pods still use, which stay prepared"),
     calls: z.array(draCall()),
-    error: z.string().nullable().describe("the kubelet's message if the claims cannot be unprepared; the kubelet tries again"),
+    error: z
+      .string()
+      .nullable()
+      .describe("the kubelet's message if the claims cannot be unprepared; the kubelet tries again"),
   });
 
 const ALLOCATION_FAULTS = [
@@ -149,7 +174,9 @@ const extendedResource = () =>
     classes: strings.describe("the DeviceClasses whose extendedResourceName is the resource"),
     plugin: z
       .boolean()
-      .describe("true: a device plugin of the node has the resource; if the snapshot lists no device plugins, every resource in the node's status counts as theirs"),
+      .describe(
+        "true: a device plugin of the node has the resource; if the snapshot lists no device plugins, every resource in the node's status counts as theirs",
+      ),
   });
 export type ExtendedResource = Form<typeof extendedResource>;
 
@@ -181,8 +208,12 @@ export const claimsDecision = z.lazy(() =>
     allocationFaults: z.array(allocationFault()).describe("faults in the allocations of the scheduler"),
     warnings: z
       .array(claimWarning())
-      .describe("why nothing is prepared for the pod in the ask, and which drivers or requests give its containers no device"),
-    health: z.array(containerHealth()).describe("the health of the devices of each container; empty if the feature gate ResourceHealthStatus is off"),
+      .describe(
+        "why nothing is prepared for the pod in the ask, and which drivers or requests give its containers no device",
+      ),
+    health: z
+      .array(containerHealth())
+      .describe("the health of the devices of each container; empty if the feature gate ResourceHealthStatus is off"),
   }),
 );
 export type ClaimsDecision = Form<typeof claimsDecision>;

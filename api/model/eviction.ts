@@ -131,7 +131,9 @@ const thresholdState = () =>
     quantity: z
       .number()
       .nullable()
-      .describe("the amount in bytes, inodes or process ids below which the threshold is met; null: the signal was not observed"),
+      .describe(
+        "the amount in bytes, inodes or process ids below which the threshold is met; null: the signal was not observed",
+      ),
     available: integer.nullable(),
     capacity: integer.nullable(),
     statsAtMs: epochTime.nullable().describe("the time at which the stats of the signal were taken, in epoch ms"),
@@ -140,17 +142,31 @@ const thresholdState = () =>
       .describe(
         "below: the threshold is met; unreclaimed: the threshold was met before and its minimum reclaim is not reached; unobserved: the stats do not have the signal; unwatched: the kubelet does not watch this signal in its first pass",
       ),
-    firstObservedAtMs: epochTime.nullable().describe("the time since which the state is below or unreclaimed, in epoch ms"),
-    graceLeftMs: milliseconds.nullable().describe("the rest of the threshold's grace period in milliseconds; 0: the threshold causes evictions"),
-    newerStats: z.boolean().describe("false: the stats of the signal are those of the last pass, so the threshold causes no eviction in this pass"),
+    firstObservedAtMs: epochTime
+      .nullable()
+      .describe("the time since which the state is below or unreclaimed, in epoch ms"),
+    graceLeftMs: milliseconds
+      .nullable()
+      .describe("the rest of the threshold's grace period in milliseconds; 0: the threshold causes evictions"),
+    newerStats: z
+      .boolean()
+      .describe(
+        "false: the stats of the signal are those of the last pass, so the threshold causes no eviction in this pass",
+      ),
   });
 export type ThresholdState = Form<typeof thresholdState>;
 const condition = () =>
   z.strictObject({
     type: z.enum(PRESSURE_CONDITIONS),
-    observed: z.boolean().describe("false: no threshold of the condition is met any more, and evictionPressureTransitionPeriod has not passed"),
+    observed: z
+      .boolean()
+      .describe(
+        "false: no threshold of the condition is met any more, and evictionPressureTransitionPeriod has not passed",
+      ),
     lastObservedAtMs: epochTime,
-    untilMs: epochTime.describe("the time at which the condition becomes False if no threshold of it is met until then, in epoch ms"),
+    untilMs: epochTime.describe(
+      "the time at which the condition becomes False if no threshold of it is met until then, in epoch ms",
+    ),
   });
 export type ConditionState = Form<typeof condition>;
 
@@ -174,10 +190,14 @@ const reclaim = () =>
       .describe("equally urgent thresholds that the kubelet may choose instead, since its order of them is random"),
     resource: starvedResource(),
     event: z.strictObject({ reason: z.literal("EvictionThresholdMet"), message: answerText }),
-    nodeLevel: z.array(z.enum(NODE_RECLAIM)).describe("the node-level reclaim functions that run before any pod is evicted"),
+    nodeLevel: z
+      .array(z.enum(NODE_RECLAIM))
+      .describe("the node-level reclaim functions that run before any pod is evicted"),
     afterNodeLevel: z
       .enum(["enough", "not-enough", "unknown", "nothing-run"])
-      .describe("whether the node-level reclaim frees enough; enough: no pod is evicted; unknown: post ask.statsAfterReclaim, without which the decision assumes that the reclaim frees nothing"),
+      .describe(
+        "whether the node-level reclaim frees enough; enough: no pod is evicted; unknown: post ask.statsAfterReclaim, without which the decision assumes that the reclaim frees nothing",
+      ),
     mustReach: z
       .array(z.strictObject({ signal: z.enum(EVICTION_SIGNALS), available: z.number() }))
       .describe("for each signal that is too low: the available amount at which no pod is evicted"),
@@ -215,13 +235,22 @@ const rankedPod = () =>
     pod: podRef,
     critical: z.boolean().describe("true: the pod is critical, so it is ranked but not evicted"),
     priority: integer,
-    usage: integer.nullable().describe("the pod's usage of the resource; null: the pod has no stats, so it ranks before all pods that have stats"),
+    usage: integer
+      .nullable()
+      .describe(
+        "the pod's usage of the resource; null: the pod has no stats, so it ranks before all pods that have stats",
+      ),
     request: integer,
-    exceedsRequest: z.boolean().nullable().describe("whether `usage` exceeds `request`; null for process ids, which have no request"),
+    exceedsRequest: z
+      .boolean()
+      .nullable()
+      .describe("whether `usage` exceeds `request`; null for process ids, which have no request"),
     aboveRequest: integer.nullable(),
     tie: z
       .boolean()
-      .describe("true: the pod equals a neighbour in everything that the kubelet compares; the kubelet's order of the two is random, the order here is that of their uids"),
+      .describe(
+        "true: the pod equals a neighbour in everything that the kubelet compares; the kubelet's order of the two is random, the order here is that of their uids",
+      ),
   });
 export type RankedPod = Form<typeof rankedPod>;
 const counterfactual = () =>
@@ -249,17 +278,29 @@ export type Ranking = Form<typeof ranking>;
 const forecast = () =>
   z.strictObject({
     threshold: namedThreshold(),
-    distance: z.number().describe("the available amount less the threshold; negative: the amount by which the signal is below the threshold"),
+    distance: z
+      .number()
+      .describe(
+        "the available amount less the threshold; negative: the amount by which the signal is below the threshold",
+      ),
     slopePerSecond: z
       .number()
       .nullable()
       .describe("the change of the available amount per second; null: there are too few observations for a slope"),
     observations: count,
-    belowInMs: milliseconds.nullable().describe("the time in milliseconds until the signal is below the threshold; 0: it is below; null: the available amount does not fall, or is not known"),
-    evictsInMs: milliseconds.nullable().describe("the time in milliseconds until the threshold causes evictions: `belowInMs` with the grace period"),
+    belowInMs: milliseconds
+      .nullable()
+      .describe(
+        "the time in milliseconds until the signal is below the threshold; 0: it is below; null: the available amount does not fall, or is not known",
+      ),
+    evictsInMs: milliseconds
+      .nullable()
+      .describe("the time in milliseconds until the threshold causes evictions: `belowInMs` with the grace period"),
     victims: z
       .array(z.strictObject({ pod: podRef, usage: integer, buysMs: milliseconds.nullable() }))
-      .describe("the pods that would be evicted first, the usage of each, and the time in milliseconds that its eviction gains at this slope"),
+      .describe(
+        "the pods that would be evicted first, the usage of each, and the time in milliseconds that its eviction gains at this slope",
+      ),
   });
 export type Forecast = Form<typeof forecast>;
 
@@ -304,7 +345,9 @@ export const evictionDecision = z.lazy(() =>
     reclaim: reclaim().nullable(),
     evicted: z
       .array(evictedPod())
-      .describe("the evicted pods in the kubelet's order; if `afterNodeLevel` is unknown, these pods are evicted only if the node-level reclaim does not free enough"),
+      .describe(
+        "the evicted pods in the kubelet's order; if `afterNodeLevel` is unknown, these pods are evicted only if the node-level reclaim does not free enough",
+      ),
     spared: z.array(podRef).describe("critical pods that rank before the evicted pods and are not evicted"),
     rankings: z.array(ranking()),
     forecast: z.array(forecast()),

@@ -97,7 +97,9 @@ const image = { image: answerText, pullPolicy: textOrNull };
 const resize = {
   resources: z
     .array(z.strictObject({ container: answerText, resource: answerText, from: answerText, to: answerText }))
-    .describe("the resources that the resize changes: `from` is the amount in effect (empty: none), `to` the requested amount"),
+    .describe(
+      "the resources that the resize changes: `from` is the amount in effect (empty: none), `to` the requested amount",
+    ),
 };
 
 /** The numbers of each finding. Amounts in texts are quantities, as the kubelet or the pod's spec has them. */
@@ -120,13 +122,18 @@ export const NUMBERS = {
     capacity: numberOrNull,
   }),
   "node-shutdown": () => ({}),
-  "node-lost": () => ({ node: answerText, ready: answerText.describe("the status of the node's condition Ready, such as Unknown") }),
+  "node-lost": () => ({
+    node: answerText,
+    ready: answerText.describe("the status of the node's condition Ready, such as Unknown"),
+  }),
   "deadline-exceeded": () => ({ activeDeadlineSeconds: integer.nullable() }),
   "oom-killed": () => ({
     ...restarts,
     limitBytes: integer
       .nullable()
-      .describe("the container's memory limit in bytes; null: the container has no limit, so the memory of the pod or of the node ran out"),
+      .describe(
+        "the container's memory limit in bytes; null: the container has no limit, so the memory of the pod or of the node ran out",
+      ),
     usageBytes: integer.nullable().describe("the memory usage in bytes of the container that runs now"),
     workingSetBytes: integer.nullable(),
     nodeOom: z.boolean().describe("true: the node as a whole ran out of memory around that time (event SystemOOM)"),
@@ -137,7 +144,10 @@ export const NUMBERS = {
     why: textOrNull.describe("why the image was removed: space, too-old or unused"),
     sizeBytes: integer.nullable(),
   }),
-  "image-pull": () => ({ ...image, onNode: z.boolean().nullable().describe("true: the node has the image; null: the node's images are not known") }),
+  "image-pull": () => ({
+    ...image,
+    onNode: z.boolean().nullable().describe("true: the node has the image; null: the node's images are not known"),
+  }),
   "config-error": () => ({}),
   "restarted-by-probe": () => probe,
   "crash-loop": () => ({ ...restarts, backOffSeconds: integer.nullable() }),
@@ -154,7 +164,9 @@ export const NUMBERS = {
     driver: textOrNull.describe("the DRA driver that the kubelet's message names"),
   }),
   "not-started": () => ({
-    pending: answerText.describe("the step that the newest message about the pod is about: kubelet, sandbox, volume or container"),
+    pending: answerText.describe(
+      "the step that the newest message about the pod is about: kubelet, sandbox, volume or container",
+    ),
   }),
   unscheduled: () => ({
     gates: z.array(answerText).describe("the pod's scheduling gates; the scheduler ignores a pod that has any"),
@@ -165,7 +177,9 @@ export const NUMBERS = {
     finalizers: z.array(answerText),
     overdueSeconds: integer
       .nullable()
-      .describe("the seconds since the time by which the pod should have ended; null: that time has not passed, or is not known"),
+      .describe(
+        "the seconds since the time by which the pod should have ended; null: that time has not passed, or is not known",
+      ),
   }),
   "resize-infeasible": () => ({ ...resize, cause: z.enum(RESIZE_CAUSES) }),
   "resize-deferred": () => resize,
@@ -176,14 +190,24 @@ export const NUMBERS = {
     quotaMicros: integer.nullable().describe("the CPU quota: microseconds of CPU time in each period"),
     periodMicros: integer.nullable(),
     usageMilli: numberOrNull.describe("the CPU usage in /stats/summary, in thousandths of a CPU over the last seconds"),
-    pressureAvg10: numberOrNull.describe("the CPU pressure in /stats/summary: the percentage of the last 10 s in which at least one task waited for a CPU"),
-    periods: integer.nullable().describe("nr_periods in cpu.stat: the number of periods in which the container had something to run"),
-    throttledPeriods: integer.nullable().describe("nr_throttled in cpu.stat: the number of periods in which the container was throttled"),
-    throttledMicros: integer.nullable().describe("the throttled time in cpu.stat: microseconds that the container waited, summed over all CPUs"),
+    pressureAvg10: numberOrNull.describe(
+      "the CPU pressure in /stats/summary: the percentage of the last 10 s in which at least one task waited for a CPU",
+    ),
+    periods: integer
+      .nullable()
+      .describe("nr_periods in cpu.stat: the number of periods in which the container had something to run"),
+    throttledPeriods: integer
+      .nullable()
+      .describe("nr_throttled in cpu.stat: the number of periods in which the container was throttled"),
+    throttledMicros: integer
+      .nullable()
+      .describe("the throttled time in cpu.stat: microseconds that the container waited, summed over all CPUs"),
     averageMilli: numberOrNull.describe("the average CPU usage in the periods of cpu.stat, in thousandths of a CPU"),
     enoughMilli: integer
       .nullable()
-      .describe("the CPU limit, in thousandths of a CPU, at which the average throttled period has enough CPU time; peaks need more"),
+      .describe(
+        "the CPU limit, in thousandths of a CPU, at which the average throttled period has enough CPU time; peaks need more",
+      ),
   }),
   "under-pressure": () => ({ conditions: z.array(answerText) }),
   restarted: () => restarts,

@@ -48,9 +48,13 @@ export type ContainerPolicy = z.output<typeof containerPolicy>;
 
 const ask = z.strictObject({
   pod: optional(podName).describe("NAMESPACE/NAME of a pod in the snapshot; absent: every pod that waits for a resize"),
-  pods: optional(z.array(podName).max(LIMITS.pods)).describe("NAMESPACE/NAME of several pods, in the order in which their resizes are requested"),
+  pods: optional(z.array(podName).max(LIMITS.pods)).describe(
+    "NAMESPACE/NAME of several pods, in the order in which their resizes are requested",
+  ),
   container: optional(pathPart).describe("the container that `to` is for; absent: the pod's only container"),
-  to: optional(resourceList).describe("the container's new requests for cpu and memory; each limit keeps its ratio to its request"),
+  to: optional(resourceList).describe(
+    "the container's new requests for cpu and memory; each limit keeps its ratio to its request",
+  ),
   spec: optional(
     z.strictObject(
       {
@@ -181,7 +185,9 @@ const actuation = () =>
   z.strictObject({
     restarts: z
       .array(z.strictObject({ container: answerText, resources: z.array(z.enum(["cpu", "memory"])) }))
-      .describe("containers that the kubelet restarts, because their resizePolicy is RestartContainer for these resources"),
+      .describe(
+        "containers that the kubelet restarts, because their resizePolicy is RestartContainer for these resources",
+      ),
     writes: z.array(write()).describe("the writes in the kubelet's order"),
     error: answerText
       .nullable()
@@ -203,16 +209,28 @@ const podResize = () =>
     message: answerText.describe(
       "the message of Kubernetes; empty: nothing refuses or delays the resize. With the status Unchanged: why the ask does not change the pod, if the pod has no such container",
     ),
-    isAsked: z.boolean().describe("true: the ask names the pod; false: the kubelet tries the pod's pending resize in the same pass"),
+    isAsked: z
+      .boolean()
+      .describe("true: the ask names the pod; false: the kubelet tries the pod's pending resize in the same pass"),
     isRetried: z
       .boolean()
-      .describe("false: the pod's status already has Infeasible, so the kubelet tries the resize again only when the kubelet restarts"),
+      .describe(
+        "false: the pod's status already has Infeasible, so the kubelet tries the resize again only when the kubelet restarts",
+      ),
     changes: z
       .array(change())
-      .describe("the changes from the allocated resources; for a resize that is already allocated, from the resources in the pod's status"),
+      .describe(
+        "the changes from the allocated resources; for a resize that is already allocated, from the resources in the pod's status",
+      ),
     preempt: z.array(victim()).describe("pods that the kubelet preempts for the resize of a critical pod"),
-    wouldRefuse: z.array(wouldRefuse()).describe("other admission handlers that would refuse the resize, in the kubelet's order"),
-    resources: z.array(testedResource()).describe("the requested, used and total amount of each resource that admission checks for the whole pod; empty if admission was not checked"),
+    wouldRefuse: z
+      .array(wouldRefuse())
+      .describe("other admission handlers that would refuse the resize, in the kubelet's order"),
+    resources: z
+      .array(testedResource())
+      .describe(
+        "the requested, used and total amount of each resource that admission checks for the whole pod; empty if admission was not checked",
+      ),
     largest: resourceAmounts().describe(
       "for each resource, the largest request of the whole pod that is feasible and fits now, including resources that the pod does not request yet. Empty if something other than room delays the resize",
     ),
@@ -235,7 +253,9 @@ const podResize = () =>
       .describe(
         "for a Deferred resize: other pods of the same or a lower priority, the lowest priority first and none of them unnecessary, whose removal makes room for the resize together with the amounts that `terminating` and `shrinks` free; the kubelet itself removes no pod for it. Empty: `terminating` and `shrinks` free enough. Null: the resize does not wait, or the removal of such pods does not make room",
       ),
-    actuation: actuation().nullable().describe("the restarts and writes that put the resize into effect; null: the resize is not accepted"),
+    actuation: actuation()
+      .nullable()
+      .describe("the restarts and writes that put the resize into effect; null: the resize is not accepted"),
   });
 export type PodResize = Form<typeof podResize>;
 
@@ -254,10 +274,14 @@ export const resizeDecision = z.lazy(() =>
   z.strictObject({
     startErrors: z
       .array(answerText)
-      .describe("the kubelet's messages if a kubelet with these resource managers does not start; it then tries no resize"),
+      .describe(
+        "the kubelet's messages if a kubelet with these resource managers does not start; it then tries no resize",
+      ),
     resizes: z
       .array(podResize())
-      .describe("the resizes in the order in which the kubelet tries them; each accepted resize counts for the resizes after it"),
+      .describe(
+        "the resizes in the order in which the kubelet tries them; each accepted resize counts for the resizes after it",
+      ),
     inProgress: integer,
     inError: integer.describe("the number of resizes that are allocated and cannot be written for now"),
     deferred: integer,

@@ -53,7 +53,9 @@ const EXCERPTS = {
       .unwrap()
       .shape.resizes.element.omit({ actuation: true })
       .extend({
-        place: integer.describe("the position of the resize among those that wait on the node, in the kubelet's order; 1: the first"),
+        place: integer.describe(
+          "the position of the resize among those that wait on the node, in the kubelet's order; 1: the first",
+        ),
         of: integer.describe("the number of resizes that wait on the node"),
       }),
   eviction: () =>
@@ -64,7 +66,11 @@ const EXCERPTS = {
         .shape.rankings.element.nullable()
         .describe("the eviction ranking for the resource of the finding: its first pods, and the explained pod"),
     }),
-  cgroups: () => z.strictObject({ container: textOrNull.describe("the container's name; null: the cgroup of the pod"), values: cgroupValues }),
+  cgroups: () =>
+    z.strictObject({
+      container: textOrNull.describe("the container's name; null: the cgroup of the pod"),
+      values: cgroupValues,
+    }),
   probes: () => {
     const { containers, findings } = probesDecision.unwrap().shape;
     const container = containers.element;
@@ -82,7 +88,10 @@ const EXCERPTS = {
     return z.strictObject({
       policy,
       fileSystem,
-      image: z.union([remove.element, keep.element]).nullable().describe("the image as image garbage collection lists it; null: the node does not have the image"),
+      image: z
+        .union([remove.element, keep.element])
+        .nullable()
+        .describe("the image as image garbage collection lists it; null: the node does not have the image"),
       removes: integer.describe("the number of images that image garbage collection would remove now"),
     });
   },
@@ -98,8 +107,13 @@ const decisionHead = () => ({
       "what the decision was made on; documents: the posted documents, which give the node's state at `at` as far as they contain it; snapshot: a NodeSnapshot of that time; recorded: the history contains the decision",
     ),
   at: when.describe("the time of the state that the decision is about, RFC 3339"),
-  agrees: z.boolean().nullable().describe("true: the decision agrees with what the kubelet did; null: there is nothing to compare it with"),
-  differs: textOrNull.describe("the first difference from what the kubelet did, which may be a number although `agrees` is true; null: there is none"),
+  agrees: z
+    .boolean()
+    .nullable()
+    .describe("true: the decision agrees with what the kubelet did; null: there is nothing to compare it with"),
+  differs: textOrNull.describe(
+    "the first difference from what the kubelet did, which may be a number although `agrees` is true; null: there is none",
+  ),
   assumed: z.array(answerText).describe("the inputs that were assumed because no document contains them"),
 });
 type Head = Form<typeof headForm>;
@@ -272,7 +286,9 @@ const podExplanationList = () =>
     stories: z.array(listed()).describe("the pods that have findings, the worst finding first"),
     pods: integer.describe("the number of pods that were checked"),
     calm: integer.describe("the number of checked pods without a problem"),
-    unknown: integer.describe("the number of checked pods without a problem in the inputs that were available, which were not all inputs"),
+    unknown: integer.describe(
+      "the number of checked pods without a problem in the inputs that were available, which were not all inputs",
+    ),
     missing: z.array(missing()).describe("the documents that are missing"),
     asOf: when,
     unused: z.array(unused()),

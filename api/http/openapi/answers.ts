@@ -46,12 +46,18 @@ const lintFinding = z.strictObject({
   code: z.string(),
   severity: z
     .enum(LINT_SEVERITIES)
-    .describe("refuses-start: the kubelet does not start; error: the setting has no effect; warning: the setting does harm"),
+    .describe(
+      "refuses-start: the kubelet does not start; error: the setting has no effect; warning: the setting does harm",
+    ),
   field: z.string().describe('a path in the KubeletConfiguration, such as evictionHard["memory.available"]'),
   message: z.string(),
   kubelet: z.boolean().describe("true: the message is the kubelet's own, byte for byte"),
   advice: z.string(),
-  fix: z.unknown().describe("a merge patch (RFC 7396) of the configuration that corrects the fault; null: a person must choose the value"),
+  fix: z
+    .unknown()
+    .describe(
+      "a merge patch (RFC 7396) of the configuration that corrects the fault; null: a person must choose the value",
+    ),
   touched: z
     .strictObject({
       decisions: z
@@ -105,7 +111,11 @@ export const outcomesRecorded = z.strictObject({
         recordedAt: time,
         outcome: outcomeAnswered,
         comparison,
-        state: z.enum(["new", "changed", "same"]).describe("new: the outcome was not recorded before; changed: the record changed; same: the record stays the same"),
+        state: z
+          .enum(["new", "changed", "same"])
+          .describe(
+            "new: the outcome was not recorded before; changed: the record changed; same: the record stays the same",
+          ),
       }),
     )
     .describe("the posted outcomes, then other outcomes whose comparison they changed"),
@@ -118,7 +128,10 @@ export const agreementAnswer = z.strictObject({
         agrees: integer,
         differs: integer,
         notComparable: integer,
-        share: z.number().nullable().describe("the share of the comparable outcomes that agree, from 0 to 1; null: no outcome is comparable"),
+        share: z
+          .number()
+          .nullable()
+          .describe("the share of the comparable outcomes that agree, from 0 to 1; null: no outcome is comparable"),
       }),
     )
     .describe("the counts by kind over all outcomes of the time range, whatever `verdict` the request has"),
@@ -138,7 +151,11 @@ export const agreementAnswer = z.strictObject({
           .describe(
             "the kubelet's reason: for a refusal its reason such as OutOfcpu; Evicted; Preempting; for a resize Deferred or Infeasible; or the pressure condition. null: there is none, or a version that recorded no reasons wrote the outcome",
           ),
-        outcome: outcomeAnswered.nullable().describe("the outcome; null: another version of Nodewise wrote it in a form that this version does not know"),
+        outcome: outcomeAnswered
+          .nullable()
+          .describe(
+            "the outcome; null: another version of Nodewise wrote it in a form that this version does not know",
+          ),
         comparison: comparison.nullable(),
       }),
     )
@@ -155,8 +172,12 @@ export const historyImported = z.strictObject({
 export const historyExported = z.strictObject({
   header: exportHeaderForm.describe("the first line of the export, which is the same on each page"),
   rows: z.array(exportRowForm),
-  leftOut: z.array(z.string()).describe("one line for each entry that is missing in the export because it cannot be read"),
-  reachedAt: time.nullable().describe("the time of the last decision of the page; null: the page ends with another entry"),
+  leftOut: z
+    .array(z.string())
+    .describe("one line for each entry that is missing in the export because it cannot be read"),
+  reachedAt: time
+    .nullable()
+    .describe("the time of the last decision of the page; null: the page ends with another entry"),
   progress: z.number().min(0).max(1),
   nextPageToken: z.string().nullable(),
 });

@@ -14,7 +14,9 @@ const specs = Object.entries(KIND_SPECS);
 export const reasonCodes = specs.map(
   ([kind, { reasons }]) => [`${componentName(kind)}ReasonCode`, z.enum(reasons)] as const,
 );
-export const reason = reasonForm(z.union(reasonCodes.map(([, codes]) => codes)).describe("one of the reason codes of the decision's kind"));
+export const reason = reasonForm(
+  z.union(reasonCodes.map(([, codes]) => codes)).describe("one of the reason codes of the decision's kind"),
+);
 export const placeReasons = placeReasonsForm(reason);
 
 export const profile = z
@@ -35,11 +37,16 @@ function ofEachKind<S extends z.ZodRawShape>(name: string, shapeOf: (decision: D
   });
   return z.discriminatedUnion("kind", forms as [(typeof forms)[number]]);
 }
-const needed = z.array(z.string()).describe("the inputs that are missing in the request and without which a part of the answer is not known");
+const needed = z
+  .array(z.string())
+  .describe("the inputs that the request does not have and without which a part of the answer is not known");
 const explained = { reasons: z.array(placeReasons), needs: needed };
 const explainedRecorded = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
 
-const namedVersion = z.string().optional().describe("the kubelet version that the request named; absent: the request named none");
+const namedVersion = z
+  .string()
+  .optional()
+  .describe("the kubelet version that the request named; absent: the request named none");
 
 const issue = z.strictObject({
   path: z.string(),
@@ -50,7 +57,9 @@ const answered = {
   ...identity,
   profile,
   kubeletVersion: namedVersion,
-  recorded: z.boolean().describe("true: the history contains the decision; false: the answer is the same, and nothing is recorded"),
+  recorded: z
+    .boolean()
+    .describe("true: the history contains the decision; false: the answer is the same, and nothing is recorded"),
   notRecorded: z
     .enum(NOT_RECORDED)
     .optional()
@@ -62,7 +71,9 @@ const answered = {
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))
     .optional()
-    .describe("the values that were not posted and were filled in as the API server does, such as requests from limits; absent: none"),
+    .describe(
+      "the values that were not posted and were filled in as the API server does, such as requests from limits; absent: none",
+    ),
   leftOut: z
     .array(issue)
     .optional()
@@ -74,7 +85,11 @@ const decided = (decision: DecisionForm) => ({
   ...answered,
   decision,
   ...explained,
-  next: z.unknown().describe("the facts that the kind remembers about the node, to post with the node's next decision of this kind as `ask.facts`; null: the kind remembers nothing"),
+  next: z
+    .unknown()
+    .describe(
+      "the facts that the kind remembers about the node, to post with the node's next decision of this kind as `ask.facts`; null: the kind remembers nothing",
+    ),
 });
 export const decisionAnswer = ofEachKind("Answer", decided);
 /** A decision of which the caller has an earlier form, with a patch of the changes. */

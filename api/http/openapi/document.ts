@@ -100,7 +100,11 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     decisions: below("decisions", "name", "the node's decisions"),
     removals: below("removals", "name", "the images, containers, sandboxes and logs that were removed from the node"),
     reserves: below("advice/reserves", "name", "the recommended reservations of the node"),
-    summary: below("removals/summary", "name", "how much space the removals freed, and how often removed images were pulled again"),
+    summary: below(
+      "removals/summary",
+      "name",
+      "how much space the removals freed, and how often removed images were pulled again",
+    ),
     snapshot: snapshot("lastSnapshotId"),
   },
   "GET /v1/nodes/:node/decisions": { decision: decision("decisions/0/id"), next: next("decisions") },
@@ -160,7 +164,8 @@ export async function openApiDocument(routes: readonly Route[]): Promise<OpenApi
         token: {
           type: "http",
           scheme: "bearer",
-          description: "a token from `nodewise token create`; on loopback no token is needed until the first one exists",
+          description:
+            "a token from `nodewise token create`; on loopback no token is needed until the first one exists",
         },
       },
     },

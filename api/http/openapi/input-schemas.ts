@@ -86,7 +86,7 @@ const NAMED: readonly (readonly [string, z.ZodType, string])[] = [
   ],
   ["Stats", stats, "the kubelet's /stats/summary (stats/v1alpha1 Summary)"],
   ["Machine", machine, "the topology and the sizes of the machine, or cAdvisor's MachineInfo"],
-  ["Cgroup", cgroup, "the cgroup version of the node, and the cgroup driver that determines the names of its cgroups"],
+  ["Cgroup", cgroup, "the node's cgroup version, its cgroup driver, and what is known of its cgroup hierarchies"],
   ["Runtime", runtime, RUNTIME],
   ["Devices", devices, "the devices as the device plugins list them"],
   ["Assignments", assignments, "the kubelet's state files under their own names, as text or as JSON"],
@@ -143,8 +143,18 @@ function nameMembers(made: Record<string, unknown>): void {
 }
 /** Members by which another form is known: with one of them it is read as that. */
 const OF_OTHER_FORMS: Readonly<Record<string, JsonSchemas>> = {
-  KubeletConfiguration: { kubeletconfig: { type: "null", description: "the member of the answer of /configz that contains the configuration; not allowed here" } },
-  Machine: { topology: { not: { type: "array" }, description: "not a list: the list `topology` belongs to cAdvisor's MachineInfo" } },
+  KubeletConfiguration: {
+    kubeletconfig: {
+      type: "null",
+      description: "the member of the answer of /configz that contains the configuration; not allowed here",
+    },
+  },
+  Machine: {
+    topology: {
+      not: { type: "array" },
+      description: "not a list: the list `topology` belongs to cAdvisor's MachineInfo",
+    },
+  },
 };
 
 /** The schema of something posted: a null counts as absent wherever something may be absent. */

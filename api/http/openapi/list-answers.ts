@@ -15,7 +15,9 @@ export const integer = z.number();
 export const kind = z.enum(KINDS);
 
 /** The kind of a recorded decision; other versions may know other kinds. */
-const recordedKind = z.string().describe("one of this version's kinds, or a kind of the other version of Nodewise that recorded the decision");
+const recordedKind = z
+  .string()
+  .describe("one of this version's kinds, or a kind of the other version of Nodewise that recorded the decision");
 export const identity = {
   id,
   kind,
@@ -28,9 +30,13 @@ export const identity = {
 export const decisionHead = z.strictObject({
   ...identity,
   kind: recordedKind,
-  times: integer.describe("how often the node made this decision in a row, each time with the same answer; only the time and the snapshot differ"),
+  times: integer.describe(
+    "how often the node made this decision in a row, each time with the same answer; only the time and the snapshot differ",
+  ),
   lastDecidedAt: time.describe("the time of the last of these decisions; `decidedAt` is the time of the first"),
-  lastSnapshotId: id.nullable().describe("the id of the last decision's snapshot, which is kept as long as this record"),
+  lastSnapshotId: id
+    .nullable()
+    .describe("the id of the last decision's snapshot, which is kept as long as this record"),
   verdict: z.string(),
   reason: z
     .string()
@@ -59,12 +65,16 @@ const headroom = z.strictObject({
   type: z.enum(["hard", "soft"]),
   distance: z
     .number()
-    .describe("the available amount less the threshold, in bytes, inodes or process ids; negative: the amount by which the signal is below the threshold"),
+    .describe(
+      "the available amount less the threshold, in bytes, inodes or process ids; negative: the amount by which the signal is below the threshold",
+    ),
   ratio: z.number().nullable().describe("`distance` as a share of the capacity; null: the capacity is not known"),
   observedAt: time.describe("the time at which the signal was observed"),
   metAt: time
     .nullable()
-    .describe("the time at which the threshold is met according to the forecast; null: not within 6 hours after `observedAt`, or not known"),
+    .describe(
+      "the time at which the threshold is met according to the forecast; null: not within 6 hours after `observedAt`, or not known",
+    ),
 });
 const nodeFields = {
   name: z.string(),
@@ -80,48 +90,77 @@ const nodeFields = {
   lastSequence: integer.nullable(),
   zone: z.string().nullable().describe("the node's label topology.kubernetes.io/zone"),
   kubeletVersion: z.string().nullable().describe("the kubelet version in the node's newest snapshot, such as v1.36.3"),
-  decidedAs: z.string().nullable().describe("the kubelet version whose rules made the node's newest decision, such as 1.36"),
+  decidedAs: z
+    .string()
+    .nullable()
+    .describe("the kubelet version whose rules made the node's newest decision, such as 1.36"),
   severity: z
     .enum(SEVERITIES)
     .describe(
       "the node's state: the worst of these values that holds, listed from the best to the worst; a node that is silent or deleted has that state whatever else holds",
     ),
-  silent: z.boolean().describe("true: the node has reported nothing for 15 minutes, and its cluster has not deleted it"),
+  silent: z
+    .boolean()
+    .describe("true: the node has reported nothing for 15 minutes, and its cluster has not deleted it"),
   pressureFrom: z
     .enum(["eviction-pass", "node-status"])
     .nullable()
     .describe(
       "the source of `conditions`: the node's newest eviction pass, unless that pass is more than 15 minutes older than the node's last report; else the conditions of the v1.Node; null: the pressure is not known",
     ),
-  conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("the pressure conditions that are True according to `pressureFrom`"),
+  conditions: z
+    .array(z.enum(PRESSURE_CONDITIONS))
+    .describe("the pressure conditions that are True according to `pressureFrom`"),
   headroom: headroom
     .nullable()
     .describe(
       "the distance to the most urgent eviction threshold at the newest eviction pass: a threshold that is met, else the threshold that the forecast expects to be met first, else the threshold with the lowest `ratio`; null: not known",
     ),
-  decisions: integer.describe("the number of decisions about the node since `countedSince`; the other counts up to `kubeletEvicted` are since then too"),
+  decisions: integer.describe(
+    "the number of decisions about the node since `countedSince`; the other counts up to `kubeletEvicted` are since then too",
+  ),
   refused: integer.describe("the number of decisions with the verdict refused"),
   refusals: z
-    .array(z.strictObject({ reason: z.string().describe("the kubelet's reason; for a decision without one, its verdict"), count: integer }))
+    .array(
+      z.strictObject({
+        reason: z.string().describe("the kubelet's reason; for a decision without one, its verdict"),
+        count: integer,
+      }),
+    )
     .describe("the refused decisions by reason, the most frequent reason first"),
   evicted: integer.describe("the number of eviction passes that chose a pod"),
   kubeletRefused: integer
     .nullable()
-    .describe("the number of pods that the node's kubelet really refused, according to the reported outcomes; null: no outcome of the node was ever reported"),
-  kubeletRefusals: z.array(z.strictObject({ reason: z.string(), count: integer })).describe("the pods of `kubeletRefused` by reason"),
+    .describe(
+      "the number of pods that the node's kubelet really refused, according to the reported outcomes; null: no outcome of the node was ever reported",
+    ),
+  kubeletRefusals: z
+    .array(z.strictObject({ reason: z.string(), count: integer }))
+    .describe("the pods of `kubeletRefused` by reason"),
   kubeletEvicted: integer
     .nullable()
-    .describe("the number of pods that the node's kubelet really evicted, according to the reported outcomes; null: no outcome of the node was ever reported"),
+    .describe(
+      "the number of pods that the node's kubelet really evicted, according to the reported outcomes; null: no outcome of the node was ever reported",
+    ),
   drift: integer
     .nullable()
-    .describe("the number of cgroup files whose value differed from the decided one at the daemon's newest pass; null: no daemon has reported cgroup files"),
+    .describe(
+      "the number of cgroup files whose value differed from the decided one at the daemon's newest pass; null: no daemon has reported cgroup files",
+    ),
   lastDecisionAt: time.nullable(),
 };
-const countedSince = time.describe("the beginning of the counted time: decisions and outcomes of this hour or later are counted");
+const countedSince = time.describe(
+  "the beginning of the counted time: decisions and outcomes of this hour or later are counted",
+);
 export const nodeAnswer = z.strictObject({
   ...nodeFields,
-  labels: z.record(z.string(), z.string()).nullable().describe("the labels in the node's newest snapshot; null: no labels were reported"),
-  thresholds: z.array(headroom).describe("the distance to each eviction threshold, the most urgent threshold first, as for `headroom`"),
+  labels: z
+    .record(z.string(), z.string())
+    .nullable()
+    .describe("the labels in the node's newest snapshot; null: no labels were reported"),
+  thresholds: z
+    .array(headroom)
+    .describe("the distance to each eviction threshold, the most urgent threshold first, as for `headroom`"),
   countedSince,
   latest: z.record(kind, decisionHead.nullable()),
 });
@@ -129,7 +168,9 @@ const newest = z.strictObject({
   id: z.string(),
   verdict: z.string(),
   reason: z.string().nullable(),
-  decidedAt: time.describe("the time of the decision; for a decision that was made several times in a row, the last time"),
+  decidedAt: time.describe(
+    "the time of the decision; for a decision that was made several times in a row, the last time",
+  ),
 });
 export const nodeList = z.strictObject({
   nodes: z.array(
@@ -143,7 +184,9 @@ export const nodeList = z.strictObject({
 });
 export const nodeDeleted = z.strictObject({ node: z.string(), deletedAt: time });
 
-const imageNames = z.array(z.string()).describe("the first 32 tags of the image; for an image without tags, its digests");
+const imageNames = z
+  .array(z.string())
+  .describe("the first 32 tags of the image; for an image without tags, its digests");
 
 export const removal = z.strictObject({
   kind: z.enum(REMOVING_KINDS),
@@ -152,14 +195,18 @@ export const removal = z.strictObject({
   id: z.string().describe("the runtime's id of the object; for log directories and log links, the name"),
   runtimeHandler: z.string().describe("the runtime handler for which the runtime lists the image; empty: none"),
   names: imageNames,
-  bytes: integer.nullable().describe("the size in bytes that the runtime reported for the image; null: the object is not an image"),
+  bytes: integer
+    .nullable()
+    .describe("the size in bytes that the runtime reported for the image; null: the object is not an image"),
   pod: podRef.nullable(),
   container: z.string().nullable(),
   why: z.enum([...IMAGE_REMOVE_WHY, ...CONTAINER_GC_WHY]),
   end: z.enum(REMOVAL_ENDS),
   message: z.string().nullable().describe("the runtime's message about the removal"),
   at: time.describe("the time of the pass: the time at which its snapshot was observed"),
-  decisionId: z.string().describe("the id of the decision that contains the removal; the history may have deleted that decision since"),
+  decisionId: z
+    .string()
+    .describe("the id of the decision that contains the removal; the history may have deleted that decision since"),
   againAt: time.nullable().describe("the time at which the image was seen on the node again; null: it was not"),
 });
 export const removalList = z.strictObject({ removals: z.array(removal), nextPageToken: z.string().nullable() });
@@ -170,10 +217,16 @@ export const removalSummary = z.strictObject({
       removed: integer,
       failed: integer,
       stopped: integer,
-      bytes: integer.describe("the bytes of the removed images; a layer that several images share counts with each of them"),
+      bytes: integer.describe(
+        "the bytes of the removed images; a layer that several images share counts with each of them",
+      ),
       pulledAgain: integer.describe("the number of removals after which the image was seen on the node again"),
       pulledAgainBytes: integer,
-      medianAwayMs: integer.nullable().describe("the median time between the removal of an image and its return, in milliseconds; null: no image came back"),
+      medianAwayMs: integer
+        .nullable()
+        .describe(
+          "the median time between the removal of an image and its return, in milliseconds; null: no image came back",
+        ),
     })
     .describe("the totals over all images"),
   images: z

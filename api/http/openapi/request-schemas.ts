@@ -95,7 +95,8 @@ const lint = () =>
       ...oneOfForms(lintForm, [from("snapshotId", "snapshotId"), from("node", "node")]),
     ])
     .meta({
-      description: "a configuration, or a snapshot or a node that has one; at most one of snapshot, snapshotId and node",
+      description:
+        "a configuration, or a snapshot or a node that has one; at most one of snapshot, snapshotId and node",
       dependentSchemas,
     });
 const upgrade = () =>
