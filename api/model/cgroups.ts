@@ -21,7 +21,7 @@ const cpuList = () =>
 /** The values that a cgroup should hold, in the units of the kubelet's ResourceConfig. */
 export const cgroupValues = z.lazy(() => {
   const orNone = integer.min(-1);
-  const limit = ofUnit<Bytes>(orNone);
+  const limit = ofUnit<Bytes>(orNone.describe("bytes; -1: no limit"));
   return z
     .strictObject({
       cpuShares: ofUnit<CpuShares>(wholeNumber(2, 262_144)).exactOptional(),

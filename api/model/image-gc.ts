@@ -166,7 +166,7 @@ const removal = () => {
     exclusiveBytes: byteSum
       .nullable()
       .describe(
-        "the bytes that the removal of the image and of all images before it really frees, without layers that other images need; null: the layers are not known",
+        "the bytes that the removal of the image really frees once all images before it are removed: a layer that a remaining image needs does not count; null: the layers are not known",
       ),
     ...removalEnd(),
   });

@@ -85,7 +85,7 @@ export type GuardSettings = Form<typeof guard>;
 
 const failed = z.strictObject({
   containerId: text.min(1),
-  container: text.describe("NAMESPACE/POD/CONTAINER, for people"),
+  container: text.describe("NAMESPACE/POD/CONTAINER, which messages contain"),
   group: text.describe("the owner of the container's pod; the pods of one owner are one group and count once"),
 });
 /** A container whose liveness probe has reached its failure threshold. */

@@ -3,9 +3,10 @@
  * name. INVARIANT: each name is a number that the code's sentence reads.
  */
 export const PLAIN_MEANINGS: Readonly<Record<string, string>> = {
+  all_cpus: "the cpuset has every CPU of the node: <because>",
+  allocatable_raised: "<allocated> devices of the resource are in use, and the node's status never lists fewer",
   asked_again:
     "the pod is on the node already: it is checked as after a restart of the kubelet, with its allocated resources, and is not counted twice",
-  allocatable_raised: "<allocated> devices of the resource are in use, and the node's status never lists fewer",
   attempt_missing: "the runtime does not report the attempt number of the container or the sandbox",
   below_threshold: "<available> is available, which is less than the threshold of <quantity>",
   best_effort: "the pod or the QoS tier is BestEffort: it gets the lowest CPU shares",
@@ -20,6 +21,7 @@ export const PLAIN_MEANINGS: Readonly<Record<string, string>> = {
   claim_given_back: "no other pod uses the claim: its drivers are asked to unprepare it",
   claim_kept: "<pods> other pods still use the claim: no driver is called",
   claim_not_needed: "no claim was created for the entry <entry> of the pod: the kubelet skips the entry",
+  claim_refused: "the claim cannot be prepared: <message>; the kubelet tries again at the pod's next sync",
   clock_ran_backwards: "the last pass was at <atMs>, which is later than this pass (<now>)",
   clock_stepped:
     "the node's clock was set ahead or back by <steppedMs> since the last pass: the remembered times are moved by the same amount, so that no age changes",
@@ -38,6 +40,7 @@ export const PLAIN_MEANINGS: Readonly<Record<string, string>> = {
   done_without_plan: "`ask.done` reports a removal as <end> that this pass does not plan",
   driver_left_out: "no allocation result of <driver> in <claim> needs NodePrepareResources: the driver is not called",
   drivers_not_known: "the snapshot does not list the registered drivers: all drivers count as registered",
+  enforce_node_allocatable: "enforceNodeAllocatable has <key>, so the cgroup gets limits",
   exclusive_cpus_given:
     "the container gets <count> exclusive CPUs (<cpus>) of NUMA node <numaNodes>, <reused> of which init containers of the pod had before; <reserved> stay reserved",
   first_in_rank: "the pod is the first in the ranking that is not critical",
@@ -104,9 +107,9 @@ export const PLAIN_MEANINGS: Readonly<Record<string, string>> = {
     "the node-level reclaim runs before any pod is evicted: <functions>; <afterNodeLevel> is whether it frees enough",
   not_reached: "the pass stopped at <stoppedAt>, before it reached the object",
   older_sandbox: "the sandbox is not ready and holds no container, and <newer> sandboxes of its pod are newer",
-  order_is_chance: "the kubelet's order of equal pods, images or thresholds is random; <others> may come first instead",
   oom_score_adj:
     "the value comes from the QoS class <qosClass>, the memory request and the node's memory of <memoryCapacity>",
+  order_is_chance: "the kubelet's order of equal pods, images or thresholds is random; <others> may come first instead",
   over_container_limit:
     "the container has <dead> dead instances, of which <maxPerPodContainer> may stay: the oldest are removed",
   over_total_limit:
@@ -120,9 +123,14 @@ export const PLAIN_MEANINGS: Readonly<Record<string, string>> = {
   pass_stopped: "the pass stopped at the object: <message>",
   pod_has_ended: "the phase of the pod is <phase>: the pod does not count, and is checked like a new pod",
   pod_without_stats: "the pod has no stats: it ranks before all pods that have stats",
+  pods_enforced: "enforceNodeAllocatable has pods: the limits of kubepods are the capacity less the reservations",
+  pods_from_configuration: "the number of pods follows from maxPods (<maxPods>) and podsPerCore (<podsPerCore>)",
+  pods_not_enforced: "enforceNodeAllocatable does not have pods: the limits of kubepods are the whole capacity",
   preempted_in_vain: "<pods> pods are preempted in vain: <handler> refuses the pod after that",
   pressure_observed: "a threshold of the condition is met; the condition stays True until <untilMs> at least",
   qos_reserved: "qosReserved keeps <percent> % of the memory requests of the higher QoS tiers out of the <allocatable>",
+  quota_off: "the cgroup gets no CPU quota: <because>",
+  quota_unset: "the CPU time is unlimited: <because>",
   ready_once_started: "the container has no readiness probe: it is ready as long as it is started",
   reclaims_first: "the threshold is the most urgent one that is met: <resource> is reclaimed",
   refused: "the pod gets nothing: <manager> refuses it with the reason <reason>",

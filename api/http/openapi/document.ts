@@ -112,7 +112,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
   "GET /v1/history": {
     next: {
       to: "GET /v1/history",
-      description: "the next page, with the same node",
+      description: "the next page of the export, with the same node",
       parameters: { pageToken: "$response.body#/nextPageToken" },
     },
   },
@@ -127,10 +127,10 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>>; readonly securitySchemes: JsonSchema };
 }
 
-const DESCRIPTION = `The kubelet's node-level resource decisions as a stateless, explained, recorded API.
+const DESCRIPTION = `The API makes the kubelet's node-level resource decisions. Each answer depends only on the request and on recorded facts, contains its reasons, and is recorded.
 
-Errors are problem documents (RFC 9457) with a closed \`code\`; nothing that a caller sends makes a 500.
-Request bodies may be compressed (gzip, and zstd on Node). GETs carry an ETag.
+Errors are problem documents (RFC 9457); the list of their codes (\`code\`) is complete. No request of a caller leads to the status 500.
+Request bodies may be compressed (gzip, and zstd on Node). Answers to GET have an ETag.
 
 Limits: a body of ${LIMITS.bodyBytes / 2 ** 20} MiB (as configured), ${LIMITS.pods} pods, ${LIMITS.containersPerPod} containers a pod, ${LIMITS.cpus} CPUs, ${LIMITS.numaNodes} NUMA nodes, ${LIMITS.devices} devices, ${LIMITS.images} images, ${LIMITS.runtimeContainers} containers that a runtime lists, ${LIMITS.resourcesPerList} resources a list (${LIMITS.nodeResources} in that of a node), ${LIMITS.deviceResources} device plugins, texts of ${LIMITS.textLength} characters, 128 levels of nesting.`;
 

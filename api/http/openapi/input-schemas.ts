@@ -197,7 +197,12 @@ function runtimeSchema(): JsonSchema {
   const within = (key: string, command: string, schema: JsonSchema | undefined): JsonSchema => ({
     anyOf: [
       schema,
-      { type: "object", description: `as crictl ${command} prints it`, required: [key], properties: { [key]: schema } },
+      {
+        type: "object",
+        description: `the object that \`crictl ${command} -o json\` prints`,
+        required: [key],
+        properties: { [key]: schema },
+      },
     ],
   });
   const wrapped = {

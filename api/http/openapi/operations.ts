@@ -56,13 +56,13 @@ const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /v1/agreement": {
     tag: "history",
-    summary: "How often the decisions here agree with what kubelets did, and the outcomes, newest first",
+    summary: "Count how often the decisions agree with what kubelets did, and list the outcomes, newest first",
     description: `\`/v1/agreement?reason=OutOfcpu&since=12h&format=csv\` lists every pod that a kubelet refused for lack of CPU in the last 12 hours. ${FILE}`,
     parameters: [
       query("since", `The beginning, only outcomes of this time or later: ${AGO}`, TIME_OR_AGO),
       query("until", `The end, only outcomes before this time: ${AGO}`, TIME_OR_AGO),
       query("kind", "Only outcomes of this kind", { type: "string", enum: OUTCOME_KINDS }),
-      query("node", "Only entries of this node"),
+      query("node", "Only outcomes of this node"),
       ofReason(
         "the reason of a refusal such as OutOfcpu; Evicted, Preempting, Deferred or Infeasible; or the pressure condition",
       ),
@@ -343,7 +343,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /metrics": {
     tag: "operate",
-    summary: "Metrics of the process and of the nodes, for Prometheus",
+    summary: "Get the metrics of the process and of the nodes, for Prometheus",
     description: "The metrics of the nodes are missing while the history cannot be read.",
     answers: { 200: { type: "text/plain" } },
     problems: [],
@@ -351,7 +351,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /metrics/nodes": {
     tag: "operate",
-    summary: "Metrics of the nodes only, for Prometheus",
+    summary: "Get only the metrics of the nodes, for Prometheus",
     description:
       "The values are those of each node's newest decisions. With more nodes than `--metrics-nodes`, only the nodes in the worst state are listed.",
     answers: { 200: { type: "text/plain" } },
