@@ -171,7 +171,7 @@ const extendedResource = () =>
       ),
     claim: z.string().nullable(),
     requests: strings.describe("the names of the requests in the claim that are for the resource"),
-    classes: strings.describe("the DeviceClasses whose extendedResourceName is the resource"),
+    classes: strings.describe("the DeviceClasses that provide the extended resource"),
     plugin: z
       .boolean()
       .describe(

@@ -182,7 +182,7 @@ const outcome = z.discriminatedUnion("kind", [
     kind: z.literal("resize"),
     ...ofPod,
     reason: z.enum(["Deferred", "Infeasible"]),
-    generation: optional(count.describe("metadata.generation of the pod at which the resize was requested")),
+    generation: optional(count.describe("metadata.generation of the pod's spec that the resize belongs to")),
     message: words,
   }),
   z.strictObject({
