@@ -31,8 +31,8 @@ export const MAX_DROP_INS = 64;
 const LONGEST_FILE = 4096;
 const DROP_IN = '{"file": "10-pods.conf", "document": {"kind": "KubeletConfiguration", ...}}';
 const dropIn = z.strictObject({
-  file: z.string().min(1).max(LONGEST_FILE).describe("its name, which findings show"),
-  document: z.unknown().describe("the whole file, unchecked as kubeletConfiguration is"),
+  file: z.string().min(1).max(LONGEST_FILE).describe("the name of the file, which the findings show"),
+  document: z.unknown().describe("the content of the file as an object, with any errors"),
 });
 /** Reports one fault for any error in a drop-in. */
 const wholeDropIn = z.preprocess((given, ctx) => {
@@ -45,28 +45,30 @@ const wholeDropIn = z.preprocess((given, ctx) => {
 /** What a kubelet is started with. */
 export const startMembers = {
   kubeletConfiguration: optional(z.unknown().meta({ type: "object" })).describe(
-    "as a file or /configz has it, whole and unchecked: the answer lists what is wrong with it. Absent: that of the snapshot, of which only the fields that decisions read are stored",
+    "the whole KubeletConfiguration as a file or /configz has it, with any errors: the answer lists them. Absent: the configuration of the snapshot, of which only the fields that decisions read are stored",
   ),
   kubeletArgs: optional(
     z
       .array(z.string(notAnArg).max(LONGEST_ARG, notAnArg), 'expected a list such as ["--max-pods=110", "--v=2"]')
       .max(MAX_ARGS, `has more than ${MAX_ARGS} arguments`),
-  ).describe("the kubelet's command line, without the program's name: its flags override the configuration"),
+  ).describe("the kubelet's command line without the name of the program; its flags override the configuration"),
   kubeletDropIns: optional(
     z
       .array(wholeDropIn, `expected a list of drop-ins such as ${DROP_IN}`)
       .max(MAX_DROP_INS, `has more than ${MAX_DROP_INS} files`),
   ).describe(
-    "the files of the kubelet's --config-dir in their order, merged over kubeletConfiguration as the kubelet merges them",
+    "the files of the kubelet's --config-dir in their order, which are merged over kubeletConfiguration as the kubelet does it",
   ),
 };
 /** Members that name the node; at most one of them may be given. */
 export const nodeMembers = {
   snapshot: optional(z.custom<Fields>(isObject, "expected a NodeSnapshot").meta(ref("LintedSnapshot"))).describe(
-    "of the node that it is for",
+    "a snapshot of the node that the configuration is for",
   ),
-  snapshotId: optional(idText("must be 32 hex digits")).describe("one that the history holds"),
-  node: optional(z.string("expected a node's name")).describe("the node's latest snapshot"),
+  snapshotId: optional(idText("must be 32 hex digits")).describe("the id of a snapshot in the history"),
+  node: optional(z.string("expected a node's name")).describe(
+    "the name of a node, whose latest snapshot in the history is used",
+  ),
 };
 export const lintForm = z.strictObject({ ...startMembers, kubeletVersion, ...nodeMembers });
 type LintRequest = Omit<z.output<typeof lintForm>, "kubeletVersion">;

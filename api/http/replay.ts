@@ -29,36 +29,40 @@ const time = optional(z.unknown().meta(timeOrAgoMeta));
 const notALimit = `must be a number from 1 to ${MAX_REPLAYED}`;
 /** The page of the history that a request asks for, and which decisions of it. */
 export const pageMembers = {
-  since: time.describe("decided then or later"),
-  until: time.describe("decided earlier; absent: until now"),
-  kind: optional(z.unknown().meta({ type: "string", enum: KINDS })).describe("of this kind"),
+  since: time.describe("the beginning: decisions that were made at this time or later"),
+  until: time.describe("the end: decisions that were made before this time; absent: now"),
+  kind: optional(z.unknown().meta({ type: "string", enum: KINDS })).describe(
+    "the kind of the decisions; absent: all kinds",
+  ),
   limit: z
     .int(notALimit)
     .min(1, notALimit)
     .max(MAX_REPLAYED, notALimit)
     .default(DEFAULT_REPLAYED)
-    .describe("decisions of one page; a page that takes long ends earlier"),
+    .describe("the largest number of decisions of one page; a page that takes long ends earlier"),
   pageToken: optional(z.string("expected a text")).describe(
-    "the nextPageToken of the page before, with the same node, kind, configuration and version; the times are those of the first page",
+    "the nextPageToken of the previous page, with the same node, kind, configuration and version; the times of the first page apply",
   ),
 };
 /** At most one of the two configurations; without either, the configuration is unchanged. */
 const changeMembers = {
   kubeletConfiguration: optional(z.unknown().meta(configurationMeta)).describe(
-    "in the place of the whole recorded one: a field that it leaves out has the kubelet's default",
+    "the KubeletConfiguration that replaces the recorded one as a whole: a field that it leaves out has the kubelet's default",
   ),
   kubeletConfigurationPatch: optional(
     z.custom<Fields>(isObject, 'expected an object such as {"kubeReserved": {"cpu": "500m"}}').meta(configurationMeta),
-  ).describe("changes of the recorded one, as a JSON merge patch (RFC 7396): null takes a field away"),
+  ).describe("a JSON merge patch (RFC 7396) of the recorded KubeletConfiguration: null removes a field"),
   kubeletVersion: optional(knownVersionText).describe(
-    "decides as a kubelet of this version; absent: as the one that was recorded. Of a recorded configuration that names every field, as /configz does, defaults of its own version that differ in this one count as left out",
+    "the kubelet version whose rules decide; absent: the recorded version. If the recorded configuration names every field, as /configz does, fields with a default of the recorded version that this version changes count as left out",
   ),
 };
 const { since, until, kind, limit, pageToken } = pageMembers;
 export const historyReplayForm = z.strictObject({
   since,
   until,
-  node: optional(z.unknown().meta({ type: "string" })).describe("of this node; absent: of all that the token may see"),
+  node: optional(z.unknown().meta({ type: "string" })).describe(
+    "the node of the decisions; absent: all nodes that the token may see",
+  ),
   kind,
   ...changeMembers,
   limit,
@@ -68,7 +72,9 @@ export const replayForm = z.strictObject({
   ...changeMembers,
   policyVersion: optional(
     z.unknown().meta({ type: "string", enum: PROFILES.map((one) => one.policyVersion) }),
-  ).describe("that of one of the server's kubelet versions; or name that in kubeletVersion"),
+  ).describe(
+    "the policy version whose rules decide, one of those of this server; kubeletVersion names the same by the kubelet version",
+  ),
 });
 
 /** POST /v1/replay: decides a page of the history again, oldest first; records nothing. */

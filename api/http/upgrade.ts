@@ -19,9 +19,9 @@ import { type Exchange, json } from "./route.ts";
 
 const VERSIONS = PROFILES.map(({ version }) => version).join(", ");
 export const upgradeForm = z.strictObject({
-  to: knownVersionText.describe(`the other kubelet: one of ${VERSIONS}`),
+  to: knownVersionText.describe(`the kubelet version to upgrade or downgrade to, one of ${VERSIONS}`),
   from: optional(versionText).describe(
-    "the current kubelet version where the node in the snapshot reports none; the node's own version overrides it. If it is not known, the nearest known one answers, which the report shows",
+    "the present kubelet version, used if the node in the snapshot reports none; the version that the node reports takes precedence. If Nodewise does not know the version, it uses the nearest one that it knows, which the report shows",
   ),
   ...startMembers,
   ...nodeMembers,
@@ -43,13 +43,17 @@ export const upgradeAnswer = z.strictObject({
   report: reportForm
     .nullable()
     .describe(
-      "of the configuration and the snapshot; null: there is neither, a page after the first was requested, or `unreported` has the reason",
+      "the report on the configuration and the snapshot; null: there is neither, the request is for a page after the first, or `unreported` has the reason",
     ),
   unreported: z
     .string()
     .nullable()
-    .describe("why a stored node could not be checked beside its history; null: it was, or was not asked about"),
-  history: upgradePage.nullable().describe("a page, oldest first; null: neither since, until nor pageToken is given"),
+    .describe(
+      "why the report on the node's stored snapshot could not be made in addition to its history; null: it was made, or was not requested",
+    ),
+  history: upgradePage
+    .nullable()
+    .describe("a page of the history, oldest decision first; null: the request has neither since, until nor pageToken"),
 });
 export type UpgradeAnswer = Form<typeof upgradeAnswer>;
 

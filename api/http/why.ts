@@ -15,15 +15,15 @@ import { type Exchange, json, param, queryOf } from "./route.ts";
 const MAX_DOCUMENTS = 1000;
 const name = optional(z.string("expected a name").min(1, "expected a name"));
 export const whyForm = z.strictObject({
-  pod: name.describe("NAME, NAMESPACE/NAME or uid; absent: all pods that have findings"),
-  namespace: name.describe("of the pod; absent: any"),
-  node: name.describe("of the history of this node, beside the documents"),
+  pod: name.describe("NAME, NAMESPACE/NAME or uid of the pod; absent: all pods that have findings"),
+  namespace: name.describe("the namespace of the pod; absent: any"),
+  node: name.describe("the node whose history is read in addition to the documents"),
   documents: optional(
     z
       .array(z.unknown(), "expected a list of documents")
       .max(MAX_DOCUMENTS, `more than ${MAX_DOCUMENTS} documents: join them in a List`),
   ).describe(
-    'each as it is, or with where it is from: {"origin": "app/cpu.stat", "value": "nr_periods 10 nr_throttled 2"}; absent: what the history holds',
+    'the documents, each as it is or with its origin: {"origin": "app/cpu.stat", "value": "nr_periods 10 nr_throttled 2"}; absent: the history is read',
   ),
 });
 

@@ -40,12 +40,15 @@ export const wouldRefuse = () =>
     reason: z.string(),
     message: z
       .string()
-      .describe("the kubelet's words, as in the pod's event; the status puts `Pod was rejected: ` before them"),
-    shown: z.boolean().describe("it is the one that the kubelet shows: the first"),
+      .describe("the kubelet's message, as in the pod's event; the pod's status has `Pod was rejected: ` before it"),
+    shown: z.boolean().describe("true: the kubelet reports this reason, which is the first"),
   });
 export type WouldRefuse = Form<typeof wouldRefuse>;
 export const testedResource = () =>
-  z.strictObject({ ...shortage().shape, insufficient: integer.describe("0: it fits") });
+  z.strictObject({
+    ...shortage().shape,
+    insufficient: integer.describe("the amount that is missing; 0: the resource fits"),
+  });
 /** A resource that was tested. */
 export type TestedResource = Form<typeof testedResource>;
 
@@ -56,31 +59,37 @@ export const admissionDecision = z.lazy(() =>
     onNode: z
       .boolean()
       .describe(
-        "it is on the node already: answered as at the kubelet's restart, with its allocated resources, and not counted twice",
+        "true: the pod is already on the node; the decision is that of the kubelet after a restart, with the pod's allocated resources, and the pod is not counted twice",
       ),
     startErrors: texts.describe(
-      "why a kubelet with these managers would not start, in its words; then nobody is admitted",
+      "the kubelet's messages if a kubelet with these resource managers does not start; it then admits no pod",
     ),
     critical: z.boolean(),
     admit: z.boolean(),
-    reason: answerText.describe("of the pod's status and event; empty when it is admitted"),
-    message: answerText.describe("the kubelet's words; empty when it is admitted"),
+    reason: answerText.describe("the reason in the pod's status and event; empty: the pod is admitted"),
+    message: answerText.describe("the kubelet's message; empty: the pod is admitted"),
     preempt: z
       .array(victim())
-      .describe("pods that are ended for it, in kill order; also where a later handler refuses it all the same"),
+      .describe(
+        "the pods that the kubelet preempts for the pod, in the order in which it kills them, even if a later handler refuses the pod",
+      ),
     wouldRefuse: z
       .array(wouldRefuse())
-      .describe("every reason of every handler, in the kubelet's order; each of them alone refuses"),
+      .describe(
+        "every reason of every admission handler, in the kubelet's order; each of them is enough to refuse the pod",
+      ),
     resources: z.array(testedResource()),
     preemption: ofPreemption()
       .nullable()
       .describe(
-        "how room was made, or why it could not be; null for a pod that is not critical, and where nothing is short",
+        "how preemption makes room for the pod, or why it cannot; null: the pod is not critical, or no resource is short",
       ),
     counterfactuals: counterfactuals(),
     assigned: managersAssigned()
       .nullable()
-      .describe("what the resource managers would give its containers; null where they were not asked, or refuse"),
+      .describe(
+        "what the resource managers assign to the pod's containers; null: the managers were not asked, or refuse the pod",
+      ),
   }),
 );
 export type AdmissionDecision = Form<typeof admissionDecision>;

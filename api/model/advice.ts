@@ -26,18 +26,24 @@ export type AdviceNoteCode = (typeof ADVICE_NOTES)[number];
 
 const quantity = () => answerText.describe("a canonical quantity, such as 250m or 1536Mi");
 const quantities = () => z.record(answerText, answerText);
-const instant = () => answerText.describe("RFC 3339");
+const instant = () => answerText.describe("an RFC 3339 time");
 
 const reserve = () =>
   z.strictObject({
     field: z.enum(RESERVE_FIELDS),
     resource: answerText,
-    measurements: integer.describe("how many of the measurements tell it"),
+    measurements: integer.describe("the number of measurements that contain the resource"),
     median: quantity(),
-    atPercentile: quantity().describe("the measurement that so many percent of them do not exceed"),
+    atPercentile: quantity().describe("the measurement that `percentile` percent of the measurements do not exceed"),
     peak: quantity(),
-    now: quantity().nullable().describe("as the node has it; null: it reserves nothing of it"),
-    recommended: quantity().nullable().describe("with the margin, rounded up; null: see the notes"),
+    now: quantity()
+      .nullable()
+      .describe("the present reservation of the node; null: the node reserves nothing of the resource"),
+    recommended: quantity()
+      .nullable()
+      .describe(
+        "the recommended reservation: `atPercentile` with the margin, rounded up; null: there is none, for the reason in `notes`",
+      ),
   });
 export type ReserveAdvice = Form<typeof reserve>;
 
@@ -45,13 +51,15 @@ const adviceNote = () =>
   z.strictObject({
     code: z.enum(ADVICE_NOTES),
     message: answerText,
-    advice: answerText.nullable().describe("what can be done about it; null: nothing"),
+    advice: answerText.nullable().describe("what to do about the note; null: nothing"),
   });
 export type AdviceNote = Form<typeof adviceNote>;
 
 const finding = () =>
   z.strictObject({
-    severity: answerText.describe("as of a finding of /v1/lint; refuses-start: the kubelet does not start"),
+    severity: answerText.describe(
+      "the severity, as in a finding of /v1/lint; refuses-start: the kubelet does not start",
+    ),
     field: answerText,
     message: answerText,
     advice: answerText,
@@ -61,29 +69,33 @@ const finding = () =>
 export const reservesAdvice = z.lazy(() =>
   z.strictObject({
     node: answerText.nullable(),
-    policyVersion: answerText.describe("of the profile that decided on allocatable"),
+    policyVersion: answerText.describe("the policy version of the profile that decided on allocatable"),
     percentile: z.number(),
     marginPercent: z.number(),
     measurements: z.strictObject({
       count: integer,
-      from: instant().nullable().describe("when the first one was made; null: no time is known"),
+      from: instant().nullable().describe("the time of the first measurement; null: not known"),
       to: instant().nullable(),
     }),
-    reserves: z.array(reserve()).describe("what could be measured, kubeReserved first"),
+    reserves: z.array(reserve()).describe("the reservations that could be measured, kubeReserved first"),
     patch: z
       .strictObject({ kubeReserved: quantities().exactOptional(), systemReserved: quantities().exactOptional() })
-      .describe("a merge patch (RFC 7396) of the configuration that reserves what is recommended; all else stays"),
+      .describe(
+        "a merge patch (RFC 7396) of the configuration that sets the recommended reservations and changes nothing else",
+      ),
     allocatable: z
       .array(
         z.strictObject({
           resource: answerText,
           from: quantity(),
           to: quantity(),
-          change: quantity().describe("what pods get more of; negative: less"),
+          change: quantity().describe("the amount that pods gain; negative: they lose it"),
         }),
       )
-      .describe("with the patch; empty where the node's capacity is not known"),
-    findings: z.array(finding()).describe("what lint says of the configuration with the patch, and not without it"),
+      .describe("the node's allocatable before and after the patch; empty: the node's capacity is not known"),
+    findings: z
+      .array(finding())
+      .describe("the lint findings that the configuration has with the patch and not without it"),
     notes: z.array(adviceNote()),
   }),
 );

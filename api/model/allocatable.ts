@@ -4,7 +4,7 @@ import { answerText, type Form, texts } from "./forms.ts";
 import { type KindSpec, nothingAsked, PLAIN } from "./kind-spec.ts";
 
 const quantities = () =>
-  z.record(z.string(), answerText).describe("resource name to canonical quantity, such as 23123516Ki");
+  z.record(z.string(), answerText).describe("canonical quantities by resource name, such as 23123516Ki");
 export type QuantityList = Form<typeof quantities>;
 
 const ALLOCATABLE_REASONS = [
@@ -22,14 +22,16 @@ export const allocatableDecision = z.lazy(() =>
     allocatable: quantities(),
     reserved: z
       .record(z.string(), quantities())
-      .describe("what was taken off, by whom: kubeReserved, systemReserved, evictionHard, hugepages"),
+      .describe(
+        "the amounts subtracted from the capacity, by their cause: kubeReserved, systemReserved, evictionHard, hugepages",
+      ),
     kubepods: z
       .strictObject({ enforced: z.boolean(), limits: quantities(), values: cgroupValues })
-      .describe("the limits of the kubepods cgroup, which do not subtract evictionHard"),
+      .describe("the limits of the kubepods cgroup, from which evictionHard is not subtracted"),
     enforcement: z
       .array(z.strictObject({ key: z.string(), cgroup: z.string(), values: cgroupValues }))
       .describe("the other node-level cgroups that enforceNodeAllocatable names"),
-    errors: texts.describe("configuration that the kubelet would refuse to start with"),
+    errors: texts.describe("the kubelet's messages if a kubelet with this configuration does not start"),
   }),
 );
 export type AllocatableDecision = Form<typeof allocatableDecision>;

@@ -21,35 +21,37 @@ const cpuList = () =>
 /** The values that a cgroup should hold, in the units of the kubelet's ResourceConfig. */
 export const cgroupValues = z.lazy(() => {
   const orNone = integer.min(-1);
-  const limit = ofUnit<Bytes>(orNone);
+  const limit = ofUnit<Bytes>(orNone.describe("bytes; -1: no limit"));
   return z
     .strictObject({
       cpuShares: ofUnit<CpuShares>(wholeNumber(2, 262_144)).exactOptional(),
       cpuWeight: ofUnit<CpuWeight>(
-        wholeNumber(1, 10_000).describe("cgroup v2 only: what cpuShares becomes"),
+        wholeNumber(1, 10_000).describe("cpu.weight, to which cpuShares is converted; cgroup v2 only"),
       ).exactOptional(),
       cpuQuota: ofUnit<Micros>(orNone.describe("microseconds; -1: no quota")).exactOptional(),
       cpuPeriod: ofUnit<Micros>(wholeNumber(1000, 1_000_000).describe("microseconds")).exactOptional(),
       memory: ofUnit<Bytes>(
-        integer.describe("bytes; -1: no limit; less than -1 where qosReserved keeps more than there is"),
+        integer.describe("bytes; -1: no limit; less than -1: qosReserved reserves more than the node has"),
       ).exactOptional(),
       memoryMin: limit.exactOptional(),
       memoryLow: limit.exactOptional(),
       memoryHigh: limit.exactOptional(),
-      memorySwap: limit.describe("v1: memory plus swap (memsw); v2: swap alone").exactOptional(),
+      memorySwap: limit
+        .describe("bytes; cgroup v1: memory plus swap (memsw); cgroup v2: swap alone; -1: no limit")
+        .exactOptional(),
       pidsLimit: orNone.exactOptional(),
       hugePageLimit: z
         .record(z.string(), limit)
-        .describe("page size in bytes to limit in bytes; -1: no limit, for which `files` has the kubelet's 2^62")
+        .describe("limits in bytes by page size in bytes; -1: no limit, for which `files` has the kubelet's value 2^62")
         .exactOptional(),
       cpusetCpus: cpuList().exactOptional(),
       cpusetMems: cpuList().exactOptional(),
       oomScoreAdj: integer
-        .describe("of the container's processes (/proc/PID/oom_score_adj), not a cgroup file")
+        .describe("oom_score_adj of the container's processes (/proc/PID/oom_score_adj), which is not a cgroup file")
         .exactOptional(),
       memoryOomGroup: z.boolean().exactOptional(),
     })
-    .describe("what the cgroup should hold, as the kubelet's ResourceConfig; an absent field is not set");
+    .describe("the values of the cgroup in the form of the kubelet's ResourceConfig; an absent value is not set");
 });
 export type CgroupValues = Form<typeof cgroupValues>;
 
@@ -61,14 +63,14 @@ export const cgroupFiles = () =>
         path: z
           .string()
           .regex(/^[a-z]+(?:\.[A-Za-z0-9_]+)+$/, "must be the name of a cgroup file")
-          .describe("its bare name, such as cpu.shares"),
+          .describe("the name of the file, such as cpu.shares"),
         value: z
           .string()
           .max(4096)
           .regex(/^[^\0\n]*$/, "must be one line"),
       }),
     )
-    .describe("the exact text for each file");
+    .describe("the files of the cgroup with the exact text of each");
 
 /** A cgroup's directory, and the exact text for each of its files. */
 const cgroupPlan = () =>
@@ -77,13 +79,15 @@ const cgroupPlan = () =>
     path: answerText
       .regex(/^\/(?:[^/\0\n]+(?:\/[^/\0\n]+)*)?$/, "must be a path from `/`")
       .refine((path) => !path.split("/").some((part) => part === "." || part === ".."), "must not lead out of the root")
-      .describe("as under each hierarchy, for the driver: `/kubepods/burstable/pod<uid>`, or the slices of systemd"),
+      .describe(
+        "the path of the cgroup below each hierarchy: for the driver cgroupfs `/kubepods/burstable/pod<uid>`, for systemd its slices",
+      ),
     level: z.enum(CGROUP_LEVELS),
     pod: podRef.nullable(),
-    container: answerText.nullable().describe("its name; null above the container level"),
+    container: answerText.nullable().describe("the container's name; null: the cgroup is above the container level"),
     containerId: answerText
       .nullable()
-      .describe("of the running container; null when it does not run yet (`path` then ends in its name)"),
+      .describe("the id of the running container; null: the container does not run yet, and `path` ends in its name"),
     values: cgroupValues,
     files: cgroupFiles(),
   });
@@ -142,7 +146,7 @@ export const cgroupsDecision = z.lazy(() =>
   z.strictObject({
     version: z.literal([1, 2]),
     driver: z.enum(["cgroupfs", "systemd"]),
-    cgroups: z.array(cgroupPlan()).describe("parents before children"),
+    cgroups: z.array(cgroupPlan()).describe("the cgroups, parents before children"),
   }),
 );
 export type CgroupsDecision = Form<typeof cgroupsDecision>;

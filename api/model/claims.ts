@@ -12,11 +12,16 @@ const draCall = () =>
   z
     .strictObject({
       driver: z.string(),
-      service: z.string().nullable().describe("v1.DRAPlugin or v1beta1.DRAPlugin; null: the driver is not known"),
+      service: z
+        .string()
+        .nullable()
+        .describe(
+          "the gRPC service of the driver that the kubelet calls: v1.DRAPlugin or v1beta1.DRAPlugin; null: the driver is not known",
+        ),
       operation: z.enum(["NodePrepareResources", "NodeUnprepareResources"]),
       claims: z.array(z.strictObject(claimRef)),
     })
-    .describe("one call to a driver, with all claims that it is asked about together");
+    .describe("one call to a driver, with all the claims that the call contains");
 export type DraCall = Form<typeof draCall>;
 
 const CLAIM_STATES = ["not-needed", "prepared", "to-prepare", "to-join", "refused", "not-reached"] as const;
@@ -24,12 +29,17 @@ const podClaim = () =>
   z.strictObject({
     entry: z
       .string()
-      .describe("the pod's own name for it; empty: the claim that the scheduler made for extended resources"),
-    claim: z.string().nullable().describe("the ResourceClaim; null: none was made, or which one is not known"),
+      .describe(
+        "the claim's name in the pod's spec.resourceClaims; empty: the claim that the scheduler created for extended resources",
+      ),
+    claim: z
+      .string()
+      .nullable()
+      .describe("the name of the ResourceClaim; null: none was created, or its name is not known"),
     state: z
       .enum(CLAIM_STATES)
       .describe(
-        "to-join: a pod before this one has it prepared; refused: the one by which the pod does not start; not-reached: it comes after that one",
+        "to-join: another pod already has the claim prepared; refused: the claim because of which the pod does not start; not-reached: the claim comes after the refused one",
       ),
     drivers: z
       .array(
@@ -37,18 +47,22 @@ const podClaim = () =>
           driver: z.string(),
           call: z
             .enum(["done", "to-make", "left-out"])
-            .describe("done: it is not called for this pod; left-out: no result of it needs the call"),
+            .describe(
+              "done: the driver is not called again; to-make: the kubelet calls the driver; left-out: no allocation result of the driver needs the call",
+            ),
         }),
       )
-      .describe("the drivers that have a device in it"),
+      .describe("the drivers whose devices are allocated to the claim"),
   });
 
 const containerOfPod = () =>
   z.strictObject({
     container: z.string(),
-    cdiDevices: strings.describe("CDI devices that the runtime is asked to add, as far as drivers have answered"),
-    pending: strings.describe("drivers whose answer is not known; it is posted in dra.drivers[].answers"),
-    error: z.string().nullable().describe("why the container does not start, in the kubelet's words"),
+    cdiDevices: strings.describe(
+      "the CDI devices that the kubelet passes to the runtime, from the drivers that have answered",
+    ),
+    pending: strings.describe("the drivers whose answer is not known; post it in dra.drivers[].answers"),
+    error: z.string().nullable().describe("the kubelet's message if the container does not start; null: it starts"),
   });
 
 const podOfClaims = () =>
@@ -57,17 +71,23 @@ const podOfClaims = () =>
     message: z
       .string()
       .nullable()
-      .describe("of its event FailedPrepareDynamicResources; null: its claims can be prepared"),
+      .describe(
+        "the message of the pod's event FailedPrepareDynamicResources; null: the claims of the pod can be prepared",
+      ),
     claims: z.array(podClaim()),
-    calls: z.array(draCall()).describe("the calls that are made before its sandbox"),
-    containers: z.array(containerOfPod()).describe("empty where the pod does not start"),
+    calls: z
+      .array(draCall())
+      .describe("the calls to drivers that the kubelet makes before it creates the pod's sandbox"),
+    containers: z
+      .array(containerOfPod())
+      .describe("the containers with their CDI devices; empty if the pod does not start"),
   });
 export type PodOfClaims = Form<typeof podOfClaims>;
 
 const knownClaim = () =>
   z.strictObject({
     ...claimRef,
-    pods: z.array(podRef).describe("those that use it; it is given back once the last of them has ended"),
+    pods: z.array(podRef).describe("the pods that use the claim; it is unprepared once the last of them has ended"),
     prepared: z.boolean(),
     drivers: z.array(z.strictObject({ driver: z.string(), devices: strings, cdiDevices: strings })),
   });
@@ -77,11 +97,16 @@ const givenBack = () =>
     pod: podRef,
     when: z
       .enum(["containers-stopped", "reconcile"])
-      .describe("reconcile: nobody knows the pod any more; within a minute"),
-    claims: strings.describe("those that no other pod uses"),
-    kept: strings.describe("those that other pods still use"),
+      .describe(
+        "when the kubelet unprepares the claims; containers-stopped: when the pod's containers have stopped; reconcile: within a minute, because the kubelet no longer knows the pod",
+      ),
+    claims: strings.describe("the claims that no other pod uses, which the kubelet unprepares"),
+    kept: strings.describe("the claims that other pods still use, which stay prepared"),
     calls: z.array(draCall()),
-    error: z.string().nullable().describe("why it does not go well, in the kubelet's words; it is tried again"),
+    error: z
+      .string()
+      .nullable()
+      .describe("the kubelet's message if the claims cannot be unprepared; the kubelet tries again"),
   });
 
 const ALLOCATION_FAULTS = [
@@ -126,7 +151,7 @@ const CLAIM_WARNINGS = [
 ] as const;
 const claimWarning = () =>
   z.strictObject({
-    about: z.string().describe("NAMESPACE/NAME of a pod, or a driver"),
+    about: z.string().describe("NAMESPACE/NAME of the pod, or the name of the driver, that the warning is about"),
     warning: z.enum(CLAIM_WARNINGS),
     message: z.string(),
   });
@@ -142,14 +167,16 @@ const extendedResource = () =>
       .enum(RESOURCE_SOURCES)
       .nullable()
       .describe(
-        "who gives it to the container; node: its status lists it and no device plugin has it, so that it is counted alone; null: not known",
+        "the source of the container's resource; claim: a ResourceClaim; device-plugin: a device plugin; node: the node's status lists the resource and no device plugin has it, so it is counted and the container gets no device; nothing: no source on the node; null: not known",
       ),
     claim: z.string().nullable(),
-    requests: strings.describe("requests of that claim"),
-    classes: strings.describe("DeviceClasses that stand for the resource"),
+    requests: strings.describe("the names of the requests in the claim that are for the resource"),
+    classes: strings.describe("the DeviceClasses that provide the extended resource"),
     plugin: z
       .boolean()
-      .describe("a device plugin of the node has it; where none is posted, those have what the node's status lists"),
+      .describe(
+        "true: a device plugin of the node has the resource; if the snapshot lists no device plugins, every resource in the node's status counts as theirs",
+      ),
   });
 export type ExtendedResource = Form<typeof extendedResource>;
 
@@ -165,24 +192,28 @@ const containerHealth = () =>
       container: z.string(),
       claims: z.array(z.strictObject({ name: z.string(), resources: z.array(resourceHealth) })),
     })
-    .describe("allocatedResourcesStatus of the container's status");
+    .describe("allocatedResourcesStatus in the status of the container");
 
 export const claimsDecision = z.lazy(() =>
   z.strictObject({
-    startErrors: strings.describe("why a kubelet with this dra_manager_state would not start, in its words"),
+    startErrors: strings.describe("the kubelet's messages if a kubelet with this dra_manager_state does not start"),
     refusal: z
       .strictObject({ reason: z.string(), message: z.string() })
       .nullable()
-      .describe("the event of the asked pod; null without a pod, or when its claims can be prepared"),
-    pods: z.array(podOfClaims()).describe("the asked pod; without one every pod with claims"),
-    known: z.array(knownClaim()).describe("the claims of dra_manager_state"),
-    givenBack: z.array(givenBack()).describe("what is unprepared now, and for whom"),
+      .describe("the event of the pod in the ask; null: the ask names no pod, or the pod's claims can be prepared"),
+    pods: z.array(podOfClaims()).describe("the pod in the ask; if the ask names no pod, every pod with claims"),
+    known: z.array(knownClaim()).describe("the claims in dra_manager_state"),
+    givenBack: z.array(givenBack()).describe("the claims that the kubelet unprepares now, by pod"),
     extendedResources: z.array(extendedResource()),
-    allocationFaults: z.array(allocationFault()).describe("what is wrong with what the scheduler gave"),
+    allocationFaults: z.array(allocationFault()).describe("faults in the allocations of the scheduler"),
     warnings: z
       .array(claimWarning())
-      .describe("why nothing is prepared for the asked pod, and what of drivers and requests leads to no device"),
-    health: z.array(containerHealth()).describe("empty while the gate ResourceHealthStatus is off"),
+      .describe(
+        "why nothing is prepared for the pod in the ask, and which drivers or requests give its containers no device",
+      ),
+    health: z
+      .array(containerHealth())
+      .describe("the health of the devices of each container; empty if the feature gate ResourceHealthStatus is off"),
   }),
 );
 export type ClaimsDecision = Form<typeof claimsDecision>;

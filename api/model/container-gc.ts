@@ -30,28 +30,36 @@ export const doneList = z.array(doneEntry).max(LIMITS.images + 4 * LIMITS.runtim
 const nodeEvent = () =>
   z
     .strictObject({ type: z.enum(["Normal", "Warning"]), reason: z.string(), message: z.string() })
-    .describe("as the kubelet records it for its node");
+    .describe("an event that the kubelet records for its node");
 /** An event as the kubelet records it for its node. */
 export type NodeEvent = Form<typeof nodeEvent>;
 
 /** The fields for the end of a removal in a decision. */
 export const removalEnd = () => ({
-  end: z.enum(["planned", ...REMOVAL_ENDS]).describe("planned: ask.done does not speak of it"),
-  message: z.string().describe("the runtime's words where it refused").exactOptional(),
+  end: z.enum(["planned", ...REMOVAL_ENDS]).describe("how the removal ended; planned: `ask.done` does not list it"),
+  message: z.string().describe("the runtime's message if it refused the removal").exactOptional(),
 });
 export type RemovalState = ContainerRemoval["end"];
 /** The forms that image and container collection share. */
 export const gcForms = () => ({
   operation: z.enum(GC_OPERATIONS),
-  place: count.describe("in the order, from 1"),
+  place: count.describe("the position in the removal order, counted from 1"),
   tie: z
     .boolean()
-    .describe("equal to a neighbour in all that the kubelet sorts by: the id decides here, chance decides there"),
-  oldEnoughAtMs: epochTime.nullable().describe("when its age allows it; null: age is not what keeps it"),
+    .describe(
+      "true: the object equals a neighbour in everything that the kubelet sorts by; the kubelet's order of the two is random, the order here is that of their ids",
+    ),
+  oldEnoughAtMs: epochTime
+    .nullable()
+    .describe(
+      "the time from which on its age allows the removal, in epoch ms; null: the object stays for a reason other than its age",
+    ),
   error: z
     .string()
     .nullable()
-    .describe("the kubelet's words, if all that is planned works out, and with ask.done as it did"),
+    .describe(
+      "the kubelet's error message, if all planned removals succeed and those in `ask.done` ended as listed there; null: there is no error",
+    ),
   events: z.array(nodeEvent()),
 });
 
@@ -63,10 +71,14 @@ export const gcAsk = {
   operation: z
     .enum(GC_OPERATIONS)
     .default("garbage-collect")
-    .describe("garbage-collect as the kubelet's timer does it, or delete-unused as its eviction manager does it"),
-  done: optionalOr(doneList, null).describe("how the removals of this very pass ended so far; absent: it is a plan"),
+    .describe(
+      "garbage-collect: the collection that the kubelet's timer runs; delete-unused: the collection that its eviction manager runs",
+    ),
+  done: optionalOr(doneList, null).describe(
+    "how the removals of this pass have ended so far; absent: the decision is a plan",
+  ),
   error: optional(text).describe(
-    "what the runtime answered instead of its lists; the pass failed, and the snapshot needs none of them",
+    "the error that the runtime answered instead of its lists: the pass failed, and the snapshot does not need the lists",
   ),
 };
 
@@ -115,9 +127,9 @@ export const CONTAINER_KEEP_WHY = [
 export const gcId = z.string().min(1).max(4096);
 const target = () => ({
   target: z.enum(CONTAINER_GC_TARGETS),
-  id: gcId.describe("CRI id; of logs and links the name"),
+  id: gcId.describe("the CRI id of the container or sandbox; for log directories and log links, the name"),
   pod: podRef.nullable(),
-  name: answerText.nullable().describe("of a container"),
+  name: answerText.nullable().describe("the container's name; null: the object is not a container"),
   attempt: count.nullable(),
   state: z.enum([...CONTAINER_STATES, ...SANDBOX_STATES]).nullable(),
   createdAtMs: epochTime.nullable(),
@@ -129,7 +141,11 @@ const removal = () => {
     ...target(),
     place,
     why: z.enum(CONTAINER_GC_WHY),
-    stopFirst: z.boolean().describe("its state is unknown: it is stopped before, as a sandbox always is"),
+    stopFirst: z
+      .boolean()
+      .describe(
+        "true: the object is stopped before it is removed, because it is a container with an unknown state or a sandbox",
+      ),
     tie,
     ...removalEnd(),
   });
@@ -181,8 +197,10 @@ export const containerGcDecision = z.lazy(() => {
       maxPerPodContainer: integer,
       maxContainers: integer,
     }),
-    allSourcesReady: z.boolean().describe("false: nothing of a pod that is not known is taken"),
-    remove: z.array(removal()).describe("in the order of a pass"),
+    allSourcesReady: z
+      .boolean()
+      .describe("false: not all sources of pods have reported, so nothing of an unknown pod is removed"),
+    remove: z.array(removal()).describe("the removed objects in the order of the pass"),
     keep: z.array(kept()),
     error,
     events,

@@ -21,25 +21,27 @@ const cpusDecision = z.lazy(() =>
     options: policyOptions,
     ...managed(),
     reserved: cpuSet,
-    sharedPool: cpuSet.describe("of all containers without exclusive CPUs, after the asked pod was admitted"),
+    sharedPool: cpuSet.describe(
+      "the CPUs of all containers without exclusive CPUs, after the admission of the pod in the ask",
+    ),
     assigned: z
       .array(z.strictObject({ container: z.string(), cpus: cpuSet, exclusive: z.boolean() }))
-      .describe("what the asked pod's containers get; exclusive false: the shared pool"),
+      .describe("the CPUs that the containers of the pod in the ask get; `exclusive` false: the shared pool"),
     assignments: z
       .array(z.strictObject(cpuAssignment))
-      .describe("every exclusive assignment, the asked pod's with them"),
+      .describe("all exclusive assignments, including those of the pod in the ask"),
     reconcile: z
       .array(
         z.strictObject({
           ...cpuAssignment,
           containerId: z.string(),
-          from: cpuSet.nullable().describe("null: what it has now is not known"),
+          from: cpuSet.nullable().describe("the present cpuset of the container; null: not known"),
         }),
       )
-      .describe("running containers whose cpuset must change now"),
+      .describe("the running containers whose cpuset must change now"),
     overlaps: z
       .array(z.strictObject({ cpus: cpuSet, holders: z.array(z.strictObject({ pod: podRef, container: z.string() })) }))
-      .describe("CPUs that two pods hold alone, which the kubelet takes without a word"),
+      .describe("CPUs that are assigned exclusively to two pods, which the kubelet accepts without a message"),
   }),
 );
 export type CpusDecision = Form<typeof cpusDecision>;

@@ -15,7 +15,7 @@ const DEVICES_REASONS = [
   "unhealthy_devices",
 ] as const;
 
-export const deviceIds = () => z.record(z.string(), strings).describe("resource to device ids");
+export const deviceIds = () => z.record(z.string(), strings).describe("the ids of devices by resource");
 export type DeviceIds = Form<typeof deviceIds>;
 
 const nameValue = () => z.strictObject({ name: z.string(), value: z.string() });
@@ -25,7 +25,7 @@ const deviceConflict = () => {
   const side = z.strictObject({ resource: z.string(), value: z.string() });
   return z.strictObject({
     kind: z.enum(["env", "mount", "device", "annotation"]),
-    name: z.string().describe("the variable, the path in the container, or the annotation"),
+    name: z.string().describe("the name of the variable or annotation, or the path in the container"),
     kept: side,
     dropped: side,
   });
@@ -46,7 +46,7 @@ const deviceOptions = () =>
       conflicts: z.array(deviceConflict()),
     })
     .describe(
-      "what the container gets, the answers of several plugins put together; of two under one name the first stays",
+      "what the runtime adds to the container: the answers of its device plugins, merged; of two values with the same name the first is used",
     );
 export type DeviceOptions = Form<typeof deviceOptions>;
 
@@ -55,12 +55,14 @@ const deviceResource = () =>
     resource: z.string(),
     plugin: z
       .enum(["registered", "stopped", "unregistered", "removed"])
-      .describe("unregistered: known from the checkpoint only; removed: its plugin stopped longer than 5 minutes ago"),
+      .describe(
+        "the state of the resource's device plugin; unregistered: the resource is known only from the checkpoint; removed: the plugin stopped more than 5 minutes ago",
+      ),
     capacity: count,
     allocatable: count,
-    allocated: count.describe("held by containers"),
+    allocated: count.describe("the number of devices that are allocated to containers"),
     sanitized: count.describe(
-      "what the node's status says once a pod that holds devices is looked at: never less than is allocated",
+      "the allocatable number in the node's status once the kubelet has checked a pod with devices: at least the number of allocated devices",
     ),
   });
 export type DeviceResourceState = Form<typeof deviceResource>;
@@ -70,9 +72,9 @@ const devicesAssigned = () =>
     container: z.string(),
     resource: z.string(),
     devices: strings,
-    reused: strings.describe("those of devices that an init container of the pod had before"),
-    preferred: strings.describe("those that the plugin preferred"),
-    aligned: strings.describe("those on the NUMA nodes of the affinity"),
+    reused: strings.describe("those of `devices` that an init container of the pod had before"),
+    preferred: strings.describe("those of `devices` that the plugin preferred"),
+    aligned: strings.describe("those of `devices` that are on the NUMA nodes of the affinity"),
   });
 export type AssignedDevices = Form<typeof devicesAssigned>;
 
@@ -84,29 +86,31 @@ const devicesDecision = z.lazy(() =>
       .string()
       .nullable()
       .describe(
-        "why kubelet_internal_checkpoint was ignored: the kubelet logs the error and continues as if no device were allocated",
+        "why the kubelet ignores kubelet_internal_checkpoint: it logs this error and continues as if no device were allocated; null: the file is used",
       ),
     resources: z.array(deviceResource()),
-    assigned: z.array(devicesAssigned()).describe("what the asked pod's containers get"),
+    assigned: z.array(devicesAssigned()).describe("the devices that the containers of the pod in the ask get"),
     assignments: z
       .array(
         z.strictObject({
           pod: podRef,
           container: z.string(),
           devices: deviceIds(),
-          options: deviceOptions().nullable().describe("null where no plugin has answered yet"),
-          pending: strings.describe("resources whose plugin has not said yet what the container gets"),
+          options: deviceOptions()
+            .nullable()
+            .describe("the merged answers of the plugins; null: no plugin has answered yet"),
+          pending: strings.describe("the resources whose plugin has not answered for the container yet"),
         }),
       )
-      .describe("every container with devices, the asked pod's with them"),
+      .describe("all containers with devices, including those of the pod in the ask"),
     overlaps: z
       .array(z.strictObject({ resource: z.string(), device: z.string(), pods: z.array(podRef) }))
-      .describe("devices that two pods hold, which the kubelet takes without a word"),
-    purged: strings.describe("uids of pods that held devices and are no longer active"),
+      .describe("devices that are allocated to two pods, which the kubelet accepts without a message"),
+    purged: strings.describe("the uids of pods that had devices and are no longer active"),
     unanswered: z
       .array(z.strictObject({ resource: z.string(), available: strings, mustInclude: strings, size: count }))
       .describe(
-        "what a plugin would be asked; the natural order of ids stands in for its answer, which is posted in devicePlugins[].preferred",
+        "the requests for preferred devices that the kubelet would send to plugins; without an answer in devicePlugins[].preferred, the decision uses the natural order of the ids",
       ),
   }),
 );

@@ -94,11 +94,11 @@ export function decodeEvictionFacts(
 const POD = /^[^/]+[/][^/]+$/;
 const ask = z.strictObject({
   pod: optionalOr(text.meta({ pattern: POD.source }), null).describe(
-    "NAMESPACE/NAME of a pod whose counterfactuals are wanted beside those of the next victim",
+    "NAMESPACE/NAME of a pod; the answer then has counterfactuals for this pod in addition to those of the next victim",
   ),
-  statsAfterReclaim: optionalOr(stats, null).describe("the Summary after the node-level reclaim ran"),
+  statsAfterReclaim: optionalOr(stats, null).describe("the kubelet's /stats/summary from after the node-level reclaim"),
   images: optionalOr(imageGcFacts, null).describe(
-    "the `next` of the node's last image-gc, which tells what is old enough to be reclaimed; absent: what the history remembers of it",
+    "the `next` of the node's last image-gc decision, which determines the images that are old enough to be removed; absent: the history's facts about the node's images",
   ),
 });
 /** The ask of an eviction pass, beside the snapshot. */
@@ -114,8 +114,8 @@ export function decodeEvictionAsk(input: unknown, at = "ask"): Result<EvictionAs
 /** The texts of the threshold in the configuration. */
 const thresholdRef = () => ({
   signal: z.enum(EVICTION_SIGNALS),
-  value: z.string().describe("such as 100Mi or 10%"),
-  graceMs: milliseconds.describe("milliseconds; 0: hard"),
+  value: z.string().describe("the amount of the threshold, such as 100Mi or 10%"),
+  graceMs: milliseconds.describe("the grace period in milliseconds; 0: a hard threshold"),
   minReclaim: z.string().optional(),
 });
 const namedThreshold = () => z.strictObject(thresholdRef());
@@ -126,31 +126,47 @@ const thresholdState = () =>
     ...thresholdRef(),
     derivedFrom: z
       .enum(EVICTION_SIGNALS)
-      .describe("of a containerfs threshold: the signal that it was made from")
+      .describe("for a containerfs threshold: the signal whose threshold the kubelet copies")
       .exactOptional(),
     quantity: z
       .number()
       .nullable()
-      .describe("bytes, inodes or process ids below which it is met; null where nothing was observed"),
+      .describe(
+        "the amount in bytes, inodes or process ids below which the threshold is met; null: the signal was not observed",
+      ),
     available: integer.nullable(),
     capacity: integer.nullable(),
-    statsAtMs: epochTime.nullable().describe("when the stats were taken"),
+    statsAtMs: epochTime.nullable().describe("the time at which the stats of the signal were taken, in epoch ms"),
     state: z
       .enum(["above", "below", "unreclaimed", "unobserved", "unwatched"])
       .describe(
-        "below: met; unreclaimed: met before, its minimum reclaim is not reached; unwatched: not in a kubelet's first pass",
+        "below: the threshold is met; unreclaimed: the threshold was met before and its minimum reclaim is not reached; unobserved: the stats do not have the signal; unwatched: the kubelet does not watch this signal in its first pass",
       ),
-    firstObservedAtMs: epochTime.nullable().describe("since when it is below or unreclaimed"),
-    graceLeftMs: milliseconds.nullable().describe("what is left of its grace period; 0: it drives evictions"),
-    newerStats: z.boolean().describe("false: its stats are those of the last pass, so it does not drive this one"),
+    firstObservedAtMs: epochTime
+      .nullable()
+      .describe("the time since which the state is below or unreclaimed, in epoch ms"),
+    graceLeftMs: milliseconds
+      .nullable()
+      .describe("the rest of the threshold's grace period in milliseconds; 0: the threshold causes evictions"),
+    newerStats: z
+      .boolean()
+      .describe(
+        "false: the stats of the signal are those of the last pass, so the threshold causes no eviction in this pass",
+      ),
   });
 export type ThresholdState = Form<typeof thresholdState>;
 const condition = () =>
   z.strictObject({
     type: z.enum(PRESSURE_CONDITIONS),
-    observed: z.boolean().describe("false: no threshold is met any more, the transition period has not passed"),
+    observed: z
+      .boolean()
+      .describe(
+        "false: no threshold of the condition is met any more, and evictionPressureTransitionPeriod has not passed",
+      ),
     lastObservedAtMs: epochTime,
-    untilMs: epochTime.describe("when it becomes False if nothing is observed any more"),
+    untilMs: epochTime.describe(
+      "the time at which the condition becomes False if no threshold of it is met until then, in epoch ms",
+    ),
   });
 export type ConditionState = Form<typeof condition>;
 
@@ -159,7 +175,7 @@ export type StarvedResource = Form<typeof starvedResource>;
 const takes = () =>
   z.strictObject({
     containers: containerGcDecision.nullable(),
-    images: imageGcDecision.nullable().describe("those that nothing uses any more once the containers are gone"),
+    images: imageGcDecision.nullable().describe("the images that no container uses once the containers are removed"),
   });
 /**
  * What the node-level reclaim functions would remove; null: the function does not run here, or is refused (the reasons
@@ -171,20 +187,24 @@ const reclaim = () =>
     threshold: namedThreshold(),
     orElse: z
       .array(namedThreshold())
-      .describe("others that the kubelet, whose order is random there, could have taken instead"),
+      .describe("equally urgent thresholds that the kubelet may choose instead, since its order of them is random"),
     resource: starvedResource(),
     event: z.strictObject({ reason: z.literal("EvictionThresholdMet"), message: answerText }),
-    nodeLevel: z.array(z.enum(NODE_RECLAIM)).describe("run before any pod goes"),
+    nodeLevel: z
+      .array(z.enum(NODE_RECLAIM))
+      .describe("the node-level reclaim functions that run before any pod is evicted"),
     afterNodeLevel: z
       .enum(["enough", "not-enough", "unknown", "nothing-run"])
-      .describe("enough: no pod must go; unknown: post ask.statsAfterReclaim, until then nothing is taken to be freed"),
+      .describe(
+        "whether the node-level reclaim frees enough; enough: no pod is evicted; unknown: post ask.statsAfterReclaim, without which the decision assumes that the reclaim frees nothing",
+      ),
     mustReach: z
       .array(z.strictObject({ signal: z.enum(EVICTION_SIGNALS), available: z.number() }))
-      .describe("what each signal that is too low must reach for no pod to go"),
+      .describe("for each signal that is too low: the available amount at which no pod is evicted"),
     takes: takes()
       .nullable()
       .describe(
-        "what the node-level reclaim would throw away; null: nothing is run, or what the runtime holds was not posted",
+        "the containers and images that the node-level reclaim removes; null: no reclaim function runs, or the runtime's lists were not posted",
       ),
   });
 /** The resources that one pass tries to reclaim. */
@@ -194,9 +214,9 @@ const evictedPod = () =>
   z.strictObject({
     pod: podRef,
     cause: z.enum(EVICTION_CAUSES),
-    reason: z.literal("Evicted").describe("of the status and of the event"),
-    message: answerText.describe("the kubelet's words"),
-    annotations: z.record(z.string(), z.string()).describe("of the event"),
+    reason: z.literal("Evicted").describe("the reason in the pod's status and in the event"),
+    message: answerText.describe("the kubelet's message"),
+    annotations: z.record(z.string(), z.string()).describe("the annotations of the event"),
     gracePeriodSeconds: wholeNumber(0, 2 ** 31),
     condition: z
       .strictObject({
@@ -213,15 +233,24 @@ const rankedPod = () =>
   z.strictObject({
     place: count,
     pod: podRef,
-    critical: z.boolean().describe("ranked, and passed over"),
+    critical: z.boolean().describe("true: the pod is critical, so it is ranked but not evicted"),
     priority: integer,
-    usage: integer.nullable().describe("null: no stats were found, which ranks before all that have some"),
+    usage: integer
+      .nullable()
+      .describe(
+        "the pod's usage of the resource; null: the pod has no stats, so it ranks before all pods that have stats",
+      ),
     request: integer,
-    exceedsRequest: z.boolean().nullable().describe("null for process ids, which have no request"),
+    exceedsRequest: z
+      .boolean()
+      .nullable()
+      .describe("whether `usage` exceeds `request`; null for process ids, which have no request"),
     aboveRequest: integer.nullable(),
     tie: z
       .boolean()
-      .describe("equal to a neighbour in all that the kubelet looks at: the uid decides here, chance decides there"),
+      .describe(
+        "true: the pod equals a neighbour in everything that the kubelet compares; the kubelet's order of the two is random, the order here is that of their uids",
+      ),
   });
 export type RankedPod = Form<typeof rankedPod>;
 const counterfactual = () =>
@@ -231,35 +260,47 @@ const counterfactual = () =>
       change: z.enum(["request", "usage", "priority"]),
       from: integer,
       to: integer,
-      quantity: z.string().describe("of a request: as one would write it").exactOptional(),
+      quantity: z.string().describe("for a request: `to` as a quantity, as a pod's spec has it").exactOptional(),
       place: count,
-      victim: podRef.nullable().describe("the pod that would then be evicted first; null: none"),
+      victim: podRef.nullable().describe("the pod that would be evicted first after the change; null: none"),
     })
-    .describe("the least change of one value that moves a pod to another place");
+    .describe("the smallest change of one value that moves a pod to another place in the ranking");
 export type Counterfactual = Form<typeof counterfactual>;
 const ranking = () =>
   z.strictObject({
     signals: z.array(z.enum(EVICTION_SIGNALS)),
     resource: starvedResource(),
     total: count,
-    pods: z.array(rankedPod()).describe("the first of them; all with explain full"),
+    pods: z.array(rankedPod()).describe('the first pods of the ranking; with `explain: "full"` all pods'),
     counterfactuals: z.array(counterfactual()),
   });
 export type Ranking = Form<typeof ranking>;
 const forecast = () =>
   z.strictObject({
     threshold: namedThreshold(),
-    distance: z.number().describe("available less the threshold; negative: so much is missing"),
+    distance: z
+      .number()
+      .describe(
+        "the available amount less the threshold; negative: the amount by which the signal is below the threshold",
+      ),
     slopePerSecond: z
       .number()
       .nullable()
-      .describe("of what is available, per second; null: fewer observations than a slope takes"),
+      .describe("the change of the available amount per second; null: there are too few observations for a slope"),
     observations: count,
-    belowInMs: milliseconds.nullable().describe("until it is below; 0: it is; null: it is not falling, or not known"),
-    evictsInMs: milliseconds.nullable().describe("the same with its grace period"),
+    belowInMs: milliseconds
+      .nullable()
+      .describe(
+        "the time in milliseconds until the signal is below the threshold; 0: it is below; null: the available amount does not fall, or is not known",
+      ),
+    evictsInMs: milliseconds
+      .nullable()
+      .describe("the time in milliseconds until the threshold causes evictions: `belowInMs` with the grace period"),
     victims: z
       .array(z.strictObject({ pod: podRef, usage: integer, buysMs: milliseconds.nullable() }))
-      .describe("the pods that would go first, what each takes up, and how long that lasts at this slope"),
+      .describe(
+        "the pods that would be evicted first, the usage of each, and the time in milliseconds that its eviction gains at this slope",
+      ),
   });
 export type Forecast = Form<typeof forecast>;
 
@@ -299,13 +340,15 @@ export const evictionDecision = z.lazy(() =>
   z.strictObject({
     fileSystems: z.enum(FILE_SYSTEMS),
     thresholds: z.array(thresholdState()),
-    warnings: z.array(z.string()).describe("what the kubelet says of thresholds that it overrides"),
-    conditions: z.array(condition()).describe("those that are True"),
+    warnings: z.array(z.string()).describe("the kubelet's warnings about thresholds that it overrides"),
+    conditions: z.array(condition()).describe("the conditions that are True"),
     reclaim: reclaim().nullable(),
     evicted: z
       .array(evictedPod())
-      .describe("in the kubelet's order; with afterNodeLevel unknown only if the node-level reclaim is not enough"),
-    spared: z.array(podRef).describe("critical pods that would have gone first"),
+      .describe(
+        "the evicted pods in the kubelet's order; if `afterNodeLevel` is unknown, these pods are evicted only if the node-level reclaim does not free enough",
+      ),
+    spared: z.array(podRef).describe("critical pods that rank before the evicted pods and are not evicted"),
     rankings: z.array(ranking()),
     forecast: z.array(forecast()),
   }),

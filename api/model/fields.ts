@@ -169,7 +169,7 @@ export const resourceName = z
   .meta(resourceNameMeta);
 const listMeta = ({ observed, most }: ResourceListForm) => ({
   type: "object",
-  description: "resource name to quantity",
+  description: "quantities by resource name",
   maxProperties: most,
   propertyNames: resourceNameMeta,
   ...(observed

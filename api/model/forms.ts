@@ -56,18 +56,27 @@ export const reasonForm = <Code extends string>(code: z.ZodType<Code, Code>): z.
   z
     .strictObject({
       code,
-      field: z.string().describe("the value of the place that it explains, for example cpuShares"),
+      field: z.string().describe("the value at the place `at` that the reason explains, such as cpuShares"),
       numbers: numbers.exactOptional(),
     })
-    .describe("one step of the reasoning, with the numbers it used");
+    .describe("one step of the reasoning, with the numbers that it used");
 /** A reason as the history has it. */
 export const recordedReason = reasonForm(
-  z.string().describe("one of the kind's codes, unless another version wrote it"),
+  z
+    .string()
+    .describe("one of the kind's reason codes, or a code of the other version of Nodewise that recorded the decision"),
 );
 export const placeReasonsForm = <Code extends string>(reason: z.ZodType<Reason<Code>>): z.ZodType<PlaceReasons<Code>> =>
   z
-    .strictObject({ at: z.string().describe("the cgroup's path or the resource's name"), because: z.array(reason) })
-    .describe("why a place has the values it has");
+    .strictObject({
+      at: z
+        .string()
+        .describe(
+          "the place that the reasons are about: the path of a cgroup, or the name of a resource, pod, image or other object",
+        ),
+      because: z.array(reason),
+    })
+    .describe("the reasons for the values at one place");
 /** A place where two decisions differ. */
 export const placeDifference = z.strictObject({
   path: z.string(),
@@ -75,14 +84,14 @@ export const placeDifference = z.strictObject({
   replayed: z.unknown().optional(),
   resources: z
     .strictObject({ recorded: z.string().exactOptional(), replayed: z.string().exactOptional() })
-    .describe("the resource or the signal that each number is an amount of, where the answer names it")
+    .describe("the resource or signal whose amount each value is, if the answer names it")
     .exactOptional(),
 });
 /** A place where two decisions differ, with shortened values. */
 export const shortDifference = placeDifference.extend({
   omitted: z
     .array(z.enum(["recorded", "replayed"]))
-    .describe("what is too long to be listed")
+    .describe("the sides whose value is too long to be listed")
     .exactOptional(),
 });
 

@@ -89,12 +89,14 @@ const isTime = (v: unknown): boolean => Number.isSafeInteger(v) && (v as number)
 const ask = z.strictObject({
   ...gcAsk,
   fileSystem: optionalOr(z.strictObject({ capacityBytes: count, availableBytes: count }), null).describe(
-    "the image file system after the images that were too old are gone; absent: as in the snapshot's stats",
+    "the image file system after the images that were too old were removed; absent: the image file system in the snapshot's stats",
   ),
   afterContainerGc: z
     .boolean()
     .default(false)
-    .describe("take the containers for gone that a container-gc of the same operation removes first"),
+    .describe(
+      "true: the decision assumes that the containers are removed that a container-gc of the same operation removes first",
+    ),
 });
 
 /** The ask of an image collection pass, beside the snapshot. */
@@ -139,13 +141,17 @@ const byteSum = integer.describe("bytes");
 const imageNames = () => ({
   id: answerText,
   runtimeHandler: answerText,
-  names: texts.describe("its tags; without any, its digests"),
-  sizeBytes: count.describe("bytes, as the runtime tells; 0 where it does not, as the kubelet counts it"),
+  names: texts.describe("the tags of the image; for an image without tags, its digests"),
+  sizeBytes: count.describe(
+    "the size in bytes that the runtime reports; 0, as in the kubelet, if the runtime reports none",
+  ),
 });
 const image = () => ({
   ...imageNames(),
   firstDetectedAtMs: epochTime,
-  lastUsedAtMs: epochTime.nullable().describe("null: never seen in use"),
+  lastUsedAtMs: epochTime
+    .nullable()
+    .describe("the time at which the image was last in use, in epoch ms; null: it was never seen in use"),
 });
 export type ImageRef = Pick<ImageKept, keyof ReturnType<typeof image>>;
 
@@ -160,7 +166,7 @@ const removal = () => {
     exclusiveBytes: byteSum
       .nullable()
       .describe(
-        "what really comes back with it and all before it gone, layers of others not counted; null: layers are not known",
+        "the bytes that the removal of the image really frees once all images before it are removed: a layer that a remaining image needs does not count; null: the layers are not known",
       ),
     ...removalEnd(),
   });
@@ -171,8 +177,10 @@ const kept = () => {
   return z.strictObject({
     ...image(),
     why: z.enum(IMAGE_KEEP_WHY),
-    place: place.nullable().describe("in the order of eviction; null: it is not in it"),
-    usedBy: z.array(z.string()).describe("the first few of NAMESPACE/POD CONTAINER (state)"),
+    place: place.nullable().describe("the position in the removal order; null: the image is not in the order"),
+    usedBy: z
+      .array(z.string())
+      .describe("the first few containers that use the image, as NAMESPACE/POD CONTAINER (state)"),
     oldEnoughAtMs,
   });
 };
@@ -182,9 +190,9 @@ const pulledAgain = () =>
   z.strictObject({
     ...imageNames(),
     removedAtMs: epochTime,
-    againAtMs: epochTime.describe("when it was seen again"),
-    times: count.describe("how often it was collected"),
-    again: count.describe("how often it came back"),
+    againAtMs: epochTime.describe("the time at which the image was seen on the node again, in epoch ms"),
+    times: count.describe("how often the image was removed"),
+    again: count.describe("how often the image was seen on the node again after a removal"),
   });
 /** An image that was collected and is on the node again: the cost of a wrong threshold. */
 export type PulledAgain = Form<typeof pulledAgain>;
@@ -233,8 +241,10 @@ export const imageGcDecision = z.lazy(() => {
       highThresholdPercent: integer,
       lowThresholdPercent: integer,
       minAgeMs: milliseconds,
-      maxAgeMs: milliseconds.describe("0: no image is too old"),
-      timer: z.boolean().describe("false: high is 100 and there is no maximum age, so the kubelet runs no timer"),
+      maxAgeMs: milliseconds.describe("imageMaximumGCAge in milliseconds; 0: no image is too old"),
+      timer: z
+        .boolean()
+        .describe("false: the high threshold is 100 and there is no maximum age, so the kubelet runs no timer"),
     }),
     fileSystem: z
       .strictObject({
@@ -244,24 +254,26 @@ export const imageGcDecision = z.lazy(() => {
         wantedBytes: byteSum
           .nullable()
           .describe(
-            "down to the low threshold; null: below the high one, nothing is wanted; may be 0 or less, and still takes one image",
+            "the bytes to free to reach the low threshold; null: usage is below the high threshold, so nothing is to be freed; with 0 or less the kubelet still removes one image",
           ),
       })
       .nullable()
-      .describe("null: it was not looked at"),
-    remove: z.array(removal()).describe("in the kubelet's order"),
+      .describe("the image file system; null: the pass does not check it"),
+    remove: z.array(removal()).describe("the removed images in the kubelet's order"),
     keep: z.array(kept()),
     freedBytes: byteSum.describe(
-      "the kubelet's own sum over images that are or would be gone for space: shared layers count with each",
+      "the kubelet's own sum of the sizes of the images that are or would be removed for space, in bytes; a shared layer counts with each image",
     ),
     freedOnceBytes: byteSum
       .nullable()
       .describe(
-        "the same over all of remove, each layer once and none that a kept image needs; null: layers are not known",
+        "the bytes that all images in `remove` free, with each layer counted once and without layers that a kept image needs; null: the layers are not known",
       ),
     error,
     events,
-    pulledAgain: z.array(pulledAgain()).describe("collected before, and seen on the node again since the last pass"),
+    pulledAgain: z
+      .array(pulledAgain())
+      .describe("the images that were removed earlier and were seen on the node again since the last pass"),
   });
 });
 export type ImageGcDecision = Form<typeof imageGcDecision>;

@@ -79,7 +79,7 @@ export const configurationMeta = {
     ref("KubeletConfiguration"),
     {
       type: "object",
-      description: "as the kubelet's /configz answers it",
+      description: "the answer of the kubelet's /configz",
       required: ["kubeletconfig"],
       properties: { kubeletconfig: ref("KubeletConfiguration") },
     },

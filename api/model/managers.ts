@@ -11,29 +11,40 @@ export const strings = z.array(z.string());
 export const numaIds = z.array(count);
 
 const hint = () =>
-  z.strictObject({ numaNodes: numaIds.nullable().describe("null: on any node"), preferred: z.boolean() });
+  z.strictObject({
+    numaNodes: numaIds.nullable().describe("the NUMA nodes of the hint; null: any NUMA node"),
+    preferred: z.boolean(),
+  });
 /** A possible placement of a resource. */
 export type Hint = Form<typeof hint>;
 
 const placement = () =>
   z
     .strictObject({
-      container: z.string().nullable().describe("null: the pod as a whole, with pod scope"),
+      container: z
+        .string()
+        .nullable()
+        .describe("the container's name; null: the pod as a whole, if topologyManagerScope is pod"),
       hints: z
         .record(z.string(), z.array(hint()).nullable())
-        .describe("resource to the ways to place it; null: no preference; []: it cannot be placed"),
-      cutShort: strings.describe("resources with more hints than are listed, the preferred ones first"),
+        .describe(
+          "the hints by resource; null: the resource has no NUMA preference; []: the resource cannot be placed",
+        ),
+      cutShort: strings.describe("the resources of which `hints` lists only some hints, the preferred hints first"),
       merged: hint(),
       admitted: z.boolean(),
     })
-    .describe("hints by resource, and what the topology manager merges them to");
+    .describe("the hints by resource, and the hint to which the topology manager merges them");
 export type Placement = Form<typeof placement>;
 
 const refusal = () =>
   z.strictObject({
-    reason: z.string().describe("of the pod's status, for example TopologyAffinityError"),
+    reason: z.string().describe("the reason in the pod's status, such as TopologyAffinityError"),
     message: z.string(),
-    container: z.string().nullable().describe("whose turn it was; null where the pod as a whole was refused"),
+    container: z
+      .string()
+      .nullable()
+      .describe("the container at which the pod was refused; null: the pod as a whole was refused"),
   });
 /** The reason and message for the pod's status. */
 export type PodRefusal = Form<typeof refusal>;
@@ -41,12 +52,16 @@ export type PodRefusal = Form<typeof refusal>;
 /** Fields of every manager's decision. */
 export const managed = () => ({
   startErrors: strings.describe(
-    "why a kubelet with this configuration, machine and state would not start, in its words",
+    "the kubelet's messages if a kubelet with this configuration, machine and state does not start",
   ),
-  warnings: strings.describe("what the kubelet takes without a word and a person should know; each names its file"),
+  warnings: strings.describe(
+    "faults that the kubelet accepts without a message and that a person should know; each names its file",
+  ),
   refusal: refusal()
     .nullable()
-    .describe("why the pod would be refused, in the kubelet's words; null without a pod, or when it would be admitted"),
+    .describe(
+      "the reason and the message with which the kubelet refuses the pod; null: the ask has no pod, or the pod is admitted",
+    ),
   placements: z.array(placement()),
 });
 const managedForm = () => z.strictObject(managed());

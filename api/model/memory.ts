@@ -9,7 +9,11 @@ export const MEMORY_OWN_REASONS = ["memory_anywhere", "memory_given", "memory_no
 const MEMORY_REASONS = [...MANAGER_REASONS, ...MEMORY_OWN_REASONS] as const;
 
 export const memoryBlock = () =>
-  z.strictObject({ numaNodes: numaIds, resource: z.string().describe("memory, or hugepages-2Mi"), size: byteCount });
+  z.strictObject({
+    numaNodes: numaIds,
+    resource: z.string().describe("the resource: memory, or huge pages such as hugepages-2Mi"),
+    size: byteCount,
+  });
 export type MemoryBlock = Form<typeof memoryBlock>;
 
 const memoryTable = () =>
@@ -30,14 +34,14 @@ const memoryDecision = z.lazy(() =>
     numaNodes: z.array(
       z.strictObject({
         id: count,
-        group: numaIds.describe("the nodes that it forms a group with, itself among them"),
+        group: numaIds.describe("the NUMA nodes of its group, including the node itself"),
         assignments: count,
         memory: z.record(z.string(), memoryTable()),
       }),
     ),
     assigned: z
       .array(z.strictObject({ container: z.string(), blocks: z.array(memoryBlock()) }))
-      .describe("what the asked pod's containers get"),
+      .describe("the memory that the containers of the pod in the ask get"),
     assignments: z.array(z.strictObject({ pod: podRef, container: z.string(), blocks: z.array(memoryBlock()) })),
   }),
 );

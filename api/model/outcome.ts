@@ -136,11 +136,13 @@ const MAX_IMAGES = 4096;
 
 const message = z.string().max(LONGEST_MESSAGE);
 const common = {
-  at: timestamp.describe("when the kubelet did it, by its own clock"),
-  after: optional(timestamp.describe("it had not happened yet then; absent: `at` is exact to the second")),
+  at: timestamp.describe("the time of the outcome by the kubelet's clock"),
+  after: optional(
+    timestamp.describe("a time at which the outcome had not happened yet; absent: `at` is exact to the second"),
+  ),
   podLeftAt: optional(
     timestamp.describe(
-      "when a pod of the node last ended or was removed, as the watch saw; absent: not known, or none did",
+      "the time at which a pod of the node last ended or was removed, according to the watch; absent: not known, or no pod did",
     ),
   ),
   seenIn: z.array(z.enum(SEEN_IN)).min(1).max(SEEN_IN.length),
@@ -149,9 +151,9 @@ const name = z.string().min(1).max(LIMITS.textLength);
 const ofPod = {
   ...common,
   pod: z.strictObject({ namespace: name, name, uid: name }),
-  object: optional(pod.describe("the v1.Pod; only what decisions read is kept of it")),
+  object: optional(pod.describe("the v1.Pod; only the fields that decisions read are stored")),
 };
-const words = message.describe("the kubelet's words as its event has them, without `Pod was rejected: `");
+const words = message.describe("the kubelet's message as its event has it, without `Pod was rejected: `");
 const imageName = z.strictObject({
   id: optional(text),
   names: z.array(text).max(LIMITS.imageNames),
@@ -164,7 +166,7 @@ const outcome = z.discriminatedUnion("kind", [
     kind: z.literal("admission"),
     ...ofPod,
     admitted: z.boolean(),
-    reason: text.describe("of a refusal; empty: admitted"),
+    reason: text.describe("the reason of the refusal; empty: the pod was admitted"),
     message: words,
   }),
   z.strictObject({ kind: z.literal("preemption"), ...ofPod, message: words }),
@@ -173,27 +175,27 @@ const outcome = z.discriminatedUnion("kind", [
     kind: z.literal("conditions"),
     ...common,
     condition: z.enum(PRESSURE_CONDITIONS),
-    status: z.enum(["True", "False"]).describe("the new status"),
+    status: z.enum(["True", "False"]).describe("the new status of the condition"),
     message: words,
   }),
   z.strictObject({
     kind: z.literal("resize"),
     ...ofPod,
     reason: z.enum(["Deferred", "Infeasible"]),
-    generation: optional(count.describe("of the pod's spec that it is about")),
+    generation: optional(count.describe("metadata.generation of the pod's spec that the resize belongs to")),
     message: words,
   }),
   z.strictObject({
     kind: z.literal("claims"),
     ...ofPod,
-    prepared: z.boolean().describe("true: its claims were prepared, since its sandbox is there"),
-    message: words.describe("of the event FailedPrepareDynamicResources; empty: prepared"),
+    prepared: z.boolean().describe("true: the pod's claims were prepared, since its sandbox exists"),
+    message: words.describe("the message of the event FailedPrepareDynamicResources; empty: the claims were prepared"),
     claims: optional(
       z
         .array(resourceClaim)
         .max(LIMITS.labels)
         .describe(
-          "the pod's v1.ResourceClaims as the kubelet read them, without those that were not there; only what decisions read is kept of them",
+          "the pod's v1.ResourceClaims as the kubelet read them, without those that did not exist; only the fields that decisions read are stored",
         ),
     ),
   }),
@@ -202,8 +204,10 @@ const outcome = z.discriminatedUnion("kind", [
     ...ofPod,
     container: name,
     probe: z.enum(["liveness", "startup"]),
-    failures: optional(count.describe("failed attempts of this probe since the container's start; absent: not known")),
-    startedAt: optional(timestamp.describe("when the container that was ended had started")),
+    failures: optional(
+      count.describe("the number of failed attempts of the probe since the container's start; absent: not known"),
+    ),
+    startedAt: optional(timestamp.describe("the start time of the container that the kubelet ended")),
     message: words,
   }),
   z.strictObject({
@@ -213,7 +217,7 @@ const outcome = z.discriminatedUnion("kind", [
       .array(imageName)
       .min(1)
       .max(MAX_IMAGES)
-      .describe("all images that disappeared between two lists of the runtime"),
+      .describe("the images that the runtime listed before and no longer lists"),
   }),
 ]);
 export type Outcome = Readonly<z.output<typeof outcome>>;
@@ -334,28 +338,33 @@ export type Side = Readonly<Record<string, SideValue>>;
 export const comparison = z.lazy(() =>
   z.strictObject({
     verdict: z.enum(AGREEMENT_VERDICTS),
-    snapshotId: z.string().nullable().describe("of the last snapshot before the outcome; null: there was none"),
-    snapshotAgeMs: z.number().nullable().describe("how long before the outcome it was observed"),
-    policyVersion: z.string().nullable().describe("of the decision; null: none was made"),
+    snapshotId: z.string().nullable().describe("the id of the last snapshot before the outcome; null: there was none"),
+    snapshotAgeMs: z
+      .number()
+      .nullable()
+      .describe("the milliseconds between the observation of the snapshot and the outcome"),
+    policyVersion: z.string().nullable().describe("the policy version of the decision; null: no decision was made"),
     kubelet: side().describe("what the kubelet decided, field by field"),
-    nodewise: side().nullable().describe("what would have been decided here; null: nothing was decided"),
+    nodewise: side()
+      .nullable()
+      .describe("the decision of Nodewise on the snapshot, field by field; null: no decision was made"),
     measured: z
       .array(z.strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue }))
       .describe(
-        "amounts that either side measured at its own time, and what only a driver said; they are listed and not compared",
+        "values that are not compared: amounts that each side measured at its own time, and the text of a driver, which only the kubelet has",
       ),
     difference: z
       .strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue })
       .nullable()
-      .describe("the first field that differs; null: none does, or nothing was compared"),
+      .describe("the first field that differs; null: no field differs, or nothing was compared"),
     why: z
       .strictObject({
         code: z.enum(NOT_COMPARABLE_CODES),
         message: z.string(),
-        missing: z.array(z.string()).describe("paths of what was not known"),
+        missing: z.array(z.string()).describe("the paths of the inputs that were not known"),
       })
       .nullable()
-      .describe("why it is not comparable; null: it is"),
+      .describe("why the outcome is not comparable; null: it is comparable"),
   }),
 );
 export type Comparison = Form<typeof comparison>;

@@ -54,7 +54,7 @@ function decodePod(input: unknown, at: string): Result<PodAsk, readonly InputIss
 export const podAskForm = (schema: "Pod" | "ProbedPod") =>
   z.strictObject({
     pod: optional(z.union([z.unknown().meta(ref(schema)), podName])).describe(
-      "the pod to be admitted, or NAMESPACE/NAME of a pod in the snapshot; absent: the current state",
+      "the pod to be admitted, or NAMESPACE/NAME of a pod in the snapshot; absent: the decision is about the pods in the snapshot as they are",
     ),
   });
 /** The ask of a kind whose only question is a pod. */

@@ -54,7 +54,7 @@ const ask = podAskForm("Pod").extend({
         ]),
       ),
     ),
-  ).describe("what the predicates failed with; absent: they are asked"),
+  ).describe("the failures of the kubelet's predicates; absent: the decision checks the predicates itself"),
 });
 
 /** Checks a posted ask and parses it once. Errors: every issue with its path. */
@@ -82,9 +82,9 @@ export const victim = () =>
   z.strictObject({
     ...podRef.shape,
     qos: qosClass(),
-    priority: integer.nullable().describe("null: the object has none, which is not the same as 0"),
+    priority: integer.nullable().describe("spec.priority of the pod; null: the pod has none, which differs from 0"),
     frees: resourceAmounts().describe(
-      "of each resource that is short, the amount that the pod's end frees by the kubelet's calculation",
+      "for each resource that is short, the amount that the preemption of the pod frees according to the kubelet's calculation",
     ),
   });
 /** A pod whose end would free something. */
@@ -95,34 +95,36 @@ export const MAX_DISTANCES = 10_000;
 const pick = () =>
   z
     .strictObject({
-      open: resourceAmounts().describe("what was still to be freed"),
+      open: resourceAmounts().describe("the amounts that were still to be freed before this choice"),
       chosen: podRef,
       distance: z
         .number()
-        .describe("the sum over open of (what would stay open / what is open)^2; 0: it frees all of it"),
+        .describe(
+          "the sum over the resources in `open` of (the amount that is still open after the pod is preempted / the open amount)^2; 0: the pod frees all amounts",
+        ),
       tied: z
         .array(podRef)
         .describe(
-          "pods with the same distance, which lost only by their place in the list (in the kubelet the order of a Go map)",
+          "the pods with the same distance as the chosen pod, from which only the order of the list distinguishes it (in the kubelet, the random order of a Go map)",
         ),
       distances: z
         .array(z.number().nullable())
         .nullable()
         .describe(
-          `of each candidate of the round, null once it is chosen; null: more than ${MAX_DISTANCES} are listed before`,
+          `the distance of each candidate of the round, null for a candidate that is already chosen; null in place of the list: the answer already has ${MAX_DISTANCES} distances`,
         ),
     })
-    .describe("the choice of one victim");
+    .describe("the choice of one pod to preempt");
 export type PreemptionPick = Form<typeof pick>;
 const round = () =>
   z.strictObject({
     qos: qosClass(),
-    assumedGone: z.array(qosClass()).describe("the QoS classes of which this round assumes all pods to be removed"),
-    need: resourceAmounts().describe("what the round had to free"),
+    assumedGone: z.array(qosClass()).describe("the QoS classes all of whose pods this round assumes to be removed"),
+    need: resourceAmounts().describe("the amounts that the round has to free"),
     candidates: z
       .array(z.strictObject({ ...podRef.shape, memory: integer, cpu: integer }))
       .describe(
-        "empty where there was nothing to free; a tie is broken by less memory, then less CPU, then the last listed",
+        "the candidates of the round; empty if there was nothing to free. Of candidates with the same distance, the one with less memory is chosen, then the one with less CPU, then the one listed last",
       ),
     picks: z.array(pick()),
   });
@@ -132,23 +134,33 @@ export type PreemptionCandidate = PreemptionRound["candidates"][number];
 const victimSet = () =>
   z.strictObject({
     pods: z.array(victim()),
-    frees: resourceAmounts().describe("over all of them"),
+    frees: resourceAmounts().describe("the amounts that the pods free together"),
     cost: z
       .number()
-      .describe("the sum over the needed resources, pods aside, of freed / needed: what the set costs in requests"),
+      .describe(
+        "the cost of the set in requests: the sum of freed / needed over the needed resources, without the resource pods",
+      ),
   });
 export type VictimSet = Form<typeof victimSet>;
 const betterSets = () =>
   z
     .strictObject({
-      fewestPods: victimSet().nullable().describe("fewest pods, then the least cost"),
-      leastRequests: victimSet().nullable().describe("the least cost, then the fewest pods"),
+      fewestPods: victimSet()
+        .nullable()
+        .describe(
+          "the set with the fewest pods and, among these, the lowest cost; null: it is no better than the kubelet's set",
+        ),
+      leastRequests: victimSet()
+        .nullable()
+        .describe(
+          "the set with the lowest cost and, among these, the fewest pods; null: it is no better than the kubelet's set",
+        ),
       exact: z
         .strictObject({ fewestPods: z.boolean(), leastRequests: z.boolean() })
-        .describe("false: the search was cut short after `bound` steps, and a better set may exist"),
+        .describe("false: the search ended after `bound` steps, and a better set may exist"),
       bound: integer,
     })
-    .describe("what a chooser without tiers would take; null where it does no better than the kubelet");
+    .describe("better sets of pods to preempt, chosen without regard to QoS classes; null: there is none");
 export type BetterSets = Form<typeof betterSets>;
 
 export const counterfactuals = () =>
@@ -165,7 +177,7 @@ export const counterfactuals = () =>
         numbers,
       }),
     )
-    .describe("what would change the answer");
+    .describe("the smallest changes that change the answer");
 /** A change that would change the answer: a stable code and its numbers. */
 export type Counterfactual = Form<typeof counterfactuals>[number];
 
@@ -195,10 +207,17 @@ export const ofPreemption = () =>
   z.strictObject({
     critical: z.boolean(),
     need: resourceAmounts(),
-    preempt: z.array(victim()).describe("in kill order: BestEffort, Burstable, Guaranteed; empty with an error"),
-    error: z.string().nullable().describe("the kubelet's words when not enough can be freed"),
-    unmet: resourceAmounts().describe("what stays open when every candidate is gone"),
-    candidates: integer.describe("how many pods may be preempted at all"),
+    preempt: z
+      .array(victim())
+      .describe(
+        "the preempted pods in the order in which the kubelet kills them: BestEffort, Burstable, Guaranteed; empty if `error` is set",
+      ),
+    error: z
+      .string()
+      .nullable()
+      .describe("the kubelet's message if not enough can be freed; null: enough can be freed"),
+    unmet: resourceAmounts().describe("the amounts that are not freed even if every candidate is preempted"),
+    candidates: integer.describe("the number of pods that may be preempted"),
     rounds: z.array(round()),
     better: betterSets().nullable(),
   });
@@ -214,7 +233,9 @@ const preemptionDecision = z.lazy(() =>
     shortages: z.array(shortage()),
     remainingReasons: z
       .array(z.string())
-      .describe("why the pod is refused whatever is freed; all reasons for a pod that is not critical"),
+      .describe(
+        "the reasons for which the pod is refused whatever is freed; for a pod that is not critical, all reasons",
+      ),
     counterfactuals: counterfactuals(),
   }),
 );

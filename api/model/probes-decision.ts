@@ -65,17 +65,22 @@ export const PROBE_FINDINGS = [
 ] as const;
 export type ProbeFindingCode = (typeof PROBE_FINDINGS)[number];
 
-const at = () => z.number().describe("milliseconds since the pod's probe workers began");
-const span = () => z.strictObject({ fromMs: at(), toMs: at().nullable().describe("null: it still holds at the end") });
+const at = () => z.number().describe("milliseconds since the start of the pod's probe workers");
+const span = () =>
+  z.strictObject({
+    fromMs: at(),
+    toMs: at().nullable().describe("the end in milliseconds; null: the state still holds at the end of the dry run"),
+  });
 export type Span = Form<typeof span>;
-const containerId = () => z.string().describe("c0: the first container of its name; c1: that after one restart");
+const containerId = () =>
+  z.string().describe("c0: the first container of its name; c1: the container after one restart");
 const probeType = () => z.enum(PROBE_TYPES);
 
 const attempt = () =>
   z.strictObject({
     atMs: at(),
     containerId: containerId(),
-    outcome: z.enum(OUTCOME_WORDS).describe("as scripted"),
+    outcome: z.enum(OUTCOME_WORDS).describe("the outcome of the attempt, as `outcomes` has it"),
     tookMs: milliseconds,
   });
 const resultChange = () =>
@@ -85,17 +90,21 @@ const reach = () =>
   z
     .strictObject({
       soonestFailureMs: milliseconds.describe(
-        "milliseconds; after the container's start, when every attempt fails at once",
+        "the shortest time in milliseconds from the container's start to the failure of the probe, if every attempt fails immediately",
       ),
       slowestFailureMs: milliseconds.describe(
-        "milliseconds; the longest from the moment that nothing answers any more until it is noticed",
+        "the longest time in milliseconds from the moment that nothing answers any more to the failure of the probe",
       ),
       slowestSuccessMs: milliseconds.describe(
-        "milliseconds; the longest from the moment that all is well again until it is noticed",
+        "the longest time in milliseconds from the moment that all attempts succeed again to the success of the probe",
       ),
-      slowestEndMs: milliseconds.nullable().describe("until the container is ended for sure; null: it ends none"),
+      slowestEndMs: milliseconds
+        .nullable()
+        .describe(
+          "the longest time in milliseconds from the fault to the end of the container; null: the probe ends no container",
+        ),
     })
-    .describe("what the settings alone say");
+    .describe("the times that follow from the settings alone");
 export type ProbeReach = Form<typeof reach>;
 const probeRun = () =>
   z.strictObject({
@@ -106,11 +115,15 @@ const probeRun = () =>
     periodSeconds: integer,
     successThreshold: integer,
     failureThreshold: integer,
-    terminationGracePeriodSeconds: integer.nullable().describe("null: the pod's"),
+    terminationGracePeriodSeconds: integer
+      .nullable()
+      .describe("the probe's own grace period in seconds; null: the pod's grace period applies"),
     reach: reach(),
     attempts: z.array(attempt()),
-    results: z.array(resultChange()).describe("listed on change only, the initial value first"),
-    onHold: z.array(span()).describe("when it waited for another container"),
+    results: z
+      .array(resultChange())
+      .describe("the results of the probe, the initial one first; only changes are listed"),
+    onHold: z.array(span()).describe("the times at which the probe waited for another container"),
   });
 export type ProbeRun = Form<typeof probeRun>;
 const containerRun = () =>
@@ -118,7 +131,7 @@ const containerRun = () =>
     id: containerId(),
     startedAtMs: at(),
     endedAtMs: at().nullable(),
-    endedBy: probeType().nullable().describe("the probe that ended it"),
+    endedBy: probeType().nullable().describe("the type of the probe that ended the container; null: no probe ended it"),
   });
 export type ContainerRun = Form<typeof containerRun>;
 const probedContainer = () =>
@@ -128,7 +141,7 @@ const probedContainer = () =>
     restarts: count,
     firstRestartAtMs: at().nullable(),
     runs: z.array(containerRun()),
-    started: z.array(span()).describe("status.started"),
+    started: z.array(span()).describe("the times at which status.started of the container is true"),
     ready: z.array(span()),
     probes: z.array(probeRun()),
   });
@@ -138,7 +151,7 @@ const finding = () =>
   z.strictObject({
     code: z.enum(PROBE_FINDINGS),
     level: z.enum(FINDING_LEVELS),
-    path: z.string().describe("of the pod: spec.containers[0].livenessProbe.timeoutSeconds"),
+    path: z.string().describe("the path in the pod, such as spec.containers[0].livenessProbe.timeoutSeconds"),
     container: z.string(),
     type: probeType(),
     numbers: z.record(z.string(), z.union([z.string(), z.number()])),
@@ -159,13 +172,13 @@ const quirk = () =>
     .strictObject({
       code: z.enum(PROBE_QUIRKS),
       what: z.string(),
-      issues: z.array(integer).describe("of kubernetes/kubernetes"),
+      issues: z.array(integer).describe("the numbers of the issues in kubernetes/kubernetes"),
       container: z.string(),
       type: probeType(),
       times: count,
       firstAtMs: at(),
     })
-    .describe("what the kubelet does otherwise than its documentation, and this dry run went by");
+    .describe("a behaviour of the kubelet that differs from its documentation and that occurred in this dry run");
 export type QuirkHit = Form<typeof quirk>;
 const event = () =>
   z.strictObject({
@@ -196,15 +209,17 @@ export const probesDecision = z.lazy(() =>
   z.strictObject({
     pod: podRef,
     strict: z.boolean(),
-    endMs: at().describe("how far the dry run went"),
-    truncated: z.boolean().describe("true: it stopped at endMs, for there were too many attempts"),
+    endMs: at().describe("the end of the dry run, in milliseconds since the start of the pod's probe workers"),
+    truncated: z.boolean().describe("true: the dry run stopped at `endMs`, because there were too many attempts"),
     restarts: count,
     firstRestartAtMs: at().nullable(),
-    ready: z.array(span()).describe("when all containers were ready"),
-    containers: z.array(probedContainer()).describe("those that a kubelet probes, sidecars first"),
-    events: z.array(event()).describe("as the kubelet records them for the container, the same ones counted together"),
+    ready: z.array(span()).describe("the times at which all containers are ready"),
+    containers: z.array(probedContainer()).describe("the containers that the kubelet probes, sidecars first"),
+    events: z
+      .array(event())
+      .describe("the events that the kubelet records for the containers; equal events are counted together"),
     quirks: z.array(quirk()),
-    findings: z.array(finding()).describe("what of the settings is likely to go wrong, the worst first"),
+    findings: z.array(finding()).describe("the settings that are likely to cause problems, the worst first"),
   }),
 );
 export type ProbesDecision = Form<typeof probesDecision>;

@@ -81,7 +81,7 @@ const script = z
     return z.NEVER;
   })
   .describe(
-    `outcomes of successive attempts, the last repeats: ok, fail, error (could not be asked), warn, timeout, hang (the body breaks off), each with @TIME and *N: \`ok,fail@200ms*3\`, or a list of such items; ${MAX_OUTCOMES} attempts at most`,
+    `the outcomes of successive attempts, of which the last one repeats: ok, fail, error (the probe cannot be run), warn, timeout, hang (the body of the answer breaks off); each optionally with @TIME (how long the attempt takes) and *N (how often): \`ok,fail@200ms*3\`, or a list of such items; at most ${MAX_OUTCOMES} attempts`,
   );
 const byType = z.strictObject({ startup: optional(script), liveness: optional(script), readiness: optional(script) });
 const isByType = (v: unknown): boolean => typeof v === "object" && v !== null && !Array.isArray(v);
@@ -98,19 +98,26 @@ const outcomes = z.unknown().transform((given, ctx): OutcomesByType => {
 });
 const seconds = z.number().min(0).max(LONGEST_DRY_RUN_SECONDS);
 const rest = z.strictObject({
-  container: optionalOr(text, null).describe("only this one of the pod; absent: all"),
+  container: optionalOr(text, null).describe(
+    "the name of the only container to probe; absent: all containers of the pod",
+  ),
   outcomes: outcomes.default({}),
-  seconds: seconds.gt(0).default(120).describe("how long the dry run is"),
-  strict: z.boolean().default(false).describe("the documented behaviour in the place of the kubelet's quirks"),
-  stopSeconds: seconds.default(0).describe("how long a container takes to end; its grace is the most"),
-  backOff: z.boolean().default(true).describe("CrashLoopBackOff between restarts"),
-  kubeletRestartSeconds: optionalOr(seconds, null).describe("when the kubelet itself restarts; absent: it does not"),
+  seconds: seconds.gt(0).default(120).describe("the length of the dry run in seconds"),
+  strict: z
+    .boolean()
+    .default(false)
+    .describe("true: the dry run follows the documented behaviour where the kubelet differs from it"),
+  stopSeconds: seconds.default(0).describe("the seconds that a container takes to end, at most its grace period"),
+  backOff: z.boolean().default(true).describe("true: the containers wait in CrashLoopBackOff between restarts"),
+  kubeletRestartSeconds: optionalOr(seconds, null).describe(
+    "the time in seconds at which the kubelet itself restarts; absent: it does not restart",
+  ),
   jitter: z
     .number()
     .min(0)
     .max(1)
     .default(0)
-    .describe("the share of its period that each worker sleeps after that restart"),
+    .describe("the share of its period, from 0 to 1, that each probe worker sleeps after the restart of the kubelet"),
 });
 /** The pod whose probes are run dry, and the answers that they get: items of `parseOutcomes`, of which every container has its own copy. */
 export type ProbesAsk = PodAsk & Readonly<z.output<typeof rest>>;
@@ -118,7 +125,7 @@ const ask = z.strictObject({
   ...podAskForm("ProbedPod").shape,
   ...rest.shape,
   outcomes: optional(z.union([script, byType])).describe(
-    "what attempts are answered, of all types or by type; absent: always ok",
+    "the outcomes of the attempts, for probes of all types or by type; absent: always ok",
   ),
 });
 

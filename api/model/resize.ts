@@ -47,10 +47,14 @@ const containerPolicy = z.object({
 export type ContainerPolicy = z.output<typeof containerPolicy>;
 
 const ask = z.strictObject({
-  pod: optional(podName).describe("NAMESPACE/NAME of a pod of the snapshot; absent: every pod that waits for a resize"),
-  pods: optional(z.array(podName).max(LIMITS.pods)).describe("several, in the order in which they are asked for"),
-  container: optional(pathPart).describe("whose requests `to` is; absent: those of the only container"),
-  to: optional(resourceList).describe("new requests of cpu and memory; a limit keeps its ratio to its request"),
+  pod: optional(podName).describe("NAMESPACE/NAME of a pod in the snapshot; absent: every pod that waits for a resize"),
+  pods: optional(z.array(podName).max(LIMITS.pods)).describe(
+    "NAMESPACE/NAME of several pods, in the order in which their resizes are requested",
+  ),
+  container: optional(pathPart).describe("the container that `to` is for; absent: the pod's only container"),
+  to: optional(resourceList).describe(
+    "the container's new requests for cpu and memory; each limit keeps its ratio to its request",
+  ),
   spec: optional(
     z.strictObject(
       {
@@ -62,17 +66,17 @@ const ask = z.strictObject({
       onlyResized("resources, containers, initContainers and volumes of a pod's spec"),
     ),
   ).describe(
-    "what a patch of the subresource `resize` has as its spec; volumes count with the gate InPlacePodVerticalScalingMemoryBackedVolumes alone (1.37)",
+    "the spec of a patch of the pod's subresource `resize`; volumes count only if the feature gate InPlacePodVerticalScalingMemoryBackedVolumes is on (1.37)",
   ),
   recommendation: optional(
     z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod).default([]) }),
   ).describe(
-    "status.recommendation of a VerticalPodAutoscaler; a limit keeps its ratio to its request unless `resourcePolicy` says otherwise",
+    "status.recommendation of a VerticalPodAutoscaler; each limit keeps its ratio to its request unless `resourcePolicy` sets controlledValues to RequestsOnly",
   ),
   resourcePolicy: optional(
     z.object({ containerPolicies: optional(z.array(containerPolicy).max(LIMITS.containersPerPod)) }),
   ).describe(
-    "spec.resourcePolicy of that VerticalPodAutoscaler: a container whose controlledValues are RequestsOnly keeps its limits, which its requests do not pass; one whose mode is Off stays as it is. `*` is of all others",
+    "spec.resourcePolicy of the VerticalPodAutoscaler. controlledValues RequestsOnly: the container keeps its limits, and its requests are at most its limits. mode Off: the container is not resized. containerName `*`: all containers without a policy of their own",
   ),
 });
 /** The resources that pods should get; without `to`, `spec` and `recommendation`: those that their specs request. */
@@ -155,38 +159,40 @@ const RESIZE_REASONS = [...REASONS_OF_PODS, "kubelet_does_not_start", "resource_
 
 const change = () =>
   z.strictObject({
-    container: answerText.nullable().describe("null: of the pod as a whole"),
+    container: answerText.nullable().describe("the container's name; null: the resources of the pod as a whole"),
     list: z.enum(["requests", "limits", "sizeLimit"]),
-    resource: z.string().describe("of `sizeLimit`: the volume in memory whose size it is"),
-    from: z.string().nullable().describe("as it is allocated; null: nothing"),
+    resource: z.string().describe("the resource's name; for `sizeLimit`, the name of the memory-backed volume"),
+    from: z.string().nullable().describe("the allocated amount; null: nothing is allocated"),
     to: z.string().nullable(),
   });
 export type ResizeChange = Form<typeof change>;
 
 const write = () =>
   z.strictObject({
-    container: answerText.nullable().describe("null: the pod's own cgroup"),
+    container: answerText.nullable().describe("the container's name; null: the cgroup of the pod"),
     path: z
       .string()
       .nullable()
-      .describe("the cgroup's; null: the node does not tell its cgroup version, or the pod its uid"),
+      .describe("the path of the cgroup; null: the snapshot does not have the node's cgroup version or the pod's uid"),
     values: cgroupValues,
-    files: cgroupFiles().describe("what is written there, in this order; empty where the path is not known"),
+    files: cgroupFiles().describe("the files that the kubelet writes, in this order; empty if the path is not known"),
     volume: z
       .strictObject({ name: answerText, sizeBytes: integer })
       .optional()
-      .describe("a volume in memory that is mounted anew with this size, and no cgroup is written"),
+      .describe("the memory-backed volume that the kubelet remounts with this size, instead of writing a cgroup"),
   });
 const actuation = () =>
   z.strictObject({
     restarts: z
       .array(z.strictObject({ container: answerText, resources: z.array(z.enum(["cpu", "memory"])) }))
-      .describe("containers that stop before and start after it, for these resources: their resizePolicy says so"),
-    writes: z.array(write()).describe("in the kubelet's order"),
+      .describe(
+        "containers that the kubelet restarts, because their resizePolicy is RestartContainer for these resources",
+      ),
+    writes: z.array(write()).describe("the writes in the kubelet's order"),
     error: answerText
       .nullable()
       .describe(
-        "why nothing is written for now, in the kubelet's words: the message of PodResizeInProgress; null: it is",
+        "the message of the condition PodResizeInProgress, which has the reason why nothing is written for now; null: the writes are made",
       ),
   });
 export type ResizeActuation = Form<typeof actuation>;
@@ -197,45 +203,59 @@ const podResize = () =>
     status: z
       .enum(["InProgress", "Error", "Deferred", "Infeasible", "Rejected", "Unchanged"])
       .describe(
-        "what the kubelet says of it: InProgress, it takes it; Error, it has allocated it and cannot write it for now (PodResizeInProgress with the reason Error); Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources, or the ask changes nothing of it",
+        "InProgress: the kubelet accepts the resize. Error: the kubelet has allocated the resources and cannot write them for now (condition PodResizeInProgress with the reason Error). Deferred: the resize waits for room. Infeasible: the resize is never possible on this node. Rejected: the API server refuses the resize, and the kubelet does not receive it. Unchanged: the pod already has these resources, or the ask does not change the pod",
       ),
-    check: z.enum(RESIZE_CHECKS).nullable().describe("what refuses it for good; null: nothing does"),
+    check: z.enum(RESIZE_CHECKS).nullable().describe("the check that makes the resize infeasible; null: none does"),
     message: answerText.describe(
-      "in Kubernetes' words; empty where nothing refuses it or is in its way. Unchanged: why the ask changes nothing of it, where it has no such container",
+      "the message of Kubernetes; empty: nothing refuses or delays the resize. With the status Unchanged: why the ask does not change the pod, if the pod has no such container",
     ),
-    isAsked: z.boolean().describe("the ask names it; false: the kubelet tries it in the same turn"),
+    isAsked: z
+      .boolean()
+      .describe("true: the ask names the pod; false: the kubelet tries the pod's pending resize in the same pass"),
     isRetried: z
       .boolean()
-      .describe("false: its status says Infeasible already, and the kubelet only tries it when it restarts"),
+      .describe(
+        "false: the pod's status already has Infeasible, so the kubelet tries the resize again only when the kubelet restarts",
+      ),
     changes: z
       .array(change())
-      .describe("from what is allocated; of one that is allocated already, from what its status tells is in force"),
-    preempt: z.array(victim()).describe("pods that the kubelet ends for it: it is a critical one"),
-    wouldRefuse: z.array(wouldRefuse()).describe("what else of admission would refuse it, in the kubelet's order"),
-    resources: z.array(testedResource()).describe("the room for the whole pod, where admission was asked"),
+      .describe(
+        "the changes from the allocated resources; for a resize that is already allocated, from the resources in the pod's status",
+      ),
+    preempt: z.array(victim()).describe("pods that the kubelet preempts for the resize of a critical pod"),
+    wouldRefuse: z
+      .array(wouldRefuse())
+      .describe("other admission handlers that would refuse the resize, in the kubelet's order"),
+    resources: z
+      .array(testedResource())
+      .describe(
+        "the requested, used and total amount of each resource that admission checks for the whole pod; empty if admission was not checked",
+      ),
     largest: resourceAmounts().describe(
-      "the largest request of the whole pod that is feasible and has room now, by resource; also of one that it does not request yet. Empty where something else than room keeps it waiting",
+      "for each resource, the largest request of the whole pod that is feasible and fits now, including resources that the pod does not request yet. Empty if something other than room delays the resize",
     ),
     notRequested: z
       .array(z.strictObject({ resource: z.enum(["cpu", "memory"]), message: answerText }))
-      .describe("of what no resize gives it another request, and why, in Kubernetes' words"),
+      .describe("the resources whose request no resize of the pod can change, each with the message of Kubernetes"),
     terminating: z
       .array(podRef)
       .describe(
-        "of one that is Deferred: other pods that are being deleted and hold some of what is short; when they are gone the kubelet tries this one again",
+        "for a Deferred resize: other pods that are being deleted and hold a resource that is short; once they are removed, the kubelet tries the resize again",
       ),
     shrinks: z
       .array(podRef)
       .describe(
-        "of one that is Deferred: other pods whose smaller size is allocated and counts only when their status tells it; then the kubelet tries this one again",
+        "for a Deferred resize: other pods whose smaller size is allocated and counts only once it is in their status; the kubelet then tries the resize again",
       ),
     leave: z
       .array(victim())
       .nullable()
       .describe(
-        "of one that is Deferred: other pods of no higher priority, the lowest first and none of them needless, whose end makes room for it beside what `terminating` and `shrinks` free; the kubelet ends nobody for it. Empty: what these free is enough. Null: it does not wait, or their end does not give it room",
+        "for a Deferred resize: other pods of the same or a lower priority, the lowest priority first and none of them unnecessary, whose removal makes room for the resize together with the amounts that `terminating` and `shrinks` free; the kubelet itself removes no pod for it. Empty: `terminating` and `shrinks` free enough. Null: the resize does not wait, or the removal of such pods does not make room",
       ),
-    actuation: actuation().nullable().describe("what brings it into force; null: it is not taken"),
+    actuation: actuation()
+      .nullable()
+      .describe("the restarts and writes that put the resize into effect; null: the resize is not accepted"),
   });
 export type PodResize = Form<typeof podResize>;
 
@@ -254,12 +274,16 @@ export const resizeDecision = z.lazy(() =>
   z.strictObject({
     startErrors: z
       .array(answerText)
-      .describe("why a kubelet with these managers would not start, in its words; then no resize is tried"),
+      .describe(
+        "the kubelet's messages if a kubelet with these resource managers does not start; it then tries no resize",
+      ),
     resizes: z
       .array(podResize())
-      .describe("in the order in which the kubelet tries them; each that it takes counts for those after it"),
+      .describe(
+        "the resizes in the order in which the kubelet tries them; each accepted resize counts for the resizes after it",
+      ),
     inProgress: integer,
-    inError: integer.describe("allocated, and not to be written for now"),
+    inError: integer.describe("the number of resizes that are allocated and cannot be written for now"),
     deferred: integer,
     infeasible: integer,
   }),

@@ -120,23 +120,29 @@ export type DeviceClass = z.output<typeof deviceClass>;
 
 /** A device as a driver reports it to the kubelet. */
 const preparedDevice = knownFields({
-  requestNames: optional(few(text)).describe("the claim's requests that it is for; absent: all"),
+  requestNames: optional(few(text)).describe(
+    "the names of the claim's requests that the device is for; absent: all requests",
+  ),
   poolName: text,
   deviceName: text,
   shareId: optional(text),
-  cdiDeviceIds: optional(few(text)).describe("CDI devices that containers get, such as example.com/gpu=0"),
+  cdiDeviceIds: optional(few(text)).describe(
+    "the ids of the CDI devices that containers get, such as example.com/gpu=0",
+  ),
 });
 const answer = knownFields({
-  claim: text.describe("the claim's uid"),
-  error: optional(text).describe("why the driver does not prepare it"),
+  claim: text.describe("the uid of the claim"),
+  error: optional(text).describe("the driver's error if it does not prepare the claim"),
   devices: optional(few(preparedDevice)),
 });
 const driver = knownFields({
   name: text,
-  services: optional(few(text)).describe("the gRPC services that it registers with; absent: v1.DRAPlugin"),
-  registered: optional(z.boolean()).describe("false: it is not registered with the kubelet; absent: it is"),
+  services: optional(few(text)).describe("the gRPC services that the driver registers; absent: v1.DRAPlugin"),
+  registered: optional(z.boolean()).describe(
+    "false: the driver is not registered with the kubelet; absent: it is registered",
+  ),
   answers: optional(few(answer)).describe(
-    "its answers to NodePrepareResources: with them the CDI devices of containers are known before it is called",
+    "the driver's answers to NodePrepareResources, from which the CDI devices of containers are known before the driver is called",
   ),
 });
 export type DraDriver = z.output<typeof driver>;

@@ -18,10 +18,10 @@ const TOPOLOGY_REASONS = [
 /** The fragmentation of free CPUs and memory. */
 const fragments = () => ({
   freeCpus: count,
-  freeCores: count.describe("cores all of whose CPUs are free"),
+  freeCores: count.describe("the number of cores all of whose CPUs are free"),
   freeMemory: byteCount,
-  largestBlock: count.describe("the most exclusive CPUs that one container can get on one NUMA node"),
-  splitShare: z.number().describe("free CPUs whose core is partly taken, as a share of the free CPUs"),
+  largestBlock: count.describe("the largest number of exclusive CPUs that one container can get on one NUMA node"),
+  splitShare: z.number().describe("the share of the free CPUs whose core also has assigned CPUs, from 0 to 1"),
 });
 export type Fragments = Omit<TopologyDecision["node"], "scattered" | "largestPod">;
 
@@ -40,13 +40,13 @@ export const managersAssigned = () =>
         devices: deviceIds(),
       }),
     )
-    .describe("what the asked pod's containers get of each manager");
+    .describe("what each resource manager assigns to the containers of the pod in the ask");
 
 /** The decision of the kind `topology`; NUMA nodes are as after the asked pod's admission. */
 const topologyDecision = z.lazy(() => {
   const largestPod = podSize()
     .nullable()
-    .describe("the largest Guaranteed pod that would still be admitted wholly here; null: none");
+    .describe("the largest Guaranteed pod that would still be admitted with all its resources here; null: none");
   return z.strictObject({
     policy: z.enum(["none", "best-effort", "restricted", "single-numa-node"]),
     scope: z.enum(["container", "pod"]),
@@ -56,7 +56,7 @@ const topologyDecision = z.lazy(() => {
     numaNodes: z.array(z.strictObject({ numaNode: count, ...fragments(), largestPod })),
     node: z.strictObject({
       ...fragments(),
-      scattered: z.number().describe("the share of the free CPUs that the largest block leaves out"),
+      scattered: z.number().describe("the share of the free CPUs that are outside the largest block, from 0 to 1"),
       largestPod,
     }),
   });

@@ -8,11 +8,11 @@ const entry = z.unknown().meta({ type: "object" });
 const changesOf = (most: number) =>
   z.strictObject({
     upsert: optional(z.array(entry).max(most)).describe(
-      "each in the place of the one with its key, or new: then it comes last",
+      "entries to set: each replaces the entry with the same key, or is new and comes last",
     ),
-    remove: optional(z.array(text).max(most)).describe("keys of those that are gone"),
+    remove: optional(z.array(text).max(most)).describe("the keys of the entries to remove"),
     order: optional(z.array(text).max(most)).describe(
-      "all keys in their order, where it is another than results by itself",
+      "the keys of all entries in their order, if the order differs from the one that `upsert` and `remove` give",
     ),
   });
 export type ListChanges = z.output<ReturnType<typeof changesOf>>;
@@ -35,14 +35,18 @@ export type ChangedByEntry = (typeof CHANGED_BY_ENTRY)[number];
 /** Changes to the snapshot from which a turn starts. No part is named twice. */
 export const snapshotChanges = z.strictObject({
   set: optional(z.partialRecord(z.enum(PARTS), z.unknown())).describe(
-    "parts of a NodeSnapshot that are another, each whole; null: it is gone",
+    "the parts of a NodeSnapshot that are replaced as a whole; null: the part is removed",
   ),
-  merge: optional(z.partialRecord(z.enum(MERGED_PARTS), entry)).describe("merge patches (RFC 7396) of parts"),
+  merge: optional(z.partialRecord(z.enum(MERGED_PARTS), entry)).describe(
+    "merge patches (RFC 7396) by the part of the NodeSnapshot that each changes",
+  ),
   pods: optional(changesOf(LIMITS.pods)).describe(
-    "by uid; of a mirror pod by its annotation kubernetes.io/config.mirror",
+    "changes of `pods`; the key is the uid, for a mirror pod its annotation kubernetes.io/config.mirror",
   ),
-  containers: optional(changesOf(LIMITS.runtimeContainers)).describe("of the part runtime, by id"),
-  images: optional(changesOf(LIMITS.images)).describe("of the part runtime, by id"),
+  containers: optional(changesOf(LIMITS.runtimeContainers)).describe(
+    "changes of a list in `runtime`; the key is the id",
+  ),
+  images: optional(changesOf(LIMITS.images)).describe("changes of a list in `runtime`; the key is the id"),
 });
 export type SnapshotChanges = z.output<typeof snapshotChanges>;
 

@@ -20,9 +20,9 @@ const word = () =>
       reason: answerText,
       message: answerText,
       at: when,
-      count: integer.describe("how often it was said"),
+      count: integer.describe("how often the message was reported"),
     })
-    .describe("what the kubelet or another component said, word for word");
+    .describe("a message of the kubelet or of another component, word for word");
 export type Word = Form<typeof word>;
 /** Whether only a recorded decision is known, with no message about what a kubelet did. */
 export const isOnlyDecided = (words: readonly Word[]): boolean =>
@@ -53,8 +53,10 @@ const EXCERPTS = {
       .unwrap()
       .shape.resizes.element.omit({ actuation: true })
       .extend({
-        place: integer.describe("in the order in which the kubelet tries those that wait on the node; 1: the first"),
-        of: integer.describe("how many it tries"),
+        place: integer.describe(
+          "the position of the resize among those that wait on the node, in the kubelet's order; 1: the first",
+        ),
+        of: integer.describe("the number of resizes that wait on the node"),
       }),
   eviction: () =>
     z.strictObject({
@@ -62,16 +64,20 @@ const EXCERPTS = {
       ranking: evictionDecision
         .unwrap()
         .shape.rankings.element.nullable()
-        .describe("for the resource that this is about: the first pods, and the pod of the story"),
+        .describe("the eviction ranking for the resource of the finding: its first pods, and the explained pod"),
     }),
-  cgroups: () => z.strictObject({ container: textOrNull.describe("null: of the pod"), values: cgroupValues }),
+  cgroups: () =>
+    z.strictObject({
+      container: textOrNull.describe("the container's name; null: the cgroup of the pod"),
+      values: cgroupValues,
+    }),
   probes: () => {
     const { containers, findings } = probesDecision.unwrap().shape;
     const container = containers.element;
     return z.strictObject({
       container: answerText,
       firstRestartAtMs: container.shape.firstRestartAtMs.describe(
-        "milliseconds after the start, where every attempt fails",
+        "the time of the first restart in milliseconds after the start, if every attempt fails",
       ),
       probes: z.array(container.shape.probes.element.omit({ attempts: true, results: true, onHold: true })),
       findings,
@@ -82,8 +88,11 @@ const EXCERPTS = {
     return z.strictObject({
       policy,
       fileSystem,
-      image: z.union([remove.element, keep.element]).nullable().describe("null: the node does not have it"),
-      removes: integer.describe("images that would go now"),
+      image: z
+        .union([remove.element, keep.element])
+        .nullable()
+        .describe("the image as image garbage collection lists it; null: the node does not have the image"),
+      removes: integer.describe("the number of images that image garbage collection would remove now"),
     });
   },
 };
@@ -95,12 +104,17 @@ const decisionHead = () => ({
   basis: z
     .enum(["documents", "snapshot", "recorded"])
     .describe(
-      "snapshot: a NodeSnapshot of that time; documents: the given ones, as it was at `at` as far as they tell",
+      "what the decision was made on; documents: the posted documents, which give the node's state at `at` as far as they contain it; snapshot: a NodeSnapshot of that time; recorded: the history contains the decision",
     ),
-  at: when.describe("of which time it speaks"),
-  agrees: z.boolean().nullable().describe("with what really happened; null: there is nothing to compare with"),
-  differs: textOrNull.describe("the first thing that differs; also a number, where the decision agrees otherwise"),
-  assumed: z.array(answerText).describe("what was taken to be so because no document tells it"),
+  at: when.describe("the time of the state that the decision is about, RFC 3339"),
+  agrees: z
+    .boolean()
+    .nullable()
+    .describe("true: the decision agrees with what the kubelet did; null: there is nothing to compare it with"),
+  differs: textOrNull.describe(
+    "the first difference from what the kubelet did, which may be a number although `agrees` is true; null: there is none",
+  ),
+  assumed: z.array(answerText).describe("the inputs that were assumed because no document contains them"),
 });
 type Head = Form<typeof headForm>;
 const headForm = () => z.strictObject(decisionHead());
@@ -156,12 +170,12 @@ const next = () =>
     .strictObject({
       pod: podRef,
       fate: z.enum(["evicted", "preempted"]),
-      place: integer.describe("1: the first"),
+      place: integer.describe("the position in the order of eviction or preemption; 1: the first"),
       resource: textOrNull,
       usage: numberOrNull,
       request: numberOrNull,
     })
-    .describe("the pod that would be evicted or preempted next for the same reason");
+    .describe("a pod that would be evicted or preempted next for the same reason");
 export type Next = Form<typeof next>;
 
 /** The documents that may be missing. */
@@ -187,8 +201,8 @@ export type Piece = (typeof PIECES)[number];
 const missing = () =>
   z.strictObject({
     piece: z.enum(PIECES),
-    why: answerText.describe("what it would tell"),
-    command: answerText.describe("what brings it"),
+    why: answerText.describe("what the missing document would show"),
+    command: answerText.describe("the command that prints the missing document"),
   });
 export type Missing = Form<typeof missing>;
 
@@ -199,7 +213,7 @@ const FINDING = () => ({
   compared: comparison
     .nullable()
     .describe(
-      "as the history has it: what the kubelet did, compared with a decision when it happened; null: it has not",
+      "the history's comparison of what the kubelet did with the decision at that time; null: the history has none",
     ),
   whatWouldChange: z.array(change()),
   next: z.array(next()),
@@ -227,7 +241,7 @@ export const isCalm = (finding: Finding): boolean =>
 
 const unused = () =>
   z.strictObject({
-    origin: answerText.describe("which document, such as pods.json: items[3]"),
+    origin: answerText.describe("the document that was not used, such as pods.json: items[3]"),
     what: answerText,
     why: answerText,
   });
@@ -240,7 +254,7 @@ const explainedPod = () =>
     phase: textOrNull,
     qosClass: textOrNull,
     priority: integer.nullable(),
-    owner: textOrNull.describe("its controller, such as ReplicaSet/web-7d9f"),
+    owner: textOrNull.describe("the pod's controller, such as ReplicaSet/web-7d9f"),
     createdAt: when,
     restarts: integer,
   });
@@ -248,9 +262,9 @@ export type ExplainedPod = Form<typeof explainedPod>;
 const podExplanationHead = () =>
   z.strictObject({
     pod: explainedPod(),
-    asOf: when.describe("when the live cluster was read; else the latest time in the documents"),
-    missing: z.array(missing()).describe("of all findings"),
-    notes: z.array(answerText).describe("what of the documents was taken how"),
+    asOf: when.describe("the time at which the live cluster was read, else the latest time in the documents"),
+    missing: z.array(missing()).describe("the documents that are missing, over all findings"),
+    notes: z.array(answerText).describe("how the documents were read"),
     unused: z.array(unused()),
   });
 /** Everything known about a pod; at least one finding, the worst first. */
@@ -264,16 +278,18 @@ const listed = () =>
     container: textOrNull,
     reason: answerText,
     message: answerText,
-    more: integer.describe("further findings about the pod"),
+    more: integer.describe("the number of further findings about the pod"),
   });
 export type ListedPodExplanation = Form<typeof listed>;
 const podExplanationList = () =>
   z.strictObject({
-    stories: z.array(listed()).describe("the pods that have one, the worst first"),
-    pods: integer.describe("that were looked at"),
-    calm: integer.describe("of them, those without a problem"),
-    unknown: integer.describe("of them, those without a problem in what was looked at, which was not all"),
-    missing: z.array(missing()).describe("what was not looked at"),
+    stories: z.array(listed()).describe("the pods that have findings, the worst finding first"),
+    pods: integer.describe("the number of pods that were checked"),
+    calm: integer.describe("the number of checked pods without a problem"),
+    unknown: integer.describe(
+      "the number of checked pods without a problem in the inputs that were available, which were not all inputs",
+    ),
+    missing: z.array(missing()).describe("the documents that are missing"),
     asOf: when,
     unused: z.array(unused()),
   });

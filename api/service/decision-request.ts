@@ -24,27 +24,30 @@ export interface DecisionRequest extends Ask {
 
 /** A field of several request bodies. */
 export const kubeletVersion = optional(versionText).describe(
-  "the kubelet version to use if the snapshot's node reports none; a reported version takes precedence; absent: the newest",
+  "the kubelet version to use if the node in the snapshot reports none; a version that the node reports takes precedence; absent: the newest version",
 );
 /** The body of `POST /v1/decisions/{kind}`. The form of `ask` depends on the kind. */
 export const decisionForm = z.strictObject({
   snapshot: optional(z.unknown()).meta(ref("NodeSnapshot")),
   snapshotId: optional(
     idText("must be an id that PUT /v1/nodes/NODE/snapshot or a decision answered: 32 hex digits"),
-  ).describe("one that the history holds"),
+  ).describe("the id of a snapshot in the history"),
   ask: optional(z.unknown()),
   explain: z
     .enum(EXPLAIN, `must be one of ${EXPLAIN.join(", ")}`)
     .default("reasons")
     .describe(
-      "reasons: of every value, and of what was left unset; full: the same for kinds that weigh no alternatives",
+      "reasons: the answer has the reasons of every value and of every value that is not set; full: also the reasons of kinds that weigh alternatives, such as each image that stays",
     ),
   kubeletVersion,
 });
 /** A line of a batch. */
 export const lineForm = decisionForm.extend({
   kind: optional(z.unknown()),
-  record: z.boolean("must be true or false").default(true).describe("false: it is answered, and nothing is recorded"),
+  record: z
+    .boolean("must be true or false")
+    .default(true)
+    .describe("false: the line is answered, and nothing is recorded"),
 });
 
 export function unknownKind(kind: string): Result<never, Problem> {

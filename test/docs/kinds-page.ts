@@ -1,15 +1,20 @@
 import type { Kind } from "../../api/model/decision.ts";
 import type { KindSpec } from "../../api/model/kind-spec.ts";
 import { KIND_SPECS } from "../../api/model/kinds.ts";
+import { meaningOf } from "./reason-meanings.ts";
 
 /** The page's path. */
 export const KINDS_PAGE = "docs/reference/kinds.md";
 
 const HEAD = `# Kinds of decisions
 
-\`node test/docs/update.ts\` writes this page from the specs of the kinds (\`api/model/kinds.ts\`). The schemas of asks and decisions are in the API's
-OpenAPI document (\`/openapi.json\`, \`/docs\`). *ask* is the input in addition to the snapshot. \`explain: "reasons"\` (\`--explain reasons\`) adds the codes of the reasons with the numbers used;
-\`full\` lists more of them: each image that stays, for instance.
+\`node test/docs/update.ts\` writes this page from the specs of the kinds (\`api/model/kinds.ts\`) and the sentences of the reasons (\`api/text\`).
+The schemas of asks and decisions are in the API's OpenAPI document (\`/openapi.json\`, \`/docs\`).
+
+- *ask* is the input in addition to the snapshot. *remembers* is what the next decision about the node uses of this one.
+- \`explain: "reasons"\` (\`--explain reasons\`) adds to the answer the reason codes below, each with the numbers that the decision used. \`explain: "full"\` adds more
+  reasons, for instance one for each image that stays.
+- In a meaning, \`<name>\` is the number \`name\` of the reason. *it* is the object that the reason's \`at\` names: a pod, a container, a cgroup, a threshold.
 `;
 const code = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(", ");
 const POD = {
@@ -37,8 +42,13 @@ Decides ${spec.decides}.
 | ask | ${askOf(spec)} |
 | snapshot | ${spec.traits.needsSnapshot ? (spec.traits.needsTime ? "needed, with the time of its stats" : "needed") : "not needed"} |
 | remembers | ${remembers(spec)} |
-| reasons | ${code([...spec.reasons].sort())} |
-`;
+
+| reason code | meaning |
+| --- | --- |
+${[...spec.reasons].sort().map(reasonRow).join("")}`;
+const reasonRow = (reason: string): string => `| \`${reason}\` | ${cell(meaningOf(reason))} |\n`;
+/** A text in a table. A placeholder is code: Markdown would take it for an HTML tag. */
+const cell = (text: string): string => text.replaceAll("|", "\\|").replace(/<\w+>/g, "`$&`");
 
 /** The whole page, from the register of the kinds. */
 export const kindsPage = (): string =>

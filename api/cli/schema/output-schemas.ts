@@ -21,7 +21,10 @@ const texts = z.array(text);
 
 const ofStatus = { at: text, nodeName: text };
 const pod = z.looseObject({ namespace: text, name: text, uid: text });
-const historyForm = z.strictObject({ stateDir: text, entries: z.array(z.looseObject({})).describe("newest first") });
+const historyForm = z.strictObject({
+  stateDir: text,
+  entries: z.array(z.looseObject({})).describe("the entries, newest first"),
+});
 const token = { id: text, name: text, scopes: z.array(z.enum(SCOPES)), node: text.nullable() };
 const tokenTimes = { createdAt: text, revokedAt: text.nullable() };
 const perHandler = Object.fromEntries(HANDLERS.map((handler) => [handler, z.number()]));
@@ -42,7 +45,10 @@ const drift = { path: text, file: text, actual: text, wanted: text, written: tex
 const actuatorLine = z.union([
   z
     .strictObject({
-      ...{ at: text, snapshot: z.unknown().describe("as it was asked about; null: nothing was") },
+      ...{
+        at: text,
+        snapshot: z.unknown().describe("the snapshot for which decisions were requested; null: none were requested"),
+      },
       ...{ allocatable: specOf("allocatable").decision.nullable(), cgroups: specOf("cgroups").decision.nullable() },
       ...{ ...answered, needs: texts, drift: z.array(z.strictObject({ ...drift, cause: z.enum(DRIFT_CAUSES) })) },
       differs: z
@@ -61,7 +67,7 @@ const actuatorLine = z.union([
         .nullable(),
       ...{ problems, notices: problems },
     })
-    .describe("a pass over the cgroups"),
+    .describe("one pass over the cgroups"),
   z.strictObject({
     collection: z.looseObject({ at: text, reclaim: z.unknown(), collections: z.array(z.looseObject({})), problems }),
   }),
@@ -75,11 +81,11 @@ const actuatorLine = z.union([
     }),
   }),
 ]);
-const someValue = z.unknown().optional().describe("absent: nothing");
+const someValue = z.unknown().optional().describe("the value at the path; absent: there is none");
 const testCase = {
   ...{ name: text, file: text, line: count, kind: z.enum(KINDS), kubelet: text.optional(), passed: z.boolean() },
   mismatches: z.array(z.strictObject({ path: text, expected: someValue, found: someValue })),
-  reasons: texts.describe("codes of reasons that its answer gave"),
+  reasons: texts.describe("the codes of the reasons in the answer of the case"),
   seconds: z.number(),
 };
 
@@ -92,8 +98,10 @@ const COMMAND_FORMS = {
       failed: count,
       cases: z.array(z.strictObject(testCase)),
       reasons: z.array(z.strictObject({ kind: z.enum(KINDS), cases: count, met: texts, missed: texts })),
-      faults: z.array(z.strictObject({ file: text, message: text })).describe("of files whose cases cannot be read"),
-      passedOver: texts.describe("files that contain no case and that no case uses"),
+      faults: z
+        .array(z.strictObject({ file: text, message: text }))
+        .describe("the faults of files whose cases cannot be read"),
+      passedOver: texts.describe("the files that contain no case and that no case uses"),
     }),
   ],
   actuator: ["nodewise actuator -o json, each line", actuatorLine],
@@ -133,13 +141,16 @@ const COMMAND_FORMS = {
   ],
   "probes-status": [
     "nodewise probes -o json",
-    z.strictObject({ ...ofStatus, probes: z.array(probeRow).nullable().describe("null: this daemon probes nothing") }),
+    z.strictObject({
+      ...ofStatus,
+      probes: z.array(probeRow).nullable().describe("the probes; null: this daemon runs no probes"),
+    }),
   ],
   "probes-plan": [
     "nodewise probes plan -o json",
     z.strictObject({
       probes: count,
-      perSecond: z.strictObject(perHandler).describe("attempts"),
+      perSecond: z.strictObject(perHandler).describe("the number of attempts per second, by handler"),
       maxAtOnce: z.strictObject({ spread: count, unspread: count }),
       execsAtOnce: z.strictObject({ expected: z.number(), hanging: z.number() }),
     }),
@@ -148,7 +159,7 @@ const COMMAND_FORMS = {
     "nodewise devices -o json",
     z.strictObject({
       ...ofStatus,
-      devices: z.array(deviceRow).nullable().describe("null: no device plugins are served"),
+      devices: z.array(deviceRow).nullable().describe("the devices; null: this daemon serves no device plugins"),
     }),
   ],
   "probes-history": ["nodewise probes history -o json", historyForm],
@@ -166,12 +177,14 @@ const COMMAND_FORMS = {
     z.strictObject({
       ...{ kind: z.enum(["container-gc", "image-gc"]), node: text, policyVersion: text, observedAt: text },
       assumed: text.optional(),
-      decision: z.looseObject({ remove: z.array(z.looseObject({ id: text })) }).describe("as `decide` prints it"),
+      decision: z
+        .looseObject({ remove: z.array(z.looseObject({ id: text })) })
+        .describe("the decision as `nodewise decide` prints it"),
       ...{ verdict: z.enum(VERDICTS), reasons: z.array(z.looseObject({ at: text })), needs: texts, next: z.unknown() },
       removals: z
         .array(z.looseObject({ id: text }))
         .optional()
-        .describe("of a pass, without --dry-run"),
+        .describe("the removals of the pass; absent with --dry-run"),
       fileSystem: z.unknown().optional(),
       complete: z.boolean().optional(),
       problems: z.array(z.unknown()).optional(),
@@ -197,8 +210,8 @@ const COMMAND_FORMS = {
   token: [
     "nodewise token create -o json",
     z.strictObject({
-      ...{ token: text.describe("shown only now"), ...token, ...tokenTimes },
-      sql: text.optional().describe("with --print: makes it known to a Worker's database"),
+      ...{ token: text.describe("the token itself, which is shown only once"), ...token, ...tokenTimes },
+      sql: text.optional().describe("with --print: the SQL that adds the token to the database of a Worker"),
     }),
   ],
   "token-list": ["nodewise token list -o json", z.array(z.strictObject({ ...token, ...tokenTimes }))],
@@ -231,27 +244,30 @@ function decideSchema(kind: string): JsonSchema {
     profile: ref("Profile"),
   };
   const assumed = {
-    assumed: { type: "object", description: "what was not given and was assumed; absent: nothing" },
+    assumed: { type: "object", description: "the inputs that were not given and were assumed; absent: none" },
   };
   const answer = {
     decision: ref(`${componentName(kind)}Decision`),
     verdict: { type: "string", enum: VERDICTS },
     reasons: listOf(ref("PlaceReasons")),
     needs: listOf(TEXT),
-    next: { description: "input of --facts for the next pass; null: the kind remembers nothing" },
+    next: { description: "the facts to give the next pass with --facts; null: the kind remembers nothing" },
   };
   const side: JsonSchema = {
     oneOf: [whole({ policyVersion: TEXT, ...answer }), whole({ policyVersion: TEXT, refusal: REFUSAL })],
   };
   const fromTo = (form: JsonSchema): JsonSchema => whole({ from: form, to: form });
   const comparison = {
-    change: { type: "object", description: "the merge patch of the configuration" },
+    change: { type: "object", description: "the merge patch (RFC 7396) of the configuration" },
     kubelet: fromTo(TEXT),
     same: { type: "boolean" },
     verdict: fromTo(orNull({ ...TEXT, description: "null: it is refused" })),
     differences: listOf(whole({ path: TEXT }, { from: {}, to: {} })),
     truncated: { type: "boolean", description: "true: there are more differences than are listed" },
-    findings: { ...listOf({ type: "object" }), description: "what `nodewise lint` finds that it did not find before" },
+    findings: {
+      ...listOf({ type: "object" }),
+      description: "the findings of `nodewise lint` that the configuration has only after the change",
+    },
     before: side,
     after: side,
   };
@@ -276,10 +292,10 @@ function lintSchema(components: Components): JsonSchema {
   const finding = components["LintFinding"] as JsonSchema & { readonly properties: JsonSchemas };
   const where = {
     ...TEXT,
-    description: "FILE:LINE, the file alone where no line is known, or the node; absent: it has no place",
+    description: "FILE:LINE, the file alone if the line is not known, or the node; absent: the finding has no place",
   };
   const findings = listOf({ ...finding, properties: { ...finding.properties, where } });
-  const why = orNull({ ...TEXT, description: "why the node was not checked; null: it was" });
+  const why = orNull({ ...TEXT, description: "why the node was not checked; null: it was checked" });
   const node = whole({ node: TEXT, profile: orNull(ref("Profile")), findings, why });
   return { oneOf: [whole({ profile: ref("Profile"), findings }), whole({ nodes: listOf(node) })] };
 }

@@ -28,27 +28,27 @@ const givenForm = z
     z.union([scalar, z.array(someJson), members]),
   )
   .describe(
-    "options of `nodewise decide KIND` by their long names. A file is named relative to the folder of the case, or written here itself; an option that may be repeated is a list",
+    "options of `nodewise decide KIND` by their long names. A file is a path relative to the folder of the case, or its content; an option that may be repeated is a list",
   );
 
 const expectForm = z
   .strictObject({
     verdict: z.enum(VERDICTS).describe("the decision's verdict, such as refused"),
     decision: members.describe(
-      "members that the decision must have: objects may have others too, lists have exactly these entries. Instead of a list, an object picks entries: by number, or by a member's value such as `name=app`",
+      "members that the decision must have. Objects may have other members too; lists must have exactly these entries. An object in the place of a list selects entries by their number, or by the value of a member such as `name=app`",
     ),
-    reasons: z.array(text).describe("codes that are among those of the reasons; each is one that the kind has"),
+    reasons: z.array(text).describe("reason codes of the kind that must be among the reasons of the answer"),
     needs: z.array(text).describe("inputs that the answer names as missing"),
     next: members.describe("members that the facts for the next pass must have"),
     refusal: z
       .strictObject({ code: z.enum(REFUSAL_CODES), message: text, needs: z.array(text) })
       .partial()
-      .describe("there is no decision, and this is why"),
-    error: text.describe("the input is bad, and a line of the message about it contains this text"),
+      .describe("the expected refusal: no decision is made, for this reason"),
+    error: text.describe("the expected input error: a line of its message contains this text"),
   })
   .partial()
   .refine((expected) => Object.keys(expected).length > 0, "must expect something")
-  .describe("what is left out may be anything");
+  .describe("the expected answer; a member that is left out is not checked");
 
 const version = z.union([z.string(), z.number()]).transform(String);
 const common = {
@@ -56,7 +56,9 @@ const common = {
   kubelet: z
     .union([version, z.array(version).min(1)])
     .transform((one) => [one].flat())
-    .describe("the kubelet version if the node reports none; with several, the case runs once for each"),
+    .describe(
+      "the kubelet version to use if the node reports none; with a list of versions the case runs once for each",
+    ),
   now: text.describe("the time of the snapshot, such as 2026-01-31T12:00:00Z"),
   given: givenForm,
 };
@@ -65,7 +67,7 @@ const caseForm = z.strictObject({ name: text, expect: expectForm, ...z.strictObj
 /** A case file: one case, or `cases` with their common members. */
 export const caseFileForm = z
   .union([caseForm, z.strictObject({ cases: z.array(caseForm).min(1), ...z.strictObject(common).partial().shape })])
-  .describe("a case of `nodewise test`, or `cases` that share the fields beside them");
+  .describe("a case of `nodewise test`, or a list `cases` that share the other members");
 
 export type Expected = z.output<typeof expectForm>;
 type Step = string | number;

@@ -46,27 +46,33 @@ const lintFinding = z.strictObject({
   code: z.string(),
   severity: z
     .enum(LINT_SEVERITIES)
-    .describe("refuses-start: the kubelet does not start; error: the setting has no effect; warning: it does harm"),
+    .describe(
+      "refuses-start: the kubelet does not start; error: the setting has no effect; warning: the setting does harm",
+    ),
   field: z.string().describe('a path in the KubeletConfiguration, such as evictionHard["memory.available"]'),
   message: z.string(),
-  kubelet: z.boolean().describe("the message is the kubelet's own, byte for byte"),
+  kubelet: z.boolean().describe("true: the message is the kubelet's own, byte for byte"),
   advice: z.string(),
-  fix: z.unknown().describe("a merge patch (RFC 7396) of the configuration; null: a person must choose"),
+  fix: z
+    .unknown()
+    .describe(
+      "a merge patch (RFC 7396) of the configuration that corrects the fault; null: a person must choose the value",
+    ),
   touched: z
     .strictObject({
       decisions: z
         .number()
         .describe(
-          "recorded decisions that it touched: of those whose own configuration has the same finding (code and field), with a fix those that it would have changed; without one those whose answer names it or would be different without the field",
+          "the number of tried decisions that the finding touched: their own recorded configuration has the same finding (code and field), and the finding's `fix` changes their answer. For a finding without a `fix`: their answer names the field, or differs without the field",
         ),
-      of: z.number().describe("of so many that were tried, the newest"),
+      of: z.number().describe("the number of recorded decisions that were tried, the newest first"),
     })
     .nullable()
-    .describe("null: the finding is of no field"),
+    .describe("the recorded decisions that the finding touched; null: the finding is not about a field"),
 });
 export const lintAnswer = z.strictObject({
   profile,
-  findings: z.array(lintFinding).describe("by severity, then field"),
+  findings: z.array(lintFinding).describe("the findings by severity, then by field"),
 });
 
 /** The API's answers, as schemas: for the document, and for tests that check real answers against them. */
@@ -78,24 +84,24 @@ export const storedSnapshot = z.strictObject({
   sequence: integer.nullable(),
   observedAt: time.nullable(),
   storedAt: time,
-  snapshot: z.looseObject({}).describe("in the canonical form, which may be posted again"),
+  snapshot: z.looseObject({}).describe("the snapshot in its canonical form, which may be posted again"),
 });
 export const snapshotStored = z.strictObject({
   id,
   node: z.string(),
-  fresh: z.boolean().describe("false: it was there"),
+  fresh: z.boolean().describe("false: the snapshot was already stored"),
 });
 export const resultsStored = z.strictObject({
   id,
   decisionId: z.string(),
-  okCount: integer.describe("steps that changed something, or with `dryRun` would"),
+  okCount: integer.describe("the number of steps that changed something, or with `dryRun` would change something"),
   failedCount: integer,
   fresh: z.boolean(),
 });
 
 const outcomeAnswered = z
   .looseObject({ kind: z.enum(OUTCOME_KINDS), at: z.string(), seenIn: z.array(z.string()) })
-  .describe("as it was posted, all sightings of it together and without the pod's object");
+  .describe("the outcome as it was posted, merged from all its sightings, without the pod's object");
 export const outcomesRecorded = z.strictObject({
   outcomes: z
     .array(
@@ -105,10 +111,14 @@ export const outcomesRecorded = z.strictObject({
         recordedAt: time,
         outcome: outcomeAnswered,
         comparison,
-        state: z.enum(["new", "changed", "same"]).describe("beside what was recorded before"),
+        state: z
+          .enum(["new", "changed", "same"])
+          .describe(
+            "new: the outcome was not recorded before; changed: the record changed; same: the record stays the same",
+          ),
       }),
     )
-    .describe("those that were posted, then others whose comparison they changed"),
+    .describe("the posted outcomes, then other outcomes whose comparison they changed"),
 });
 export const agreementAnswer = z.strictObject({
   kinds: z
@@ -118,10 +128,13 @@ export const agreementAnswer = z.strictObject({
         agrees: integer,
         differs: integer,
         notComparable: integer,
-        share: z.number().nullable().describe("that agrees, of those that could be compared; null: none could"),
+        share: z
+          .number()
+          .nullable()
+          .describe("the share of the comparable outcomes that agree, from 0 to 1; null: no outcome is comparable"),
       }),
     )
-    .describe("all of the time, whatever the verdict that is asked for"),
+    .describe("the counts by kind over all outcomes of the time range, whatever `verdict` the request has"),
   outcomes: z
     .array(
       z.strictObject({
@@ -136,34 +149,42 @@ export const agreementAnswer = z.strictObject({
           .string()
           .nullable()
           .describe(
-            "the kubelet's reason: of a refusal such as OutOfcpu, Evicted, Preempting, of a resize Deferred or Infeasible, or the condition; null: none, or recorded before reasons were",
+            "the kubelet's reason: for a refusal its reason such as OutOfcpu; Evicted; Preempting; for a resize Deferred or Infeasible; or the pressure condition. null: there is none, or a version that recorded no reasons wrote the outcome",
           ),
-        outcome: outcomeAnswered.nullable().describe("null: another version wrote it"),
+        outcome: outcomeAnswered
+          .nullable()
+          .describe(
+            "the outcome; null: another version of Nodewise wrote it in a form that this version does not know",
+          ),
         comparison: comparison.nullable(),
       }),
     )
-    .describe("newest first"),
+    .describe("the outcomes, newest first"),
   nextPageToken: z.string().nullable(),
 });
 
 const importCounts = z.partialRecord(z.enum(EXPORT_ROW_TYPES), integer);
 export const historyImported = z.strictObject({
-  added: importCounts.describe("rows by their type"),
-  known: importCounts.describe("rows that were there before"),
+  added: importCounts.describe("the number of imported rows by type"),
+  known: importCounts.describe("the number of rows that the history already had, by type"),
 });
 
 export const historyExported = z.strictObject({
-  header: exportHeaderForm.describe("the first line of the export, the same on each page"),
+  header: exportHeaderForm.describe("the first line of the export, which is the same on each page"),
   rows: z.array(exportRowForm),
-  leftOut: z.array(z.string()).describe("what is missing because it cannot be read, a line each"),
-  reachedAt: time.nullable().describe("when the last decision of the page was made; null: it ends with something else"),
+  leftOut: z
+    .array(z.string())
+    .describe("one line for each entry that is missing in the export because it cannot be read"),
+  reachedAt: time
+    .nullable()
+    .describe("the time of the last decision of the page; null: the page ends with another entry"),
   progress: z.number().min(0).max(1),
   nextPageToken: z.string().nullable(),
 });
 
 const policies = {
-  policyVersion: z.string().describe("of decisions about nodes that report no version"),
-  policyVersions: z.array(z.string()).describe("one for each kubelet version, oldest first"),
+  policyVersion: z.string().describe("the policy version of decisions about nodes that report no kubelet version"),
+  policyVersions: z.array(z.string()).describe("the policy versions, one for each kubelet version, the oldest first"),
 };
 export const health = z.strictObject({ status: z.literal("ok"), ...policies });
 export const ready = z.strictObject({ status: z.literal("ready"), migration: z.string(), ...policies });

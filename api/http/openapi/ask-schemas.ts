@@ -21,13 +21,13 @@ export const ASKED: readonly { readonly kinds: readonly Kind[]; readonly asks: r
 
 const factsOf = (kinds: readonly Kind[]): z.ZodRawShape => {
   const [facts] = kinds.map((kind) => specOf(kind).facts).filter((one) => one !== null);
-  const description = "the next of the node's last answer; absent: what the history remembers counts";
+  const description = "the `next` of the node's last answer of this kind; absent: the facts that the history remembers";
   return facts === undefined ? {} : { facts: optional(facts.form).describe(description) };
 };
 /** The asks' schemas, by name. */
 export const askSchemas = (): readonly SchemaToMake[] =>
   Array.from(KINDS_OF_ASKS).flatMap(([schema, kinds]): SchemaToMake[] => {
     if (schema === null) return [];
-    const description = `what is asked of ${kinds.join(", ")} beside the snapshot`;
+    const description = `the input of ${kinds.join(", ")} in addition to the snapshot`;
     return [[schema.name, () => ({ ...inputSchema(schema.form.extend(factsOf(kinds))), description })]];
   });

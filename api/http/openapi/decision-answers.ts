@@ -14,13 +14,15 @@ const specs = Object.entries(KIND_SPECS);
 export const reasonCodes = specs.map(
   ([kind, { reasons }]) => [`${componentName(kind)}ReasonCode`, z.enum(reasons)] as const,
 );
-export const reason = reasonForm(z.union(reasonCodes.map(([, codes]) => codes)).describe("one of its kind's codes"));
+export const reason = reasonForm(
+  z.union(reasonCodes.map(([, codes]) => codes)).describe("one of the reason codes of the decision's kind"),
+);
 export const placeReasons = placeReasonsForm(reason);
 
 export const profile = z
   .strictObject({ version: z.string(), exact: z.boolean(), why: z.string().nullable() })
   .describe(
-    "the kubelet version whose rules answered; exact: it is the one that the node or the request names. why: which version answered instead, or that the node's own took precedence over the one that the request named; null: neither",
+    "`version`: the kubelet version whose rules made the decision; `exact`: true if the node or the request names this version; `why`: which version was used instead, or that the node's own version took precedence over the version in the request; null: neither is the case",
   );
 
 type DecisionForm = (typeof specs)[number][1]["decision"];
@@ -35,60 +37,73 @@ function ofEachKind<S extends z.ZodRawShape>(name: string, shapeOf: (decision: D
   });
   return z.discriminatedUnion("kind", forms as [(typeof forms)[number]]);
 }
-const needed = z.array(z.string()).describe("inputs that would have made the answer more complete");
+const needed = z
+  .array(z.string())
+  .describe("the inputs that the request does not have and without which a part of the answer is not known");
 const explained = { reasons: z.array(placeReasons), needs: needed };
 const explainedRecorded = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
 
-const namedVersion = z.string().optional().describe("as the request named it; absent: it named none");
+const namedVersion = z
+  .string()
+  .optional()
+  .describe("the kubelet version that the request named; absent: the request named none");
 
 const issue = z.strictObject({
   path: z.string(),
   message: z.string(),
-  near: z.string().optional().describe("the name that may have been meant"),
+  near: z.string().optional().describe("the known name that is most similar to the unknown one"),
 });
 const answered = {
   ...identity,
   profile,
   kubeletVersion: namedVersion,
-  recorded: z.boolean().describe("false: the answer is the same, and nothing of it is in the history"),
+  recorded: z
+    .boolean()
+    .describe("true: the history contains the decision; false: the answer is the same, and nothing is recorded"),
   notRecorded: z
     .enum(NOT_RECORDED)
     .optional()
     .describe(
-      "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
+      "why the decision is not recorded: the request asked for no record, this server records nothing, or the history could not be written; absent: the decision is recorded",
     ),
   again: again.optional(),
   verdict: z.enum(VERDICTS).describe("the verdict of the decision"),
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))
     .optional()
-    .describe("what was not posted and was filled in as the API server does: requests from limits; absent: nothing"),
+    .describe(
+      "the values that were not posted and were filled in as the API server does, such as requests from limits; absent: none",
+    ),
   leftOut: z
     .array(issue)
     .optional()
     .describe(
-      "fields of the posted kubeletConfiguration that a kubelet does not know and leaves out, at most 20; absent: none",
+      "the fields of the posted kubeletConfiguration that a kubelet does not know and ignores, at most 20; absent: none",
     ),
 };
 const decided = (decision: DecisionForm) => ({
   ...answered,
   decision,
   ...explained,
-  next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
+  next: z
+    .unknown()
+    .describe(
+      "the facts that the kind remembers about the node, to post with the node's next decision of this kind as `ask.facts`; null: the kind remembers nothing",
+    ),
 });
 export const decisionAnswer = ofEachKind("Answer", decided);
 /** A decision of which the caller has an earlier form, with a patch of the changes. */
 export const heldDecision = z.strictObject({
   ...answered,
-  holds: id.describe("the id that the caller named"),
+  holds: id.describe("the id of the caller's decision that the request named"),
   patch: jsonPatch.describe(
-    "a JSON patch (RFC 6902) of {decision, reasons, needs, next} as the caller holds them; []: they are the same",
+    "a JSON patch (RFC 6902) that turns {decision, reasons, needs, next} of the caller's decision into those of this decision; []: they are the same",
   ),
 });
 const storedResult = z.looseObject({
   id,
   seq: integer,
-  okCount: integer.describe("steps that changed something, or with `dryRun` would"),
+  okCount: integer.describe("the number of steps that changed something, or with `dryRun` would change something"),
   failedCount: integer,
   reportedAt: time,
   at: z.string(),
@@ -100,7 +115,7 @@ const storedResult = z.looseObject({
 export const fullDecision = ofEachKind("Record", (decision) => ({
   ...decisionHead.shape,
   profile: profile.describe(
-    "the kubelet version whose rules decided; exact: it is the one that its snapshot or its request names. why: as in the answer, or that no snapshot of it is stored",
+    "`version`: the kubelet version whose rules made the decision; `exact`: true if its snapshot or its request names this version; `why`: as in the answer, or that no snapshot of the decision is stored",
   ),
   kubeletVersion: namedVersion,
   ask: z.unknown(),
@@ -129,7 +144,7 @@ export const problemAnswer = z.strictObject({
   advice: z.string(),
   issues: z.array(issue).optional(),
   needs: z.array(z.string()).optional(),
-  near: z.array(z.string()).optional().describe("names that may have been meant"),
+  near: z.array(z.string()).optional().describe("known names that are similar to the unknown one"),
   requestId: z.string(),
 });
 const { code, detail, issues, needs } = problemAnswer.shape;
@@ -141,7 +156,7 @@ export const batchLine = z.union([
 /** One node's turn. */
 export const turnAnswer = z.strictObject({
   node: z.string(),
-  snapshotId: id.describe("of the node's snapshot as it is now: the base of the next turn"),
+  snapshotId: id.describe("the id of the node's snapshot after this turn, which is the `base` of the next turn"),
   decisions: z
     .array(
       z.union([
@@ -150,5 +165,5 @@ export const turnAnswer = z.strictObject({
         z.strictObject({ kind, problem: z.strictObject({ code, detail, issues, needs }) }),
       ]),
     )
-    .describe("one for each that was asked for, in that order"),
+    .describe("one answer for each requested decision, in the order of the request"),
 });

@@ -30,12 +30,12 @@ const decision = (at: string): Link => ({
 });
 const again = (at: string): Link => ({
   to: "POST /v1/decisions/:decision/replay",
-  description: "the decision again, with another configuration",
+  description: "the same decision with another configuration",
   parameters: { decision: `$response.body#/${at}` },
 });
 const snapshot = (at: string): Link => ({
   to: "GET /v1/snapshots/:id",
-  description: "the snapshot that it is about",
+  description: "the snapshot that the decision is about",
   parameters: { id: `$response.body#/${at}` },
 });
 const node = (at: string): Link => ({
@@ -64,7 +64,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     node: node("node"),
     results: {
       to: "POST /v1/results",
-      description: "what the node did with it",
+      description: "a report of what the node did with the decision",
       body: { decisionId: "$response.body#/id" },
     },
   },
@@ -83,7 +83,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     node: node("node"),
     decide: {
       to: "POST /v1/decisions/:decision",
-      description: "a decision on it",
+      description: "a decision on the snapshot",
       body: { snapshotId: "$response.body#/id" },
     },
   },
@@ -97,10 +97,14 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
     },
   },
   "GET /v1/nodes/:node": {
-    decisions: below("decisions", "name", "its decisions"),
-    removals: below("removals", "name", "what was removed of it"),
-    reserves: below("advice/reserves", "name", "what to reserve on it"),
-    summary: below("removals/summary", "name", "how much that freed and cost"),
+    decisions: below("decisions", "name", "the node's decisions"),
+    removals: below("removals", "name", "the images, containers, sandboxes and logs that were removed from the node"),
+    reserves: below("advice/reserves", "name", "the recommended reservations of the node"),
+    summary: below(
+      "removals/summary",
+      "name",
+      "how much space the removals freed, and how often removed images were pulled again",
+    ),
     snapshot: snapshot("lastSnapshotId"),
   },
   "GET /v1/nodes/:node/decisions": { decision: decision("decisions/0/id"), next: next("decisions") },
@@ -108,7 +112,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
   "GET /v1/history": {
     next: {
       to: "GET /v1/history",
-      description: "the next page, with the same node",
+      description: "the next page of the export, with the same node",
       parameters: { pageToken: "$response.body#/nextPageToken" },
     },
   },
@@ -123,10 +127,10 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>>; readonly securitySchemes: JsonSchema };
 }
 
-const DESCRIPTION = `The kubelet's node-level resource decisions as a stateless, explained, recorded API.
+const DESCRIPTION = `The API makes the kubelet's node-level resource decisions. Each answer depends only on the request and on recorded facts, contains its reasons, and is recorded.
 
-Errors are problem documents (RFC 9457) with a closed \`code\`; nothing that a caller sends makes a 500.
-Request bodies may be compressed (gzip, and zstd on Node). GETs carry an ETag.
+Errors are problem documents (RFC 9457); the list of their codes (\`code\`) is complete. No request of a caller leads to the status 500.
+Request bodies may be compressed (gzip, and zstd on Node). Answers to GET have an ETag.
 
 Limits: a body of ${LIMITS.bodyBytes / 2 ** 20} MiB (as configured), ${LIMITS.pods} pods, ${LIMITS.containersPerPod} containers a pod, ${LIMITS.cpus} CPUs, ${LIMITS.numaNodes} NUMA nodes, ${LIMITS.devices} devices, ${LIMITS.images} images, ${LIMITS.runtimeContainers} containers that a runtime lists, ${LIMITS.resourcesPerList} resources a list (${LIMITS.nodeResources} in that of a node), ${LIMITS.deviceResources} device plugins, texts of ${LIMITS.textLength} characters, 128 levels of nesting.`;
 
@@ -160,7 +164,8 @@ export async function openApiDocument(routes: readonly Route[]): Promise<OpenApi
         token: {
           type: "http",
           scheme: "bearer",
-          description: "`nodewise token create`; on loopback none is needed until the first one exists",
+          description:
+            "a token from `nodewise token create`; on loopback no token is needed until the first one exists",
         },
       },
     },
@@ -210,7 +215,7 @@ function operation(
     responses[status] = { description: summary, content, links: linksOf(route, routes) };
   }
   if (route.method === "GET" && untagged !== true)
-    responses[304] = { description: "If-None-Match names the ETag of what would be answered; without a body" };
+    responses[304] = { description: "If-None-Match has the ETag of the answer; without a body" };
   for (const [status, codes] of byStatus([...problems, ...commonProblems(route)])) {
     responses[status] = {
       description: codes.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join("; "),

@@ -64,31 +64,31 @@ const MACHINE_INFO: JsonSchema = {
 /** A schema's name and a function that makes it, which takes some milliseconds. */
 export type SchemaToMake = readonly [name: string, make: () => JsonSchema];
 
-const RUNTIME = "what the container runtime lists over CRI v1, in the JSON of crictl -o json";
+const RUNTIME = "the lists of the container runtime over CRI v1, in the JSON that `crictl -o json` prints";
 /** The schemas that have a name of their own; where another one uses them it refers to them. */
 const NAMED: readonly (readonly [string, z.ZodType, string])[] = [
-  ["ResourceList", resourceList, "resource name to quantity"],
-  ["NodeResourceList", nodeResourceList, "a ResourceList of a node, with what its device plugins have"],
+  ["ResourceList", resourceList, "quantities by resource name"],
+  ["NodeResourceList", nodeResourceList, "the ResourceList of a node, with the resources of its device plugins"],
   [
     "ObservedResourceList",
     observedResourceList,
-    "a ResourceList as a kubelet reads it back; what is absurdly large is left out",
+    "a ResourceList as the kubelet reads it; quantities that are too large to be real are left out",
   ],
   ["Container", container, "v1.Container"],
   ["Probe", podProbe, "v1.Probe"],
   ["ContainerStatus", containerStatus, "v1.ContainerStatus"],
   ["Node", node, "v1.Node, as `kubectl get node NAME -o json` prints it"],
-  ["Pod", pod, "v1.Pod; what no decision reads is ignored and never stored"],
+  ["Pod", pod, "v1.Pod; fields that no decision reads are ignored and never stored"],
   [
     "KubeletConfiguration",
     kubeletConfiguration,
-    "kubelet.config.k8s.io/v1beta1, any subset; an absent field has the kubelet's default",
+    "any subset of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1); an absent field has the kubelet's default",
   ],
   ["Stats", stats, "the kubelet's /stats/summary (stats/v1alpha1 Summary)"],
-  ["Machine", machine, "topology and sizes of the machine, or cAdvisor's MachineInfo"],
-  ["Cgroup", cgroup, "which hierarchy the node has, and how its runtime names cgroups"],
+  ["Machine", machine, "the topology and the sizes of the machine, or cAdvisor's MachineInfo"],
+  ["Cgroup", cgroup, "the node's cgroup version, its cgroup driver, and what is known of its cgroup hierarchies"],
   ["Runtime", runtime, RUNTIME],
-  ["Devices", devices, "devices as the plugins list them"],
+  ["Devices", devices, "the devices as the device plugins list them"],
   ["Assignments", assignments, "the kubelet's state files under their own names, as text or as JSON"],
 ];
 /** `image-gc` -> `ImageGc`. */
@@ -143,8 +143,18 @@ function nameMembers(made: Record<string, unknown>): void {
 }
 /** Members by which another form is known: with one of them it is read as that. */
 const OF_OTHER_FORMS: Readonly<Record<string, JsonSchemas>> = {
-  KubeletConfiguration: { kubeletconfig: { type: "null", description: "what /configz answers has it" } },
-  Machine: { topology: { not: { type: "array" }, description: "cAdvisor's MachineInfo has it" } },
+  KubeletConfiguration: {
+    kubeletconfig: {
+      type: "null",
+      description: "the member of the answer of /configz that contains the configuration; not allowed here",
+    },
+  },
+  Machine: {
+    topology: {
+      not: { type: "array" },
+      description: "not a list: the list `topology` belongs to cAdvisor's MachineInfo",
+    },
+  },
 };
 
 /** The schema of something posted: a null counts as absent wherever something may be absent. */
@@ -160,7 +170,7 @@ function snapshotSchema(): JsonSchema {
   return {
     ...json,
     description:
-      "What is known of a node at one moment. Null counts as absent, unknown fields are ignored; what a decision needs and does not get is named in its answer.",
+      "The state of a node at one moment. Null counts as absent, and unknown fields are ignored. An answer lists the inputs that the decision needs and the snapshot does not have.",
     properties: { ...properties, pods: { anyOf: [pods, list] } },
   };
 }
@@ -168,7 +178,7 @@ function snapshotSchema(): JsonSchema {
 function assignmentsSchema(): JsonSchema {
   const json = inputSchema(assignments, "Assignments");
   const files = Object.entries(json["properties"] as Record<string, JsonSchema>);
-  const text = { type: "string", maxLength: LIMITS.stateText, description: "the file's text, which is JSON" };
+  const text = { type: "string", maxLength: LIMITS.stateText, description: "the text of the file, which is JSON" };
   const form = (schema: JsonSchema) => ([schema["type"]].flat().includes("string") ? { type: "object" } : schema);
   const forms = files.map(([name, schema]) => [name, orNull({ anyOf: [form(schema), text] })]);
   return { ...json, properties: Object.fromEntries(forms) };
@@ -187,7 +197,12 @@ function runtimeSchema(): JsonSchema {
   const within = (key: string, command: string, schema: JsonSchema | undefined): JsonSchema => ({
     anyOf: [
       schema,
-      { type: "object", description: `as crictl ${command} prints it`, required: [key], properties: { [key]: schema } },
+      {
+        type: "object",
+        description: `the object that \`crictl ${command} -o json\` prints`,
+        required: [key],
+        properties: { [key]: schema },
+      },
     ],
   });
   const wrapped = {
@@ -203,7 +218,7 @@ function lintedSnapshotSchema(): JsonSchema {
   const snapshot = snapshotSchema();
   return {
     ...snapshot,
-    description: "a NodeSnapshot whose configuration may have any errors",
+    description: "a NodeSnapshot whose kubeletConfiguration may have any errors",
     properties: { ...(snapshot["properties"] as object), kubeletConfiguration: {} },
   };
 }

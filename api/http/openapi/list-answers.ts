@@ -15,7 +15,9 @@ export const integer = z.number();
 export const kind = z.enum(KINDS);
 
 /** The kind of a recorded decision; other versions may know other kinds. */
-const recordedKind = z.string().describe("one of the kinds, unless another version wrote it");
+const recordedKind = z
+  .string()
+  .describe("one of this version's kinds, or a kind of the other version of Nodewise that recorded the decision");
 export const identity = {
   id,
   kind,
@@ -28,15 +30,19 @@ export const identity = {
 export const decisionHead = z.strictObject({
   ...identity,
   kind: recordedKind,
-  times: integer.describe("how often it was made, each time the same but for the time and the snapshot"),
-  lastDecidedAt: time.describe("of these the last; `decidedAt` is the first"),
-  lastSnapshotId: id.nullable().describe("the snapshot of that last time; it is kept as long as this record"),
+  times: integer.describe(
+    "how often the node made this decision in a row, each time with the same answer; only the time and the snapshot differ",
+  ),
+  lastDecidedAt: time.describe("the time of the last of these decisions; `decidedAt` is the time of the first"),
+  lastSnapshotId: id
+    .nullable()
+    .describe("the id of the last decision's snapshot, which is kept as long as this record"),
   verdict: z.string(),
   reason: z
     .string()
     .nullable()
     .describe(
-      "the kubelet's reason: a refused pod's reason such as OutOfcpu, the signal of an eviction; null: none, or recorded before reasons were",
+      "the kubelet's reason: a refused pod's reason such as OutOfcpu, or the signal of an eviction; null: there is none, or a version that recorded no reasons wrote the decision",
     ),
   explain: z.enum(EXPLAIN),
   pod: podRef.nullable(),
@@ -45,26 +51,30 @@ export const decisionList = z.strictObject({ decisions: z.array(decisionHead), n
 
 export const again = z
   .strictObject({
-    times: integer.describe("the first time and this one included"),
+    times: integer.describe("how often the decision was made, the first time and this one included"),
     firstDecidedAt: time,
     firstSnapshotId: id.nullable(),
   })
   .describe(
-    "it is the same as the node's newest decision of its kind, and was counted on that: `id` names that record, `snapshotId` and `decidedAt` are of this request; absent: it has a record of its own",
+    "present if the decision is the same as the node's newest decision of its kind: it is then counted on that record, whose id is `id`, while `snapshotId` and `decidedAt` are those of this request; absent: the decision has a record of its own",
   );
 
 const headroom = z.strictObject({
   signal: z.enum(EVICTION_SIGNALS),
-  threshold: z.string().describe("as configured, such as 100Mi or 10%"),
+  threshold: z.string().describe("the threshold as the configuration has it, such as 100Mi or 10%"),
   type: z.enum(["hard", "soft"]),
   distance: z
     .number()
-    .describe("available less the threshold, in bytes, inodes or process ids; negative: so much is missing"),
-  ratio: z.number().nullable().describe("the same as a share of the capacity; null: that is not known"),
-  observedAt: time.describe("when the signal was observed"),
+    .describe(
+      "the available amount less the threshold, in bytes, inodes or process ids; negative: the amount by which the signal is below the threshold",
+    ),
+  ratio: z.number().nullable().describe("`distance` as a share of the capacity; null: the capacity is not known"),
+  observedAt: time.describe("the time at which the signal was observed"),
   metAt: time
     .nullable()
-    .describe("when it is met by the forecast; null: not within 6 hours of `observedAt`, or not known"),
+    .describe(
+      "the time at which the threshold is met according to the forecast; null: not within 6 hours after `observedAt`, or not known",
+    ),
 });
 const nodeFields = {
   name: z.string(),
@@ -73,55 +83,84 @@ const nodeFields = {
   deletedAt: time
     .nullable()
     .describe(
-      "when its cluster deleted it; null: it was not deleted, its deletion was not reported, or the node has reported something since",
+      "the time at which the cluster deleted the node; null: the node was not deleted, its deletion was not reported, or the node has reported something since",
     ),
   bootId: z.string().nullable(),
   lastSnapshotId: id.nullable(),
   lastSequence: integer.nullable(),
-  zone: z.string().nullable().describe("its label topology.kubernetes.io/zone"),
-  kubeletVersion: z.string().nullable().describe("as reported in its newest snapshot, such as v1.36.3"),
-  decidedAs: z.string().nullable().describe("the kubelet version that its newest decision was made as, such as 1.36"),
+  zone: z.string().nullable().describe("the node's label topology.kubernetes.io/zone"),
+  kubeletVersion: z.string().nullable().describe("the kubelet version in the node's newest snapshot, such as v1.36.3"),
+  decidedAs: z
+    .string()
+    .nullable()
+    .describe("the kubelet version whose rules made the node's newest decision, such as 1.36"),
   severity: z
     .enum(SEVERITIES)
     .describe(
-      "its state: the last of these that holds, from the best to the worst; for a node that is silent or gone nothing else counts",
+      "the node's state: the worst of these values that holds, listed from the best to the worst; a node that is silent or deleted has that state whatever else holds",
     ),
-  silent: z.boolean().describe("it has reported nothing for 15 minutes, and its cluster has not deleted it"),
+  silent: z
+    .boolean()
+    .describe("true: the node has reported nothing for 15 minutes, and its cluster has not deleted it"),
   pressureFrom: z
     .enum(["eviction-pass", "node-status"])
     .nullable()
     .describe(
-      "the source of its pressure: its newest eviction pass, unless that is more than 15 minutes older than the node's last report; else the conditions of its v1.Node; null: it is not known",
+      "the source of `conditions`: the node's newest eviction pass, unless that pass is more than 15 minutes older than the node's last report; else the conditions of the v1.Node; null: the pressure is not known",
     ),
-  conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("those that are True by that"),
+  conditions: z
+    .array(z.enum(PRESSURE_CONDITIONS))
+    .describe("the pressure conditions that are True according to `pressureFrom`"),
   headroom: headroom
     .nullable()
     .describe(
-      "to the eviction threshold that is met first, as of that pass: one that is met, else the first that will be by its forecast, else the nearest by `ratio`; null: not known",
+      "the distance to the most urgent eviction threshold at the newest eviction pass: a threshold that is met, else the threshold that the forecast expects to be met first, else the threshold with the lowest `ratio`; null: not known",
     ),
-  decisions: integer.describe("since `countedSince`, as are the next six"),
-  refused: integer.describe("decisions that refused"),
+  decisions: integer.describe(
+    "the number of decisions about the node since `countedSince`; the other counts up to `kubeletEvicted` are since then too",
+  ),
+  refused: integer.describe("the number of decisions with the verdict refused"),
   refusals: z
-    .array(z.strictObject({ reason: z.string().describe("without one, the verdict"), count: integer }))
-    .describe("the refused ones by their reason, the most frequent first"),
-  evicted: integer.describe("eviction passes that chose a pod"),
+    .array(
+      z.strictObject({
+        reason: z.string().describe("the kubelet's reason; for a decision without one, its verdict"),
+        count: integer,
+      }),
+    )
+    .describe("the refused decisions by reason, the most frequent reason first"),
+  evicted: integer.describe("the number of eviction passes that chose a pod"),
   kubeletRefused: integer
     .nullable()
-    .describe("pods that its kubelet really refused, by the outcomes that were reported; null: none ever were"),
-  kubeletRefusals: z.array(z.strictObject({ reason: z.string(), count: integer })).describe("the same pods by reason"),
+    .describe(
+      "the number of pods that the node's kubelet really refused, according to the reported outcomes; null: no outcome of the node was ever reported",
+    ),
+  kubeletRefusals: z
+    .array(z.strictObject({ reason: z.string(), count: integer }))
+    .describe("the pods of `kubeletRefused` by reason"),
   kubeletEvicted: integer
     .nullable()
-    .describe("pods that its kubelet really evicted; null: no outcome was ever reported"),
+    .describe(
+      "the number of pods that the node's kubelet really evicted, according to the reported outcomes; null: no outcome of the node was ever reported",
+    ),
   drift: integer
     .nullable()
-    .describe("files of cgroups that were not as decided at the newest pass; null: no daemon has reported its files"),
+    .describe(
+      "the number of cgroup files whose value differed from the decided one at the daemon's newest pass; null: no daemon has reported cgroup files",
+    ),
   lastDecisionAt: time.nullable(),
 };
-const countedSince = time.describe("what is of that hour or later is counted");
+const countedSince = time.describe(
+  "the beginning of the counted time: decisions and outcomes of this hour or later are counted",
+);
 export const nodeAnswer = z.strictObject({
   ...nodeFields,
-  labels: z.record(z.string(), z.string()).nullable().describe("of its newest snapshot; null: none were reported"),
-  thresholds: z.array(headroom).describe("the distance to each eviction threshold, in the order of `headroom`"),
+  labels: z
+    .record(z.string(), z.string())
+    .nullable()
+    .describe("the labels in the node's newest snapshot; null: no labels were reported"),
+  thresholds: z
+    .array(headroom)
+    .describe("the distance to each eviction threshold, the most urgent threshold first, as for `headroom`"),
   countedSince,
   latest: z.record(kind, decisionHead.nullable()),
 });
@@ -129,7 +168,9 @@ const newest = z.strictObject({
   id: z.string(),
   verdict: z.string(),
   reason: z.string().nullable(),
-  decidedAt: time.describe("of one that was made again: the last time"),
+  decidedAt: time.describe(
+    "the time of the decision; for a decision that was made several times in a row, the last time",
+  ),
 });
 export const nodeList = z.strictObject({
   nodes: z.array(
@@ -143,24 +184,30 @@ export const nodeList = z.strictObject({
 });
 export const nodeDeleted = z.strictObject({ node: z.string(), deletedAt: time });
 
-const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
+const imageNames = z
+  .array(z.string())
+  .describe("the first 32 tags of the image; for an image without tags, its digests");
 
 export const removal = z.strictObject({
   kind: z.enum(REMOVING_KINDS),
   operation: z.enum(GC_OPERATIONS),
   target: z.enum(REMOVAL_TARGETS),
-  id: z.string().describe("the runtime's id; of logs and links the name"),
-  runtimeHandler: z.string().describe("of an image that is kept for one; otherwise empty"),
+  id: z.string().describe("the runtime's id of the object; for log directories and log links, the name"),
+  runtimeHandler: z.string().describe("the runtime handler for which the runtime lists the image; empty: none"),
   names: imageNames,
-  bytes: integer.nullable().describe("of an image: what the runtime reported"),
+  bytes: integer
+    .nullable()
+    .describe("the size in bytes that the runtime reported for the image; null: the object is not an image"),
   pod: podRef.nullable(),
   container: z.string().nullable(),
   why: z.enum([...IMAGE_REMOVE_WHY, ...CONTAINER_GC_WHY]),
   end: z.enum(REMOVAL_ENDS),
-  message: z.string().nullable().describe("the runtime's message"),
-  at: time.describe("of the pass: when its snapshot was observed"),
-  decisionId: z.string().describe("the decision that contains it, which may be gone by now"),
-  againAt: time.nullable().describe("when the image was seen on the node again; null: it was not"),
+  message: z.string().nullable().describe("the runtime's message about the removal"),
+  at: time.describe("the time of the pass: the time at which its snapshot was observed"),
+  decisionId: z
+    .string()
+    .describe("the id of the decision that contains the removal; the history may have deleted that decision since"),
+  againAt: time.nullable().describe("the time at which the image was seen on the node again; null: it was not"),
 });
 export const removalList = z.strictObject({ removals: z.array(removal), nextPageToken: z.string().nullable() });
 
@@ -170,28 +217,34 @@ export const removalSummary = z.strictObject({
       removed: integer,
       failed: integer,
       stopped: integer,
-      bytes: integer.describe("of what was removed; layers of several images count with each"),
-      pulledAgain: integer.describe("removals after which the image came back"),
+      bytes: integer.describe(
+        "the bytes of the removed images; a layer that several images share counts with each of them",
+      ),
+      pulledAgain: integer.describe("the number of removals after which the image was seen on the node again"),
       pulledAgainBytes: integer,
-      medianAwayMs: integer.nullable().describe("how long such an image was away"),
+      medianAwayMs: integer
+        .nullable()
+        .describe(
+          "the median time between the removal of an image and its return, in milliseconds; null: no image came back",
+        ),
     })
-    .describe("of images"),
+    .describe("the totals over all images"),
   images: z
     .array(
       z.strictObject({
         id: z.string(),
         runtimeHandler: z.string(),
         names: imageNames,
-        bytes: integer.describe("its size at its last removal"),
-        times: integer.describe("how often it was removed"),
-        again: integer.describe("how often it came back"),
-        againBytes: integer.describe("of all times that it came back"),
+        bytes: integer.describe("the size of the image at its last removal, in bytes"),
+        times: integer.describe("how often the image was removed"),
+        again: integer.describe("how often the image was seen on the node again after a removal"),
+        againBytes: integer.describe("the bytes of the image, counted once for each time that it came back"),
         lastRemovedAt: time,
         lastAgainAt: time.nullable(),
       }),
     )
-    .describe("the 50 with the highest cost, highest first"),
+    .describe("the 50 images with the most bytes pulled again (`againBytes`), the highest number first"),
   others: z
     .array(z.strictObject({ target: z.enum(REMOVAL_TARGETS), end: z.enum(REMOVAL_ENDS), count: integer }))
-    .describe("how often anything else was removed, or not"),
+    .describe("the number of removals of other objects (containers, sandboxes, logs), by how they ended"),
 });

@@ -13,24 +13,24 @@ import { MAX_CSV_ROWS } from "../route.ts";
 import { node, type Operation, query } from "./operation.ts";
 
 export const AGO = "an RFC 3339 time, or a duration back from now such as 12h or 7d";
-const since = query("since", `Removed then or later: ${AGO}`, TIME_OR_AGO);
-const until = query("until", `Removed earlier: ${AGO}`, TIME_OR_AGO);
-export const pageToken = query("pageToken", "The nextPageToken of the page before, with the same filters");
+const since = query("since", `The beginning, only removals of this time or later: ${AGO}`, TIME_OR_AGO);
+const until = query("until", `The end, only removals before this time: ${AGO}`, TIME_OR_AGO);
+export const pageToken = query("pageToken", "The nextPageToken of the previous page, with the same filters");
 export const limit = (usual: number) =>
-  query("limit", `At most so many; in CSV, where nothing is said, ${MAX_CSV_ROWS}`, {
+  query("limit", `The largest number of entries of a page; the default for CSV is ${MAX_CSV_ROWS}`, {
     type: "integer",
     minimum: 1,
     maximum: MAX_PAGE,
     default: usual,
   });
-export const format = query("format", "csv: a file for spreadsheets, as `Accept: text/csv` asks for", {
+export const format = query("format", "csv: the answer is a CSV file, as with `Accept: text/csv`", {
   type: "string",
   enum: ["json", "csv"],
 });
-export const FILE = `As CSV an answer has up to ${MAX_CSV_ROWS} rows, and where there are more, a Link header with rel="next".`;
+export const FILE = `A CSV answer has up to ${MAX_CSV_ROWS} rows; if there are more, the answer has a Link header with rel="next".`;
 
 export const ofReason = (what: string, more: object = {}) =>
-  query("reason", `Only with this reason of the kubelet: ${what}`, {
+  query("reason", `Only entries with this reason of the kubelet: ${what}`, {
     type: "string",
     minLength: 1,
     maxLength: LIMITS.textLength,
@@ -38,21 +38,25 @@ export const ofReason = (what: string, more: object = {}) =>
   });
 
 export const DECISION_FILTERS = [
-  query("kind", "Only of this kind", { type: "string", enum: KINDS }),
-  query("verdict", "Only with this verdict; admitted: admitted pods, by `kind` or else admission", {
-    type: "string",
-    enum: [...VERDICTS, ADMITTED],
-  }),
-  ofReason("a refused pod's reason such as OutOfcpu, the signal of an eviction such as memory.available", {
+  query("kind", "Only decisions of this kind", { type: "string", enum: KINDS }),
+  query(
+    "verdict",
+    "Only decisions with this verdict; admitted: decisions of the kind `kind` (default: admission) that admit a pod",
+    {
+      type: "string",
+      enum: [...VERDICTS, ADMITTED],
+    },
+  ),
+  ofReason("a refused pod's reason such as OutOfcpu, or the signal of an eviction such as memory.available", {
     pattern: END_REASON_PATTERN,
   }),
-  query("pod", "Only about this pod: a uid, a name, or namespace/name"),
-  query("kubelet", "Only decided as this version of the kubelet, such as 1.36: see policyVersion", {
+  query("pod", "Only decisions about this pod: a uid, a name, or namespace/name"),
+  query("kubelet", "Only decisions made by the rules of this kubelet version, such as 1.36 (see policyVersion)", {
     type: "string",
     pattern: KNOWN_VERSION_PATTERN,
   }),
-  query("since", `Decided then or later: ${AGO}`, TIME_OR_AGO),
-  query("until", `Decided earlier: ${AGO}`, TIME_OR_AGO),
+  query("since", `The beginning, only decisions made at this time or later: ${AGO}`, TIME_OR_AGO),
+  query("until", `The end, only decisions made before this time: ${AGO}`, TIME_OR_AGO),
   limit(DEFAULT_PAGE),
   pageToken,
   format,
@@ -61,36 +65,43 @@ export const DECISION_FILTERS = [
 export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/nodes": {
     tag: "history",
-    summary: "The nodes in the history, and their state",
-    description: `As of each node's newest decisions and its newest snapshot: nothing is decided for it. Several filters select what matches all of them. ${FILE}`,
+    summary: "List the nodes in the history with their state",
+    description: `The state of a node comes from its newest decisions and its newest snapshot; the request makes no decisions. A node is listed if it matches all given filters. ${FILE}`,
     parameters: [
-      query("name", "Only with this in the name, in upper or lower case"),
-      query("namePrefix", "Only whose name begins like this"),
-      query("labelSelector", "Only with such labels, as `kubectl get -l` takes it: `pool=web,zone in (a,b),!gpu`"),
-      query("zone", "Only with this label topology.kubernetes.io/zone"),
+      query("name", "Only nodes whose name contains this text, regardless of case"),
+      query("namePrefix", "Only nodes whose name begins with this text"),
+      query(
+        "labelSelector",
+        "Only nodes whose labels match this selector, in the form of `kubectl get -l`: `pool=web,zone in (a,b),!gpu`",
+      ),
+      query("zone", "Only nodes with this value of the label topology.kubernetes.io/zone"),
       query(
         "kubelet",
-        "Only of this version of the kubelet, such as 1.36 or v1.36.3; not-known: the node reports none",
+        "Only nodes with this kubelet version, such as 1.36 or v1.36.3; not-known: nodes that report no version",
         {
           type: "string",
           pattern: ASKED_VERSION.source,
         },
       ),
-      query("kind", "Only with a decision of this kind", { type: "string", enum: KINDS }),
-      query("verdict", "Only whose newest decision of that kind, or of any, has this verdict", {
+      query("kind", "Only nodes with a decision of this kind", { type: "string", enum: KINDS }),
+      query("verdict", "Only nodes whose newest decision of `kind`, or without `kind` of any kind, has this verdict", {
         type: "string",
         enum: VERDICTS,
       }),
-      query("pressure", "Only with this condition, with any, with none, or of which that is not known", {
-        type: "string",
-        enum: PRESSURES,
-      }),
+      query(
+        "pressure",
+        "Only nodes with this pressure condition, with any, with none, or whose pressure is not known",
+        {
+          type: "string",
+          enum: PRESSURES,
+        },
+      ),
       ofReason(
-        "of a pod that was refused in the time that is counted, by decisions or the kubelet, such as OutOfcpu; or of a newest decision, such as memory.available",
+        "the reason, such as OutOfcpu, with which decisions or the kubelet refused a pod in the counted hours; or the reason of one of the node's newest decisions, such as memory.available",
       ),
       query(
         "show",
-        "Only under pressure (or where that is not known), with refusals or evictions by decisions or the kubelet, with drift, or silent for 15 minutes",
+        "Only nodes under pressure (or whose pressure is not known), with refusals or evictions by decisions or the kubelet, with drift, or silent for 15 minutes",
         {
           type: "string",
           enum: FLEET_VIEWS,
@@ -98,18 +109,18 @@ export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
       ),
       query(
         "sort",
-        "severity: the worst state first; headroom: what meets an eviction threshold first, by the forecast of the next hour, then by the share of the capacity that is left",
+        "severity: the worst state first; headroom: the node that meets an eviction threshold first, by the forecast of the next hour, then by `ratio`",
         {
           type: "string",
           enum: FLEET_SORTS,
           default: "name",
         },
       ),
-      query("order", "Absent: names from a to z, the least headroom first, of everything else the most", {
+      query("order", "The order; absent: ascending for names and headroom, descending for everything else", {
         type: "string",
         enum: ORDERS,
       }),
-      query("hours", "How far back decisions, and refusals and evictions by them and by kubelets, are counted", {
+      query("hours", "The number of hours, back from now, in which decisions, refusals and evictions are counted", {
         type: "integer",
         minimum: 1,
         maximum: MAX_HOURS,
@@ -125,9 +136,9 @@ export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /v1/decisions": {
     tag: "history",
-    summary: "Decisions about all nodes, newest first",
-    description: `\`/v1/decisions?reason=OutOfcpu&since=12h\` is every pod that was refused for lack of CPU last night. Decisions that an earlier version recorded have no reason. ${FILE}`,
-    parameters: [query("node", "Only about this node"), ...DECISION_FILTERS],
+    summary: "List the decisions about all nodes, newest first",
+    description: `\`/v1/decisions?reason=OutOfcpu&since=12h\` lists every pod that was refused for lack of CPU in the last 12 hours. Decisions that an earlier version recorded have no reason. ${FILE}`,
+    parameters: [query("node", "Only decisions about this node"), ...DECISION_FILTERS],
     answers: { 200: "DecisionList" },
     problems: ["unknown_node", "invalid_query"],
     csv: true,
@@ -137,22 +148,28 @@ export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
 export const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/nodes/:node/removals": {
     tag: "history",
-    summary: "What was removed of a node, when and why, newest first",
+    summary:
+      "List the images, containers, sandboxes and logs that were removed from a node, with time and reason, newest first",
     description:
-      "Known from requests with `done`: what was only planned is not listed. Kept as long as decisions may be by age, even if those are removed sooner because of their number.",
+      "The removals come from requests with `done`: removals that were only planned are not listed. They are kept for the longest age of decisions, even if the decisions are deleted earlier because of their number.",
     parameters: [
       node,
-      query("kind", "Only by this kind of decision", { type: "string", enum: REMOVING_KINDS }),
-      query("target", "Only of this sort", { type: "string", enum: REMOVAL_TARGETS }),
-      query("end", "Only with this end", { type: "string", enum: REMOVAL_ENDS }),
+      query("kind", "Only removals of this kind of decision", { type: "string", enum: REMOVING_KINDS }),
+      query("target", "Only removals of this sort of object", { type: "string", enum: REMOVAL_TARGETS }),
+      query("end", "Only removals that ended like this", { type: "string", enum: REMOVAL_ENDS }),
       since,
       until,
-      query("q", "Only with this in an id, in an image's name, in NAMESPACE/POD or in a container's name", {
+      query("q", "Only removals where an id, an image's name, NAMESPACE/POD or a container's name contains this text", {
         type: "string",
         minLength: 1,
         maxLength: LIMITS.textLength,
       }),
-      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
+      query("limit", "The largest number of entries", {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_PAGE,
+        default: DEFAULT_PAGE,
+      }),
       pageToken,
     ],
     answers: { 200: "RemovalList" },
@@ -160,7 +177,7 @@ export const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /v1/nodes/:node/removals/summary": {
     tag: "history",
-    summary: "How much removing images freed, and how often they were pulled again",
+    summary: "Sum up how much space the removal of images freed, and how often the images were pulled again",
     parameters: [node, since, until],
     answers: { 200: "RemovalSummary" },
     problems: ["unknown_node", "invalid_query"],

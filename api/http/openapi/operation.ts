@@ -58,7 +58,7 @@ export const idempotencyKey: Parameter = {
   in: "header",
   name: "Idempotency-Key",
   description:
-    "A retry with the same key answers the first decision. Without one, the same request has the same id anyway.",
+    "A retry with the same key gets the answer of the first request. Without a key, the same request has the same id as well.",
   schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
 };
 export const decisionId = path("decision", "A decision's id, or at least its first 8 digits", {

@@ -47,8 +47,8 @@ import {
 const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/nodes/:node/outcomes": {
     tag: "history",
-    summary: "Report what the node's kubelet did, and compare it with what would have been decided",
-    description: `Each is compared on the last snapshot that was observed before it and stored before it was reported, under the profile of the node's kubelet. Of a pod's outcome post the v1.Pod as \`object\`: a snapshot seldom has a pod that was just created. The same outcome, seen in a status and in an event, is one; the same twice changes nothing. Outcomes that were recorded within two minutes of these are compared again. At most ${MAX_OUTCOMES_POSTED} at a time.`,
+    summary: "Report what the node's kubelet did, and compare each outcome with the decision on the snapshot before it",
+    description: `Each outcome is compared with the decision on the last snapshot that was observed before the outcome and stored before the outcome was reported, by the rules of the node's kubelet version. Post the v1.Pod as \`object\` with the outcome of a pod: a snapshot seldom has a pod that was just created. An outcome that is seen both in a status and in an event counts once; posting an outcome twice changes nothing. Outcomes that were recorded within two minutes of the posted ones are compared again. A request has at most ${MAX_OUTCOMES_POSTED} outcomes.`,
     parameters: [node],
     body: json(ref("OutcomesPosted"), OUTCOMES),
     answers: { 200: "OutcomesRecorded", 201: "OutcomesRecorded" },
@@ -56,17 +56,22 @@ const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /v1/agreement": {
     tag: "history",
-    summary: "How often the decisions here agree with what kubelets did, and the outcomes, newest first",
-    description: `\`/v1/agreement?reason=OutOfcpu&since=12h&format=csv\` is every pod that a kubelet refused for lack of CPU last night. ${FILE}`,
+    summary: "Count how often the decisions agree with what kubelets did, and list the outcomes, newest first",
+    description: `\`/v1/agreement?reason=OutOfcpu&since=12h&format=csv\` lists every pod that a kubelet refused for lack of CPU in the last 12 hours. ${FILE}`,
     parameters: [
-      query("since", `Of then or later: ${AGO}`, TIME_OR_AGO),
-      query("until", `Of earlier: ${AGO}`, TIME_OR_AGO),
-      query("kind", "Only of this kind", { type: "string", enum: OUTCOME_KINDS }),
-      query("node", "Only of this node"),
-      ofReason("of a refusal such as OutOfcpu, Evicted, Preempting, Deferred, Infeasible, or the condition"),
-      query("pod", "Only of this pod: a uid, a name, or namespace/name"),
-      query("namespace", "Only of pods of this namespace"),
-      query("verdict", "Only with this verdict; the counts are of all", { type: "string", enum: AGREEMENT_VERDICTS }),
+      query("since", `The beginning, only outcomes of this time or later: ${AGO}`, TIME_OR_AGO),
+      query("until", `The end, only outcomes before this time: ${AGO}`, TIME_OR_AGO),
+      query("kind", "Only outcomes of this kind", { type: "string", enum: OUTCOME_KINDS }),
+      query("node", "Only outcomes of this node"),
+      ofReason(
+        "the reason of a refusal such as OutOfcpu; Evicted, Preempting, Deferred or Infeasible; or the pressure condition",
+      ),
+      query("pod", "Only outcomes of this pod: a uid, a name, or namespace/name"),
+      query("namespace", "Only outcomes of pods in this namespace"),
+      query("verdict", "Only outcomes with this verdict; the counts are over all verdicts", {
+        type: "string",
+        enum: AGREEMENT_VERDICTS,
+      }),
       limit(DEFAULT_PAGE),
       pageToken,
       format,
@@ -80,10 +85,9 @@ const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
 const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/replay": {
     tag: "history",
-    summary:
-      "Decide the history again, with another configuration if one is given, and count the decisions that would have been different",
+    summary: "Decide the history again, optionally with another configuration, and count the decisions that differ",
     description:
-      "Oldest first, a page at a time: continue with `nextPageToken` until it is null, and add up the counts. Decisions that use facts get the same facts as then. What cannot be decided again, since its snapshot is gone or a record is damaged, is counted apart and passed. Nothing is recorded.",
+      "The request replays one page, the oldest decision first: continue with `nextPageToken` until it is null, and add up the counts. A decision that uses facts gets the facts that it used when it was recorded. A decision whose snapshot is no longer stored, or whose record is damaged, is counted separately and skipped. Nothing is recorded.",
     body: json(ref("HistoryReplayRequest"), REPLAY_HISTORY),
     answers: { 200: "HistoryReplay" },
     problems: [...BODY, "unknown_node"],
@@ -93,8 +97,8 @@ const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
 const LINT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/lint": {
     tag: "decide",
-    summary: "What is wrong with a KubeletConfiguration, or likely to be",
-    description: `What keeps the kubelet from starting, with its own messages; defaults that are lost because a field was set; settings that conflict, or do nothing. With a snapshot the node's sizes, machine and state files are checked too. \`touched\` says how many of the node's newest ${MAX_TOUCHED} decisions (of all nodes without one) each finding touched; fewer were tried where that takes long. Nothing is recorded.`,
+    summary: "Find faults and likely faults of a KubeletConfiguration",
+    description: `The findings are faults that keep the kubelet from starting, in its own messages; defaults that are lost because a field is set; and settings that conflict or have no effect. With a snapshot, the node's sizes, machine and state files are checked too. \`touched\` is the number of the newest ${MAX_TOUCHED} decisions about the node (without a node: about all nodes) that the finding touched; if that takes long, fewer decisions are tried. Nothing is recorded.`,
     body: json(ref("LintRequest"), LINT),
     answers: { 200: "LintAnswer" },
     problems: [...BODY, "unknown_node", "unknown_snapshot"],
@@ -104,9 +108,9 @@ const LINT_OPERATIONS: Readonly<Record<string, Operation>> = {
 const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/upgrade": {
     tag: "decide",
-    summary: "What another version of the kubelet changes on a node, and what to do before",
+    summary: "Report what another kubelet version changes on a node, and what to do before the change of version",
     description:
-      "What keeps the kubelet from starting with the configuration, with its own messages; gates and defaults that change; static pods that restart; which decisions change on the snapshot; flags, files, events and metrics; and the steps, in order. With `since` (or `until`) a page of the history as well, decided again with each decision's own recorded configuration as a kubelet of `to`, and compared with what was recorded: continue with `nextPageToken` until it is null, and add up the counts. A version older than `from`, a downgrade, is answered too. Nothing is recorded.",
+      "The report has the faults that keep the kubelet from starting with the configuration, in its own messages; feature gates and defaults that change; static pods that restart; decisions that change on the snapshot; changes of flags, files, events and metrics; and the steps in order. With `since` or `until` the answer also has a page of the history: each decision is made again as a kubelet of `to` with its own recorded configuration, and compared with the recorded decision. Continue with `nextPageToken` until it is null, and add up the counts. `to` may be older than `from` (a downgrade). Nothing is recorded.",
     body: json(ref("UpgradeRequest"), UPGRADE),
     answers: { 200: "UpgradeAnswer" },
     problems: [...BODY, "needs_input", "unknown_node", "unknown_snapshot"],
@@ -117,16 +121,16 @@ const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/why": {
     tag: "decide",
     summary:
-      "Why a pod is in its state: the findings, the decision behind them, what would change it, which pod is next",
+      "Explain the state of a pod: findings, the decisions behind them, changes that would help, and the pods that are next",
     description:
-      "Documents of any kind and order, recognised by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have findings, the worst first. Nothing is recorded.",
+      "The documents may be of any kind and in any order, as their content identifies them: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, the output of crictl, NodeSnapshots, decisions. Without documents, or with `node`, the history is read. Without `pod` the answer lists the pods that have findings, the worst first. Nothing is recorded.",
     body: json(ref("WhyRequest"), WHY),
     answers: { 200: "WhyAnswer" },
     problems: [...BODY, "no_such_pod", "unknown_node"],
   },
   "GET /v1/nodes/:node/pods/:namespace/:name/why": {
     tag: "history",
-    summary: "Why a pod is in its state, from the history",
+    summary: "Explain the state of a pod from the history",
     parameters: [node, path("namespace", "The pod's namespace"), path("name", "The pod's name")],
     answers: { 200: "WhyAnswer" },
     problems: ["unknown_node", "no_such_pod", "invalid_input", "invalid_query"],
@@ -136,31 +140,39 @@ const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
 const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/nodes/:node/advice/reserves": {
     tag: "history",
-    summary: "What to reserve for a node's own daemons: kubeReserved and systemReserved, from what was measured",
+    summary: "Recommend kubeReserved and systemReserved for a node from its measured use",
     description:
-      "Measured are the system containers of the /stats/summary in the node's recorded snapshots: the kubelet and the runtime for kubeReserved, and for systemReserved what is neither theirs nor of a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` lists what was not measured.",
+      "The measurements are the system containers in the /stats/summary of the node's recorded snapshots. kubeReserved is for the kubelet and the runtime, systemReserved for the usage that belongs neither to them nor to a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` lists what was not measured.",
     parameters: [
       node,
-      query("since", `Measured then or later; without it, in the last 7 days: ${AGO}`, TIME_OR_AGO),
-      query("until", `Measured earlier: ${AGO}`, TIME_OR_AGO),
+      query(
+        "since",
+        `The beginning, only measurements of this time or later (absent: the last 7 days): ${AGO}`,
+        TIME_OR_AGO,
+      ),
+      query("until", `The end, only measurements before this time: ${AGO}`, TIME_OR_AGO),
       query("percentile", "The percentile of the measurements to use", {
         type: "number",
         exclusiveMinimum: 0,
         maximum: 100,
         default: DEFAULT_PERCENTILE,
       }),
-      query("margin", "Percent to add to it", {
+      query("margin", "The percentage to add to the measured amount", {
         type: "integer",
         minimum: 0,
         maximum: MAX_MARGIN_PERCENT,
         default: DEFAULT_MARGIN_PERCENT,
       }),
-      query("limit", "Measurements that are read, evenly over the time; on Workers no more than the default", {
-        type: "integer",
-        minimum: 1,
-        maximum: MAX_LIMIT,
-        default: DEFAULT_LIMIT,
-      }),
+      query(
+        "limit",
+        "The number of measurements to read, evenly distributed over the time range; on Workers at most the default",
+        {
+          type: "integer",
+          minimum: 1,
+          maximum: MAX_LIMIT,
+          default: DEFAULT_LIMIT,
+        },
+      ),
     ],
     answers: { 200: "ReservesAdvice" },
     problems: ["unknown_node", "unknown_snapshot", "invalid_query"],
@@ -173,12 +185,12 @@ const bodies = Object.fromEntries(Object.entries(KIND_EXAMPLES).map(([kind, { bo
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
     tag: "decide",
-    summary: "Decide on a snapshot",
+    summary: "Make a decision on a snapshot",
     description:
-      "The answer is a pure function of the request and, for kinds that remember, of what the history remembers of the node. It is recorded, and its id is the hash of what was asked. With `record=false` it is the same and nothing is written: no decision, no snapshot, no facts, no removals and no idempotency key, so that a hypothetical question never becomes the node's latest decision.",
+      "The answer is a pure function of the request and, for kinds that remember facts, of the facts that the history has of the node. The decision is recorded, and its id is the hash of the request. With `record=false` the answer is the same and nothing is written: no decision, no snapshot, no facts, no removals and no idempotency key, so that a hypothetical request never becomes the node's latest decision.",
     parameters: [
       path("decision", "The kind of decision", { type: "string", enum: KINDS }),
-      query("record", "False: answer, and record nothing", { type: "boolean", default: true }),
+      query("record", "false: the server answers and records nothing", { type: "boolean", default: true }),
       idempotencyKey,
     ],
     body: { ...json(ref("DecisionRequest"), DECISION), examples: bodies },
@@ -187,16 +199,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /v1/decisions/:decision": {
     tag: "history",
-    summary: "A recorded decision in full, with what the node did about it",
+    summary: "Get a recorded decision in full, with the results that the node reported",
     parameters: [decisionId],
     answers: { 200: "FullDecision" },
     problems: ["unknown_decision", "invalid_query"],
   },
   "POST /v1/decisions/:decision/replay": {
     tag: "decide",
-    summary: "Decide again on the recorded snapshot, with another configuration if one is given, and compare",
+    summary:
+      "Decide again on the recorded snapshot, optionally with another configuration, and compare the two decisions",
     description:
-      "`kubeletConfiguration` replaces the whole recorded one, so that whatever it leaves out has the kubelet's default; `kubeletConfigurationPatch` changes single fields of it. Nothing is recorded.",
+      "`kubeletConfiguration` replaces the recorded configuration as a whole: a field that it leaves out has the kubelet's default. `kubeletConfigurationPatch` changes single fields of the recorded configuration. Nothing is recorded.",
     parameters: [decisionId],
     body: json(ref("ReplayRequest"), REPLAY, true),
     answers: { 200: "ReplayAnswer" },
@@ -208,9 +221,9 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...WHY_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
-    summary: "Many decisions: one request per line in, one answer per line out",
+    summary: "Make many decisions: one request per line, one answer per line",
     description:
-      'Each line is the body of a decision with its `kind`; with `"record": false` it is answered and not recorded. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are skipped. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.',
+      'Each line is the body of a decision request with its `kind`; with `"record": false` the line is answered and not recorded. The answers have the order of the lines and contain their numbers; a line with a fault is answered by a line with the problem, without the members that are the same for every line. Blank lines are skipped. The size limit of a body applies to each line. After 1,000 lines with faults the batch ends with a line of the problem `too_many_bad_lines`, and no further line is decided. Read the answers while sending: if more than 1 MiB of them is unread, no further line is read, and a connection without traffic for a minute is closed.',
     body: {
       type: "application/x-ndjson",
       schema: ref("BatchRequest"),
@@ -221,9 +234,9 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "POST /v1/nodes/:node/turns": {
     tag: "decide",
-    summary: "Post a node again: what changed since its last snapshot, and all that is to be decided about it",
+    summary: "Post the changes of a node since its last snapshot, and make all requested decisions about it",
     description:
-      "For programs that post a node again and again. The first turn posts the snapshot; each later one names the `snapshotId` of the last as `base`, and what changed since. What it stores and decides is what a post of the whole would. A decision whose id the caller names in `holds` is answered as a patch of what the caller has. The same decision again is a count on the first one, whose id it keeps. `unknown_base` (409): post the whole. Any other problem leaves what is known of the node as it was.",
+      "This route is for programs that post a node repeatedly. The first turn posts the whole snapshot; each later turn has the `snapshotId` of the last answer as `base`, and the changes since then. The stored snapshot and the decisions are those of a request with the whole snapshot. If the caller names the id of an earlier decision in `holds`, the answer is a patch of that decision. A decision that is the same as the last one is counted on that record and has its id. `unknown_base` (409): post the whole snapshot. After any other problem the stored state of the node is unchanged.",
     parameters: [node],
     body: json(ref("TurnRequest"), TURN),
     answers: { 200: "TurnAnswer" },
@@ -231,7 +244,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "POST /v1/results": {
     tag: "history",
-    summary: "Report what the node really did with a decision",
+    summary: "Report the results of applying a decision on the node",
     body: json(ref("ResultsReport"), results("00000000000000000000000000000000")),
     answers: { 200: "ResultsStored", 201: "ResultsStored" },
     problems: [...BODY, "unknown_decision"],
@@ -239,14 +252,14 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...FLEET_OPERATIONS,
   "GET /v1/nodes/:node": {
     tag: "history",
-    summary: "A node and its newest decision of each kind",
+    summary: "Get a node and its newest decision of each kind",
     parameters: [node],
     answers: { 200: "NodeAnswer" },
     problems: ["unknown_node", "invalid_query"],
   },
   "GET /v1/nodes/:node/decisions": {
     tag: "history",
-    summary: "A node's decisions, newest first",
+    summary: "List the decisions about a node, newest first",
     description: FILE,
     parameters: [node, ...DECISION_FILTERS],
     answers: { 200: "DecisionList" },
@@ -258,7 +271,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...ADVICE_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
-    summary: "Store a snapshot, to decide on it by its id",
+    summary: "Store a snapshot, so that decisions can be requested by its id",
     parameters: [node],
     body: json(ref("SnapshotOfNode"), SNAPSHOT),
     answers: { 200: "SnapshotStored", 201: "SnapshotStored" },
@@ -266,29 +279,33 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "POST /v1/nodes/:node/deletion": {
     tag: "history",
-    summary: "Report that its cluster has deleted the node",
+    summary: "Report that the cluster has deleted the node",
     description:
-      "Its history stays. It counts as gone, and not as silent, until it reports something again. Without a body.",
+      "The history of the node stays. The node counts as deleted, not as silent, until it reports something again. The request has no body.",
     parameters: [node],
     answers: { 200: "NodeDeleted" },
     problems: ["unknown_node", "invalid_query"],
   },
   "GET /v1/history": {
     tag: "history",
-    summary: "Export rows for another history",
+    summary: "Export a page of rows for import into another history",
     description:
-      "A page of what `nodewise history export --api` writes: `header` is the first line, and `rows` are the next ones, decisions first and oldest first, each row after the texts and snapshots that it needs. Together they are the body of POST /v1/history. A text or a snapshot that is on a page may be on a later one again. Tokens are not exported.",
+      "The answer is a page of the output of `nodewise history export --api`: `header` is the first line, and `rows` are the next lines, first the decisions, the oldest first, each row after the texts and snapshots that it needs. `header` and `rows` together are the body of POST /v1/history. A text or a snapshot may occur on several pages. Tokens are not exported.",
     parameters: [
-      query("node", "Only of this node"),
-      query("since", `Only decided then or later: ${AGO}`, TIME_OR_AGO),
-      query("until", `Only decided earlier: ${AGO}`, TIME_OR_AGO),
-      query("limit", "Decisions and other entries at most, with what they need; a page may end before, by its size", {
-        type: "integer",
-        minimum: 1,
-        maximum: MAX_PAGE,
-        default: DEFAULT_EXPORTED,
-      }),
-      query("pageToken", "The nextPageToken of the page before, with the same node"),
+      query("node", "Only entries of this node"),
+      query("since", `The beginning, only decisions made at this time or later: ${AGO}`, TIME_OR_AGO),
+      query("until", `The end, only decisions made before this time: ${AGO}`, TIME_OR_AGO),
+      query(
+        "limit",
+        "The largest number of decisions and other entries, not counting the texts and snapshots that they need; a large page ends earlier",
+        {
+          type: "integer",
+          minimum: 1,
+          maximum: MAX_PAGE,
+          default: DEFAULT_EXPORTED,
+        },
+      ),
+      query("pageToken", "The nextPageToken of the previous page, with the same node"),
     ],
     answers: { 200: "HistoryExported" },
     untagged: true,
@@ -296,15 +313,15 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "POST /v1/history": {
     tag: "history",
-    summary: "Import rows of another history",
-    description: `What \`nodewise history import --api\` sends: the first line of an export, then up to ${MAX_IMPORT_ROWS} of its rows, each after the texts and snapshots that it needs. All of them are imported, or none. Rows keep their ids and times, and one that is there stays as it is: sent twice, it is one.`,
+    summary: "Import rows from another history",
+    description: `The body is what \`nodewise history import --api\` sends: the first line of an export, then up to ${MAX_IMPORT_ROWS} of its rows, each after the texts and snapshots that it needs. Either all rows are imported or none. Rows keep their ids and times. A row that the history already has is not changed, so sending it twice has no effect.`,
     body: { type: "application/x-ndjson", schema: ref("HistoryLine"), example: EXPORT_LINES },
     answers: { 200: "HistoryImported" },
     problems: BODY,
   },
   "GET /v1/snapshots/:id": {
     tag: "history",
-    summary: "A stored snapshot",
+    summary: "Get a stored snapshot",
     description: "Environment variables, commands and arguments are never stored.",
     parameters: [path("id", "A snapshot's id", ID)],
     answers: { 200: "StoredSnapshot" },
@@ -312,38 +329,38 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /healthz": {
     tag: "operate",
-    summary: "The process answers",
+    summary: "Check that the process answers",
     answers: { 200: "Health" },
     problems: [],
     untagged: true,
   },
   "GET /readyz": {
     tag: "operate",
-    summary: "The history takes writes and has its migrations",
+    summary: "Check that the history accepts writes and has all migrations",
     answers: { 200: "Ready" },
     problems: ["history_unavailable"],
     untagged: true,
   },
   "GET /metrics": {
     tag: "operate",
-    summary: "Metrics of the process and of the nodes, for Prometheus",
-    description: "Without those of the nodes while the history cannot be read.",
+    summary: "Get the metrics of the process and of the nodes, for Prometheus",
+    description: "The metrics of the nodes are missing while the history cannot be read.",
     answers: { 200: { type: "text/plain" } },
     problems: [],
     untagged: true,
   },
   "GET /metrics/nodes": {
     tag: "operate",
-    summary: "The metrics of the nodes alone",
+    summary: "Get only the metrics of the nodes, for Prometheus",
     description:
-      "As of each node's newest decisions; beyond a number of nodes (`--metrics-nodes`) only those in the worst state.",
+      "The values are those of each node's newest decisions. With more nodes than `--metrics-nodes`, only the nodes in the worst state are listed.",
     answers: { 200: { type: "text/plain" } },
     problems: [],
     untagged: true,
   },
   "GET /openapi.json": {
     tag: "read about it",
-    summary: "This document",
+    summary: "Get this OpenAPI document",
     answers: { 200: { type: "application/json" } },
     problems: [],
   },

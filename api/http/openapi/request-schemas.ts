@@ -32,9 +32,9 @@ const withSnapshot = (form: z.ZodObject) =>
 const decision = () =>
   z
     .union(withSnapshot(decisionForm.extend(askOf(ASKED.flatMap(({ asks }) => asks)))))
-    .describe("a snapshot, or the id of one; what may be asked depends on the kind");
+    .describe("a snapshot or the id of a stored one; the form of `ask` depends on the kind");
 const batch = () =>
-  z.union(ofKinds(lineForm).flatMap(withSnapshot)).describe("one line: the request of a decision, with its kind");
+  z.union(ofKinds(lineForm).flatMap(withSnapshot)).describe("one line: the body of a decision request, with its kind");
 const turnAsks = () =>
   optional(z.array(z.union(ofKinds(askForm))).max(MAX_ASKS)).meta(turnForm.shape.decisions.meta() ?? {});
 const turn = () =>
@@ -45,7 +45,7 @@ const turn = () =>
         { needs: ["base"], lacks: ["snapshot"] },
       ]),
     )
-    .describe("a whole snapshot, or what changed since one that the API knows; and what is to be decided");
+    .describe("a whole snapshot, or the changes since a snapshot that the API has; and the requested decisions");
 
 const CONFIGURATIONS = ["kubeletConfigurationPatch", "kubeletConfiguration"];
 /** A replay without one or another of these lists of members. */
@@ -58,7 +58,7 @@ const replayWithout = (form: z.ZodObject, lists: readonly (readonly string[])[])
       ),
     )
     .describe(
-      "at most one of kubeletConfiguration and kubeletConfigurationPatch, with or without another kubelet; without any of them nothing is changed",
+      "at most one of kubeletConfiguration and kubeletConfigurationPatch, with or without another kubelet version; without any of them the replay changes nothing",
     );
 const historyReplay = () =>
   replayWithout(
@@ -85,7 +85,7 @@ const dependentSchemas = {
 };
 const configured = z.unknown().meta({
   allOf: [ref("LintedSnapshot"), holding({ kubeletConfiguration: { type: "object" } })],
-  description: "of the node that it is for",
+  description: "the snapshot of the node that the configuration is for",
 });
 const lint = () =>
   z
@@ -95,7 +95,8 @@ const lint = () =>
       ...oneOfForms(lintForm, [from("snapshotId", "snapshotId"), from("node", "node")]),
     ])
     .meta({
-      description: "a configuration, or what holds one; at most one of snapshot, snapshotId and node",
+      description:
+        "a configuration, or a snapshot or a node that has one; at most one of snapshot, snapshotId and node",
       dependentSchemas,
     });
 const upgrade = () =>
@@ -110,7 +111,7 @@ const upgrade = () =>
     )
     .meta({
       description:
-        "a configuration, what holds one, or since when the history is asked; at most one of snapshot, snapshotId and node",
+        "a configuration, a snapshot or a node that has one, or the time range of the history to decide again; at most one of snapshot, snapshotId and node",
       dependentSchemas,
     });
 
@@ -129,7 +130,7 @@ export const requestSchemas = (): readonly SchemaToMake[] => [
   [
     "SnapshotOfNode",
     () => ({
-      description: "of the node that the path names",
+      description: "a snapshot of the node that the path names",
       allOf: [ref("NodeSnapshot"), holding({ node: holding({ metadata: holding({ name: { type: "string" } }) }) })],
     }),
   ],

@@ -28,16 +28,18 @@ export const MAX_ASKS = 64;
 const notAsks = `must be a list of at most ${MAX_ASKS} decisions such as {"kind": "cgroups"}`;
 export const turnForm = z.strictObject({
   base: optional(idText("must be the snapshotId that an earlier turn answered: 32 hex digits")).describe(
-    "the snapshotId that the last turn answered",
+    "the snapshotId in the answer of the last turn",
   ),
-  changes: optional(snapshotChanges).describe("what is not as it was; nothing may be named twice"),
+  changes: optional(snapshotChanges).describe(
+    "the changes since the snapshot `base`; no part and no entry may be named twice",
+  ),
   snapshot: optional(z.unknown().meta(ref("SnapshotOfNode"))),
   decisions: optional(z.array(z.unknown(), notAsks).max(MAX_ASKS, notAsks)).describe(
-    "answered in this order; without any the snapshot is only stored",
+    "the requested decisions, answered in this order; without any, the snapshot is only stored",
   ),
 });
 const holds = optional(idText("must be the id of a decision: 32 hex digits")).describe(
-  "of the decision that the caller has kept",
+  "the id of the decision of this kind that the caller has kept, so that the answer may be a patch of it",
 );
 /** A requested decision, about the turn's snapshot. */
 export const askForm = lineForm.omit({ snapshot: true, snapshotId: true }).extend({ holds });

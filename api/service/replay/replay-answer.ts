@@ -66,12 +66,18 @@ const time = z.iso.datetime();
 /** The response of POST /v1/replay. */
 export const historyReplay = z.strictObject({
   ...tallyForm.shape,
-  changed: z.array(changedDecision).describe("all that differ or are refused, oldest first"),
-  unreadable: z.array(unreadableDecision).describe("all that were passed because they are damaged, oldest first"),
-  until: time.describe("the end, which stays the same from page to page"),
-  reachedAt: time.nullable().describe("when the last decision that was looked at was decided"),
-  progress: z.number().describe("0 to 1, by the time between the oldest decision and the newest"),
-  nextPageToken: z.string().nullable().describe("null: this was the last page"),
+  changed: z.array(changedDecision).describe("all decisions that differ or are refused, oldest first"),
+  unreadable: z
+    .array(unreadableDecision)
+    .describe("all decisions that were skipped because they are damaged, oldest first"),
+  until: time.describe("the end of the replayed time range, the same on every page"),
+  reachedAt: time.nullable().describe("the time of the last decision of the page; null: the page has none"),
+  progress: z
+    .number()
+    .describe(
+      "the progress from 0 to 1: the part of the time between the oldest and the newest decision that has been replayed",
+    ),
+  nextPageToken: z.string().nullable().describe("the token of the next page; null: this is the last page"),
 });
 export type ReplayAnswer = Form<typeof historyReplay>;
 

@@ -20,8 +20,8 @@ const integer = z.number();
 const time = z.iso.datetime();
 const kind: z.ZodType<string> = z.enum(KINDS);
 const versions = {
-  recordedUnder: z.string().describe("the kubelet version whose rules decided it when it was recorded"),
-  replayedUnder: z.string().describe("the one whose rules decide it again"),
+  recordedUnder: z.string().describe("the kubelet version whose rules made the recorded decision"),
+  replayedUnder: z.string().describe("the kubelet version whose rules make the new decision"),
 };
 
 /** A place where two decisions differ. */
@@ -29,38 +29,40 @@ export type ShortDifference = Form<typeof shortDifference>;
 
 /** A changed decision for lists: at most `FEW_DIFFERENCES` and `FEW_PODS`. An older API sends no reasons. */
 export const changedDecision = z.strictObject({
-  id: z.string().describe("POST /v1/decisions/ID/replay has all of it"),
+  id: z
+    .string()
+    .describe("the id of the recorded decision; POST /v1/decisions/ID/replay answers both decisions in full"),
   kind,
   node: z.string(),
   decidedAt: time,
   pod: podRef.nullable(),
   ...versions,
   recordedVerdict: z.string(),
-  verdict: z.string().nullable().describe("null: it is refused"),
-  recordedReason: z.string().nullable().describe("the kubelet's word for why; null: none"),
-  reason: z.string().nullable().describe("the same of the new answer"),
-  differences: z.array(shortDifference).describe("the first few"),
-  differenceCount: integer.describe("1000: or more"),
+  verdict: z.string().nullable().describe("the verdict of the new decision; null: the request is refused"),
+  recordedReason: z.string().nullable().describe("the kubelet's reason in the recorded decision; null: none"),
+  reason: z.string().nullable().describe("the kubelet's reason in the new decision; null: none"),
+  differences: z.array(shortDifference).describe("the first few differences"),
+  differenceCount: integer.describe("the number of differences; 1000: at least 1000"),
   pods: z
     .array(z.string())
     .describe(
-      "NAMESPACE/NAME of the first few pods whose decisions differ: the pod of the request, and those of the node for which eviction, ranking, preemption, throttling or the like differs",
+      "NAMESPACE/NAME of the first few pods for which the decision differs: the pod of the request, and pods of the node whose eviction, rank, preemption, limits or other parts of the decision differ",
     ),
   podCount: integer,
   problem: z
     .strictObject({ code: z.enum(PROBLEM_CODES), detail: z.string() })
     .nullable()
-    .describe("why it is refused"),
+    .describe("why the request is refused; null: it is not"),
 });
 export type ChangedDecision = Form<typeof changedDecision>;
 
 /** A decision that cannot be replayed, since it or its snapshot is damaged. */
 export const unreadableDecision = z.strictObject({
   id: z.string(),
-  kind: z.string().describe("may be one that this version does not know"),
+  kind: z.string().describe("the kind of the decision, which this version may not know"),
   node: z.string(),
   decidedAt: time,
-  unreadable: z.string().describe("what cannot be read, and what to do about it"),
+  unreadable: z.string().describe("the part that cannot be read, and what to do about it"),
 });
 export type UnreadableDecision = Form<typeof unreadableDecision>;
 
@@ -120,17 +122,23 @@ function short(difference: Difference): ShortDifference {
 /** How many records were decided again, and their results. */
 export const replayCounts = z
   .strictObject({
-    replayed: integer.describe("`same`, `differs` and `refused` together: what could be decided again"),
+    replayed: integer.describe(
+      "the number of records that were decided again: `same`, `differs` and `refused` together",
+    ),
     same: integer,
     differs: integer,
-    refused: integer.describe("cannot be decided with what is asked about"),
-    gone: integer.describe("not replayed: their snapshot is no longer stored"),
-    unreadable: integer.describe("not replayed: they, or what they were decided on, are damaged"),
+    refused: integer.describe(
+      "the number of records that cannot be decided with the requested configuration or kubelet version",
+    ),
+    gone: integer.describe("the number of records that were not replayed because their snapshot is no longer stored"),
+    unreadable: integer.describe(
+      "the number of records that were not replayed because the record, its snapshot or its ask is damaged",
+    ),
     decisions: integer.describe(
-      "how many decisions all of these records stand for: each as many as it was made `times`",
+      "the number of decisions that all these records represent: each record counts as often as its decision was made (`times`)",
     ),
   })
-  .describe("decisions");
+  .describe("numbers of recorded decisions by their result");
 export type Counts = Form<typeof replayCounts>;
 
 /** The number of changed decisions. */
@@ -154,19 +162,22 @@ export const tallyForm = z.strictObject({
   byNode: z.record(z.string(), replayCounts),
   byVersion: z
     .array(z.strictObject({ ...versions, ...replayCounts.shape }))
-    .describe(
-      "by the kubelet version under which they were recorded and made again; without those that are unreadable",
-    ),
+    .describe("the counts by the kubelet versions of the recorded and of the new decision, without unreadable records"),
   verdicts: z
     .array(
       z.strictObject({
         kind,
         recorded: z.string(),
-        replayed: z.string().nullable().describe("as `recorded`: it differs below the verdict; null: it is refused"),
+        replayed: z
+          .string()
+          .nullable()
+          .describe(
+            "the verdict of the new decision; equal to `recorded`: another part of the decision differs; null: the request is refused",
+          ),
         count: integer,
       }),
     )
-    .describe("of those that differ or are refused, the most frequent first"),
+    .describe("the changes of the verdict among decisions that differ or are refused, the most frequent first"),
 });
 export type Tally = Form<typeof tallyForm>;
 /** Changed decisions by kind, old and new verdict. */

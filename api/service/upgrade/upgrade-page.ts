@@ -23,7 +23,9 @@ const integer = z.number();
  */
 export const upgradePage = z.strictObject({
   ...historyReplay.shape,
-  kernelDefaults: integer.describe("of `same`: they differ only in writing what the kernel has by itself"),
+  kernelDefaults: integer.describe(
+    "the number of decisions, counted in `same`, that differ only in cgroup files to which one version writes the kernel's default and the other writes nothing",
+  ),
   pods: z
     .array(
       z.strictObject({
@@ -33,17 +35,19 @@ export const upgradePage = z.strictObject({
         byKind: z.record(z.string(), integer),
       }),
     )
-    .describe("all pods of which decisions of this page are others, with how many; the most first"),
+    .describe(
+      "all pods for which decisions of this page differ, with the number of these decisions; the pod with the most first",
+    ),
   examples: z
     .array(
       z.strictObject({
         ...changedDecision.shape,
         reasons: z
           .array(placeReasonsForm(recordedReason))
-          .describe("the first few that the recorded answer does not have"),
+          .describe("the first few reasons that the recorded answer does not have"),
       }),
     )
-    .describe("the first changed decisions of each kind, with why"),
+    .describe("the first changed decisions of each kind, with the reasons of the new decision"),
 });
 export type UpgradePage = Form<typeof upgradePage>;
 export type ChangedPod = UpgradePage["pods"][number];

@@ -35,8 +35,10 @@ export interface WhyAsked {
 }
 /** Exactly one of the two is set: a pod's explanation, or the list of pods that have one. */
 export const whyAnswer = z.strictObject({
-  story: podExplanationForm.nullable().describe("null: no pod was named"),
-  list: podExplanationListForm.nullable().describe("null: a pod was named"),
+  story: podExplanationForm.nullable().describe("the explanation of the pod; null: the request names no pod"),
+  list: podExplanationListForm
+    .nullable()
+    .describe("the list of the pods that have findings; null: the request names a pod"),
 });
 export type WhyAnswer = Form<typeof whyAnswer>;
 export type WhyFailure =
