@@ -40,7 +40,7 @@ export const EVICTION_SENTENCES = {
   order_is_chance: (n) =>
     n["others"] === undefined
       ? "equal to the pod next to it in everything that the kubelet sorts by: their order is random"
-      : `a kubelet may evict ${n["others"]} instead: the order of equal pods is random`,
+      : `a kubelet may reclaim for ${n["others"]} first: the order of equal thresholds is random`,
   pod_without_stats: () => "it has no stats: it ranks before all pods that have them",
   pressure_observed: (n) => `a threshold of it is met; True until ${time(n["untilMs"])} at least`,
   reclaim_not_told: (n) => `what it would remove is not known (${n["code"]}): ${n["message"]}`,

@@ -69,7 +69,7 @@ export const CONTAINER_GC_SENTENCES = {
   not_pod_logs: () => "its name is not NAMESPACE_NAME_UID, so it belongs to no pod; the kubelet would remove it",
   not_reached: (n) => `the pass stopped at ${n["stoppedAt"]}, before it reached this`,
   older_sandbox: (n) =>
-    `not ready, holds no container, and ${many(n["newer"], "sandbox")}${n["newer"] === 1 ? " is" : "es are"} newer`,
+    `not ready, holds no container, and ${n["newer"]} ${n["newer"] === 1 ? "sandbox is" : "sandboxes are"} newer`,
   over_container_limit: (n) =>
     `${n["dead"]} dead instances of it, ${n["maxPerPodContainer"]} may stay: the oldest are removed`,
   over_total_limit: (n) =>
