@@ -8,8 +8,8 @@ export const POD_STATES = ["pending", "active", "terminating", "terminated"] as 
 export type PodState = (typeof POD_STATES)[number];
 
 /**
- * The words for the states in a record's file and in the metric nodewise_pods. They are older than the names and must
- * stay: an older version of the daemon reads the files, and alerts use the metric's labels.
+ * The words for the states in a record's file and in the deprecated metric nodewise_pods. The words are older than the names and
+ * must stay: an older version of the daemon reads the files, and alerts of users use the metric's labels.
  */
 export const STATE_WORDS = {
   pending: "waits",

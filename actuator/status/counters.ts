@@ -19,6 +19,32 @@ export const Registry = require("prom-client/lib/registry.js") as typeof client.
 export type Gauge<T extends string = string> = client.Gauge<T>;
 export type Registry = client.Registry;
 
+/**
+ * Exports a renamed counter under its old name too, with the same samples, so that queries that use the old name keep working.
+ * `labelNames` are the counter's.
+ */
+export function exportUnderOldName<L extends string>(
+  oldName: string,
+  {
+    name,
+    counter,
+    labelNames,
+  }: { readonly name: string; readonly counter: client.Counter<L>; readonly labelNames: readonly L[] },
+  registers: Registry[],
+): void {
+  new Counter({
+    name: oldName,
+    help: `Deprecated: renamed to ${name}`,
+    labelNames,
+    registers,
+    async collect() {
+      const { values } = await counter.get();
+      this.reset();
+      for (const { labels, value } of values) this.inc(labels, value);
+    },
+  });
+}
+
 /** The daemon's counts of its probes. */
 export interface ProbeCounters {
   /** Called when an attempt ended. `error`: the container could not be probed. */
@@ -29,7 +55,7 @@ export interface ProbeCounters {
   probeLate(seconds: number): void;
   /** An exec waited for one of the places longer than its period. */
   execProbeWaited(): void;
-  /** The guard began to hold kills. */
+  /** The probe guard began to defer kills of containers. */
   probeKillsHeld(containers: number): void;
 }
 export type AttemptResult = "success" | "warning" | "failure" | "error";
@@ -56,7 +82,9 @@ export function probeCountersIn(registers: Registry[]): ProbeCounters {
     "nodewise_probe_exec_overdue_total",
     "Exec probes that waited longer than their period to run",
   );
-  const held = counter("nodewise_probe_kills_held_total", "Liveness kills that the guard held");
+  const name = "nodewise_liveness_probe_kills_deferred_total";
+  const deferred = counter(name, "Kills of containers with failed liveness probes that the probe guard deferred");
+  exportUnderOldName("nodewise_probe_kills_held_total", { name, counter: deferred, labelNames: [] }, registers);
   const took = new Histogram({
     name: "nodewise_probe_duration_seconds",
     help: "Time of an attempt",
@@ -81,7 +109,7 @@ export function probeCountersIn(registers: Registry[]): ProbeCounters {
     probeResult: (type, result) => results.inc({ type, result }),
     probeLate: (seconds) => late.observe(seconds),
     execProbeWaited: () => waited.inc(),
-    probeKillsHeld: (containers) => held.inc(containers),
+    probeKillsHeld: (containers) => deferred.inc(containers),
   };
 }
 

@@ -1,5 +1,5 @@
 import { POD_STATES, STATE_WORDS } from "../lifecycle/record.ts";
-import { Counter, type Counters, Gauge, Histogram, probeCountersIn, Registry } from "./counters.ts";
+import { Counter, type Counters, exportUnderOldName, Gauge, Histogram, probeCountersIn, Registry } from "./counters.ts";
 import type { DeviceRow, NodeStatus, PodRow } from "./node-status.ts";
 
 /** Resources with series of their own; those with registered plugins come first. */
@@ -15,15 +15,16 @@ function deviceGauges(registry: Registry): (rows: readonly DeviceRow[]) => void 
   const allocated = gauge("nodewise_device_allocated", "Devices that containers hold");
   const pending = gauge("nodewise_device_pending", "Containers with devices and without their plugin's answer");
   const up = gauge("nodewise_device_plugin_up", "1: the resource's plugin is registered");
-  const help = "Changes of devices' health";
-  const flips = new Counter({ name: "nodewise_device_health_flips_total", help, labelNames, registers });
+  const name = "nodewise_device_health_changes_total";
+  const changes = new Counter({ name, help: "Changes of devices' health", labelNames, registers });
+  exportUnderOldName("nodewise_device_health_flips_total", { name, counter: changes, labelNames }, registers);
   const omitted = new Gauge({
     name: "nodewise_device_resources_without_series",
     help: "Resources beyond the limit",
     registers,
   });
   return (rows) => {
-    for (const one of [capacity, allocatable, allocated, pending, up, flips]) one.reset();
+    for (const one of [capacity, allocatable, allocated, pending, up, changes]) one.reset();
     const shown = [...rows.filter(isUp), ...rows.filter((row) => !isUp(row))].slice(0, MAX_RESOURCES);
     omitted.set(rows.length - shown.length);
     for (const row of shown) {
@@ -33,7 +34,7 @@ function deviceGauges(registry: Registry): (rows: readonly DeviceRow[]) => void 
       allocated.set(labels, row.allocated);
       pending.set(labels, row.pending);
       up.set(labels, Number(isUp(row)));
-      flips.inc(labels, row.flips);
+      changes.inc(labels, row.flips);
     }
   };
 }
@@ -74,7 +75,18 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
     "sign",
   );
   const refused = gauge("nodewise_refused_manifests", "Manifests that are not run");
-  const pods = gauge("nodewise_pods", "Pods by phase, and by what the daemon does with them", "phase", "state");
+  const pods = gauge(
+    "nodewise_working_pods",
+    "Pods by phase, and by state: pending (not admitted yet), active, terminating or terminated",
+    "phase",
+    "state",
+  );
+  const oldPods = gauge(
+    "nodewise_pods",
+    "Deprecated: renamed to nodewise_working_pods, whose states have other names: pending for waits, active for lives, terminating for ends, terminated for ended",
+    "phase",
+    "state",
+  );
   const fillPods = podGauges(registry);
   const fillDevices = deviceGauges(registry);
   return (status) => {
@@ -97,8 +109,12 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
     refused.set(status.refusedManifests.length);
     if (status.runsPods !== false)
       for (const sign of SIGNS) otherKubelet.set({ sign }, status.otherKubelet?.signs.includes(sign) ? 1 : 0);
-    for (const phase of PHASES) for (const state of POD_STATES) pods.set({ phase, state: STATE_WORDS[state] }, 0);
-    for (const { phase, state } of status.pods) pods.inc({ phase, state: STATE_WORDS[state] });
+    for (const phase of PHASES)
+      for (const state of POD_STATES) {
+        const count = status.pods.filter((pod) => pod.phase === phase && pod.state === state).length;
+        pods.set({ phase, state }, count);
+        oldPods.set({ phase, state: STATE_WORDS[state] }, count);
+      }
     fillPods(status.pods);
     fillDevices(status.devices ?? []);
   };
@@ -201,9 +217,11 @@ function countersIn(registers: Registry[]): Counters {
     "how",
   );
   for (const how of ["sandbox", "removed", "signal"]) stopped.inc({ how }, 0);
-  const refused = counter("nodewise_pod_refusals_total", "Pods that were not admitted, by reason", "reason");
+  const name = "nodewise_admission_rejections_total";
+  const rejected = counter(name, "Pods that were not admitted, by reason", "reason");
+  exportUnderOldName("nodewise_pod_refusals_total", { name, counter: rejected, labelNames: ["reason"] }, registers);
   const evicted = counter("nodewise_evictions_total", "Pods evicted, by signal", "signal");
-  const preempted = counter("nodewise_preemptions_total", "Pods ended to make room for a critical one");
+  const preempted = counter("nodewise_preemptions_total", "Pods preempted to admit a critical pod");
   const rotated = counter("nodewise_container_log_rotations_total", "Logs of containers that were rotated");
   const unrotated = counter("nodewise_container_log_rotation_failures_total", "Errors while rotating them");
   const dropped = counter("nodewise_events_dropped_total", "Events that had to make room for newer ones");
@@ -226,7 +244,7 @@ function countersIn(registers: Registry[]): Counters {
     runtimeCallFailed: (fault) => failed.inc({ call: call(fault.call), code: code(fault.code) }),
     restarted: (containers) => restarted.inc(containers),
     stoppedByOthers: (how, containers) => stopped.inc({ how }, containers),
-    refused: (reasonName) => refused.inc({ reason: reason(reasonName) }),
+    refused: (reasonName) => rejected.inc({ reason: reason(reasonName) }),
     evicted: (signalName) => evicted.inc({ signal: signal(signalName) }),
     preempted: () => preempted.inc(),
     logRotated: () => rotated.inc(),

@@ -29,7 +29,7 @@ pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import.meta.url));
 /** The newest migration file; a test checks that. */
-export const LATEST_MIGRATION = "0002_decision_log.sql";
+export const LATEST_MIGRATION = "0003_usual_columns.sql";
 
 const CONNECTIONS = 10;
 const DEFAULT_AGE_MS = 30 * 24 * 3600 * 1000;

@@ -101,7 +101,7 @@ const STAYS: Readonly<Record<Table, (beforeMs: number) => string>> = {
 const GOES: Readonly<Record<Table, (old: string, untilMs: number) => readonly string[]>> = {
   decisions: (old, untilMs) => [
     `UPDATE row_counts SET rows = rows - gone.count FROM (SELECT node, count(*) AS count FROM ${old} AS old GROUP BY node) AS gone
-      WHERE what = 'decisions' AND row_counts.node = gone.node`,
+      WHERE kind = 'decisions' AND row_counts.node = gone.node`,
     `UPDATE decision_log SET lost = lost + (SELECT count(*) FROM ${old} AS gone WHERE gone.seq > delivered_seq) WHERE id = 1`,
     `DELETE FROM series USING ${old} AS gone WHERE series.seq = gone.seq`,
     `DELETE FROM results USING ${old} AS gone WHERE decision_id = gone.id`,

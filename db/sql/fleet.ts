@@ -52,7 +52,7 @@ async function ofKubelets(
     reason, sum(count) AS count FROM outcome_hours WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)}
     AND kind IN ${COUNTED_OUTCOMES} GROUP BY node, kind, reason ORDER BY count DESC, reason`);
   const reporting = await all<{ readonly node: string }>(
-    sql`SELECT node FROM row_counts WHERE what = 'outcomes' AND rows > 0 ${only(node)}`,
+    sql`SELECT node FROM row_counts WHERE kind = 'outcomes' AND rows > 0 ${only(node)}`,
   );
   const byNode = new Map(
     reporting.map((one): [string, KubeletCounts] => [one.node, { ...NOTHING_DONE, kubeletReported: true }]),

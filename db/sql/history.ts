@@ -123,27 +123,27 @@ export function createStore(over: Driver): Store {
 const bytesWhere = (condition: string): SQL =>
   sql.raw(`coalesce(sum(CAST(size_bytes AS double precision)) FILTER (WHERE ${condition}), 0)`);
 const totalsOf = (within: SQL): SQL => sql`WITH images AS
-  (SELECT "end", size_bytes, again_at_ms, again_at_ms - at_ms AS away FROM removals WHERE ${within} AND target = 'image')
-SELECT count(*) FILTER (WHERE "end" = 'removed') AS removed,
-  count(*) FILTER (WHERE "end" = 'failed') AS failed,
-  count(*) FILTER (WHERE "end" = 'stopped') AS stopped,
-  ${bytesWhere("\"end\" = 'removed'")} AS bytes,
-  count(again_at_ms) AS "pulledAgain",
-  ${bytesWhere("again_at_ms IS NOT NULL")} AS "pulledAgainBytes",
+  (SELECT result, size_bytes, pulled_again_at_ms, pulled_again_at_ms - at_ms AS away FROM removals WHERE ${within} AND target = 'image')
+SELECT count(*) FILTER (WHERE result = 'removed') AS removed,
+  count(*) FILTER (WHERE result = 'failed') AS failed,
+  count(*) FILTER (WHERE result = 'stopped') AS stopped,
+  ${bytesWhere("result = 'removed'")} AS bytes,
+  count(pulled_again_at_ms) AS "pulledAgain",
+  ${bytesWhere("pulled_again_at_ms IS NOT NULL")} AS "pulledAgainBytes",
   (SELECT avg(away) FROM
     (SELECT away, row_number() OVER (ORDER BY away) AS place, count(*) OVER () AS n FROM images WHERE away IS NOT NULL) AS one
     WHERE place IN ((n + 1) / 2, (n + 2) / 2)) AS "medianAwayMs"
 FROM images`;
 
-const countsOf = (within: SQL): SQL => sql`SELECT target, "end", count(*) AS count FROM removals
-WHERE ${within} AND target <> 'image' GROUP BY target, "end" ORDER BY target, "end"`;
+const countsOf = (within: SQL): SQL => sql`SELECT target, result AS "end", count(*) AS count FROM removals
+WHERE ${within} AND target <> 'image' GROUP BY target, result ORDER BY target, result`;
 
 /** The names and the size are looked up for the few that are answered. */
 const costsOf = (node: string, within: SQL): SQL => sql`WITH costs AS
-  (SELECT object_id, runtime_handler, count(*) AS times, count(again_at_ms) AS again, max(at_ms) AS last_removed,
-    max(again_at_ms) AS last_again, ${bytesWhere("again_at_ms IS NOT NULL")} AS again_bytes,
+  (SELECT object_id, runtime_handler, count(*) AS times, count(pulled_again_at_ms) AS again, max(at_ms) AS last_removed,
+    max(pulled_again_at_ms) AS last_again, ${bytesWhere("pulled_again_at_ms IS NOT NULL")} AS again_bytes,
     ${bytesWhere("true")} AS all_bytes
-  FROM removals WHERE ${within} AND target = 'image' AND "end" = 'removed' GROUP BY object_id, runtime_handler
+  FROM removals WHERE ${within} AND target = 'image' AND result = 'removed' GROUP BY object_id, runtime_handler
   ORDER BY again_bytes DESC, again DESC, all_bytes DESC, object_id, runtime_handler LIMIT ${MAX_COSTS})
 SELECT costs.object_id AS id, costs.runtime_handler AS "runtimeHandler", removals.names, removals.size_bytes AS "sizeBytes",
   times, again, again_bytes AS "againBytes", last_removed AS "lastRemovedAtMs", last_again AS "lastAgainAtMs"

@@ -22,19 +22,19 @@ const insertDecision = insertInto(decisions, `${DECISION_IS_NEW} AND ${TEXTS_ARE
 const insertRemoval = insertInto(removals);
 const insertToken = insertInto(tokens);
 /** Updates a known removal, since the image may have come back meanwhile. */
-const CAME_BACK = `UPDATE removals SET again_at_ms = ? WHERE node = ? AND object_id = ? AND target = ? AND runtime_handler = ? AND at_ms = ?
-  AND again_at_ms IS NULL`;
+const CAME_BACK = `UPDATE removals SET pulled_again_at_ms = ? WHERE node = ? AND object_id = ? AND target = ? AND runtime_handler = ? AND at_ms = ?
+  AND pulled_again_at_ms IS NULL`;
 
 /** The longer of two series of one decision. */
-const SERIES = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
+const SERIES = `INSERT INTO series (seq, node, count, last_at_ms, last_snapshot_id, last_id)
 SELECT seq, node, ?, ?, ?, ? FROM decisions WHERE id = ?
-ON CONFLICT (seq) DO UPDATE SET times = excluded.times, last_at_ms = excluded.last_at_ms,
-  last_snapshot_id = excluded.last_snapshot_id, last_id = excluded.last_id WHERE excluded.times > series.times`;
+ON CONFLICT (seq) DO UPDATE SET count = excluded.count, last_at_ms = excluded.last_at_ms,
+  last_snapshot_id = excluded.last_snapshot_id, last_id = excluded.last_id WHERE excluded.count > series.count`;
 /**
  * A trigger counts all repetitions in the hour of the last one; the other hours are imported as rows. `beyond`: the number of
  * additional repetitions besides that one.
  */
-const BEYOND = `FROM (SELECT ? - coalesce(series.times, 1) - 1 AS beyond FROM decisions LEFT JOIN series ON series.seq = decisions.seq
+const BEYOND = `FROM (SELECT ? - coalesce(series.count, 1) - 1 AS beyond FROM decisions LEFT JOIN series ON series.seq = decisions.seq
   WHERE decisions.id = ?) AS one WHERE beyond > 0`;
 const COLUMNS = ["decisions", "refused", "pressured", "evicted", "removed"] as const;
 const UNCOUNT = `INSERT INTO hours (hour_ms, node, decisions, refused, pressured, evicted, removed)

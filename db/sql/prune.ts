@@ -91,7 +91,7 @@ const oldRemovals = ({ all, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) 
  */
 const surplusOf = (
   { all, hasLateral, sliceRows = SLICE_ROWS }: Driver,
-  what: string,
+  kind: string,
   keep: number,
   rows: SQL,
   at: SQL,
@@ -102,11 +102,11 @@ const surplusOf = (
     hasLateral
       ? sql`SELECT one.seq, one.size FROM row_counts AS counted, LATERAL (SELECT one.seq, ${size} AS size FROM ${rows} AS one
           WHERE node = counted.node ${of} ORDER BY ${at}, seq LIMIT counted.rows - ${keep}) AS one
-          WHERE counted.what = ${what} AND counted.rows > ${keep} LIMIT ${sliceRows}`
+          WHERE counted.kind = ${kind} AND counted.rows > ${keep} LIMIT ${sliceRows}`
       : sql`WITH RECURSIVE surplus(node, remaining, at_ms, seq) AS (
           SELECT counted.node, counted.rows - ${keep}, first.${at}, first.seq
           FROM row_counts AS counted CROSS JOIN ${rows} AS first
-          WHERE counted.what = ${what} AND counted.rows > ${keep}
+          WHERE counted.kind = ${kind} AND counted.rows > ${keep}
             AND first.seq = (SELECT seq FROM ${rows} WHERE node = counted.node ${of} ORDER BY ${at}, seq LIMIT 1)
           UNION ALL
           SELECT surplus.node, surplus.remaining - 1, next.${at}, next.seq
@@ -136,7 +136,7 @@ FROM outcome_hours WHERE hour_ms < ? ORDER BY hour_ms, node, kind, reason LIMIT 
 
 /** Removes nodes without decisions that were silent; a trigger also removes their facts. */
 const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM row_counts INDEXED BY row_counts_none CROSS JOIN nodes AS known
-  ON known.name = row_counts.node WHERE what = 'decisions' AND rows = 0 AND known.last_seen_ms < ? LIMIT ?) RETURNING name`;
+  ON known.name = row_counts.node WHERE kind = 'decisions' AND rows = 0 AND known.last_seen_ms < ? LIMIT ?) RETURNING name`;
 
 const UNUSED = `NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
 AND NOT EXISTS (SELECT 1 FROM series WHERE last_snapshot_id = snapshots.id)
@@ -231,7 +231,7 @@ async function postponedSweeps(
   const [count] = await all<{ decisions: number; of: number }>(sql`SELECT (SELECT count(*) FROM
       (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} AND NOT EXISTS
         (SELECT 1 FROM series WHERE series.seq = decisions.seq AND last_at_ms >= ${nowMs - maxAgeMs}) LIMIT ${MAX_COUNTED}) AS old) AS decisions,
-    (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE what = 'decisions') AS of`);
+    (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE kind = 'decisions') AS of`);
   if (count === undefined || count.decisions === 0) return null;
   await atomic([{ sql: RECORD_TRUSTED_TIME, params: [sinceMs] }], "everything");
   return { sinceMs, ...count };

@@ -21,10 +21,10 @@ export const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = (
 const COUNTED = `latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
   CROSS JOIN series ON series.seq = first.seq WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND series.last_id = (SELECT ?)`;
 const IS_NOT_COUNTED = `NOT EXISTS (SELECT 1 FROM ${COUNTED})`;
-const READ_SERIES = `SELECT first.id, first.decided_at_ms, first.snapshot_id, series.times FROM ${COUNTED}`;
+const READ_SERIES = `SELECT first.id, first.decided_at_ms, first.snapshot_id, series.count FROM ${COUNTED}`;
 
 /** A late repetition from after the first time does not move the last time back. */
-const MOVE_ON = `ON CONFLICT (seq) DO UPDATE SET times = series.times + excluded.times - 1, last_id = excluded.last_id,
+const MOVE_ON = `ON CONFLICT (seq) DO UPDATE SET count = series.count + excluded.count - 1, last_id = excluded.last_id,
   last_snapshot_id = CASE WHEN excluded.last_at_ms >= series.last_at_ms THEN excluded.last_snapshot_id ELSE series.last_snapshot_id END,
   last_at_ms = CASE WHEN excluded.last_at_ms >= series.last_at_ms THEN excluded.last_at_ms ELSE series.last_at_ms END`;
 /**
@@ -33,18 +33,18 @@ const MOVE_ON = `ON CONFLICT (seq) DO UPDATE SET times = series.times + excluded
  */
 const countWhere = (
   guard: string,
-): string => `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
+): string => `INSERT INTO series (seq, node, count, last_at_ms, last_snapshot_id, last_id)
 SELECT first.seq, first.node, 2, ?, ?, ? FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND first.decided_at_ms <= (SELECT ?)
   AND first.policy_version = (SELECT ?) AND first.verdict = (SELECT ?) AND first.explain = (SELECT ?)
   AND first.encoding = (SELECT ?) AND first.bytes = (SELECT ?) AND first.reason IS NOT DISTINCT FROM (SELECT ?)
   AND first.pod_namespace IS NOT DISTINCT FROM (SELECT ?) AND first.pod_name IS NOT DISTINCT FROM (SELECT ?) AND first.pod_uid IS NOT DISTINCT FROM (SELECT ?) AND first.ask IS NOT DISTINCT FROM (SELECT ?) AND first.parts IS NOT DISTINCT FROM (SELECT ?) AND first.body = (SELECT ?) AND ${guard}
 ${MOVE_ON}`;
-const COUNT_REPETITION = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
+const COUNT_REPETITION = `INSERT INTO series (seq, node, count, last_at_ms, last_snapshot_id, last_id)
 SELECT first.seq, first.node, 1 + ?, CASE WHEN first.decided_at_ms > ? THEN first.decided_at_ms ELSE ? END, ?, ?
 FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND newest.decision_id = (SELECT ?) AND ${TEXTS_ARE_STORED}
-${MOVE_ON} RETURNING times`;
+${MOVE_ON} RETURNING count`;
 
 /** The condition that distinguishes a first recording from a repeated one, including the key if there is one. */
 const guardOf = (hasKey: boolean): string =>
@@ -167,7 +167,7 @@ function recordedOf(
   };
 }
 const repetitionOf = (row: Outcome["rows"][number]): Repetition => ({
-  times: Number(row["times"]),
+  times: Number(row["count"]),
   firstAtMs: Number(row["decided_at_ms"]),
   firstSnapshotId: row["snapshot_id"] as string | null,
 });
@@ -238,7 +238,7 @@ export function recordOf(
       if (!kept.ok) return kept;
     }
     const recorded = turn.decisions.map((one, i) => recordedOf(one, places[i] as DecisionPlaces, outcomes));
-    const counts = again.map((place) => (outcomes[place]?.rows[0]?.["times"] ?? null) as number | null);
+    const counts = again.map((place) => (outcomes[place]?.rows[0]?.["count"] ?? null) as number | null);
     const isWhole =
       recorded.every((one) => one.fresh || one.again !== undefined) &&
       stored.every((place) => outcomes[place]?.changes !== 0) &&

@@ -70,12 +70,12 @@ const TEXT = "json_extract(value, '$[N]')";
 const NUMBER = `CAST(${TEXT} AS bigint)`;
 /** Inserts a removal. A repeated result is not written again, and `removed` is final. */
 const insert = (guard: string): string => `INSERT INTO removals (node, kind, operation, at_ms, decision_id,
-  target, object_id, runtime_handler, names, size_bytes, why, "end", message, pod_namespace, pod_name, pod_uid, container_name)
+  target, object_id, runtime_handler, names, size_bytes, reason, result, message, pod_namespace, pod_name, pod_uid, container_name)
 SELECT ?, ?, ?, ?, ?, ${Array.from({ length: 12 }, (_, i) => (i === SIZE ? NUMBER : TEXT).replace("N", String(i))).join(", ")}
 FROM json_each(?) WHERE ${guard}
 ON CONFLICT (node, object_id, target, runtime_handler, at_ms) DO UPDATE
-SET "end" = excluded."end", message = excluded.message, decision_id = excluded.decision_id
-WHERE removals."end" <> 'removed' AND (removals."end", removals.message) IS DISTINCT FROM (excluded."end", excluded.message)`;
+SET result = excluded.result, message = excluded.message, decision_id = excluded.decision_id
+WHERE removals.result <> 'removed' AND (removals.result, removals.message) IS DISTINCT FROM (excluded.result, excluded.message)`;
 
 const columnsOf = ({ target, id, runtimeHandler, names, sizeBytes, why, end, message, pod, container }: Removal) => [
   target,
@@ -99,9 +99,9 @@ const columnsOf = ({ target, id, runtimeHandler, names, sizeBytes, why, end, mes
 const comeBack = (guard: string): string => `WITH back(at_ms, seq) AS MATERIALIZED (
   SELECT CAST(json_extract(value, '$[2]') AS bigint), (
     SELECT seq FROM removals WHERE node = ? AND object_id = json_extract(value, '$[0]') AND target = 'image'
-      AND runtime_handler = json_extract(value, '$[1]') AND at_ms < ? AND "end" = 'removed' ORDER BY at_ms DESC LIMIT 1
+      AND runtime_handler = json_extract(value, '$[1]') AND at_ms < ? AND result = 'removed' ORDER BY at_ms DESC LIMIT 1
   ) FROM json_each(?) WHERE ${guard}
-) UPDATE removals SET again_at_ms = back.at_ms FROM back WHERE removals.seq = back.seq AND removals.again_at_ms IS NULL`;
+) UPDATE removals SET pulled_again_at_ms = back.at_ms FROM back WHERE removals.seq = back.seq AND removals.pulled_again_at_ms IS NULL`;
 
 const returnOf = ({ id, runtimeHandler, againAtMs }: ReturnedImage) => [id, runtimeHandler, againAtMs];
 

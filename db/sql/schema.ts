@@ -129,7 +129,7 @@ export const series = sqliteTable(
     seq: integer("seq").primaryKey(),
     node: text("node").notNull(),
     /** How often the decision was made, including the first time. */
-    times: integer("times").notNull(),
+    times: integer("count").notNull(),
     lastAtMs: integer("last_at_ms").notNull(),
     lastSnapshotId: text("last_snapshot_id"),
     /** The id that the last repetition would have as its own row, so that a repeated request is not counted twice. */
@@ -175,13 +175,14 @@ export const removals = sqliteTable(
     /** JSON. */
     names: text("names").notNull(),
     sizeBytes: integer("size_bytes"),
-    why: text("why").notNull(),
+    why: text("reason").notNull(),
     operation: text("operation").$type<GcOperation>().notNull(),
-    end: text("end").$type<RemovalEnd>().notNull(),
+    end: text("result").$type<RemovalEnd>().notNull(),
     message: text("message"),
     atMs: integer("at_ms").notNull(),
     decisionId: text("decision_id").notNull(),
-    againAtMs: integer("again_at_ms"),
+    /** When the image was seen again. Null: never, or no image. */
+    againAtMs: integer("pulled_again_at_ms"),
     podNamespace: text("pod_namespace"),
     podName: text("pod_name"),
     podUid: text("pod_uid"),
@@ -321,13 +322,14 @@ export const factParts = sqliteTable(
 export const rowCounts = sqliteTable(
   "row_counts",
   {
-    what: text("what").$type<"decisions" | "outcomes" | RemovingKind>().notNull(),
+    /** What is counted. */
+    kind: text("kind").$type<"decisions" | "outcomes" | RemovingKind>().notNull(),
     node: text("node").notNull(),
     rows: integer("rows").notNull(),
   },
   (t) => [
-    primaryKey({ columns: [t.what, t.node] }),
-    index("row_counts_none").on(t.node).where(sql`what = 'decisions' AND rows = 0`),
+    primaryKey({ columns: [t.kind, t.node] }),
+    index("row_counts_none").on(t.node).where(sql`kind = 'decisions' AND rows = 0`),
   ],
 );
 

@@ -3,7 +3,7 @@ import { attempting, type StoreFailure, type StoreFailureCode, withCauses } from
 import type { Database, Dialect } from "../sql/driver.ts";
 
 /** The newest file of migrations/; a test checks that. Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0013_decision_log.sql";
+export const LATEST_MIGRATION = "0014_usual_columns.sql";
 
 /** The ids in a list of places; empty: the list is damaged. */
 const idsIn = (parts: string): string => `json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END)`;
@@ -91,7 +91,7 @@ function classify(error: Error & WorkersError): StoreFailure | null {
   if (message.includes("database connection is not open"))
     return { code: "unavailable", message: "the history is closed; open it again" };
   const found = oneLine(message);
-  if (/no such (table|column)/.test(message)) {
+  if (/no such (table|column)|has no column named/.test(message)) {
     return { code: "not_migrated", message: `the history lacks a table: ${found}; ${ADVICE_MIGRATE}` };
   }
   const sqliteCode = /^SQLITE_([A-Z]+)/.exec(String(error.code))?.[1] ?? /SQLITE_([A-Z]+)/.exec(message)?.[1];

@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openPostgres } from "../../db/postgres/open.ts";
-import { decisionRow, value } from "../contract/store-rows.ts";
+import { value } from "../contract/store-rows.ts";
 import { noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { begin, load, openedFor, serve } from "./postgres-process.ts";
@@ -185,14 +185,17 @@ else
         .sort();
       cpSync(join(migrations, first), join(older, first));
       const database = await server.database("schemas");
-      const before = value(await openPostgres({ url: database, password: PASSWORD }, { migrationsDir: older }));
-      const kept = decisionRow({ decidedAtMs: Date.now() });
-      value(await before.record({ decision: kept }));
-      await before.close();
+      await value(await openPostgres({ url: database, password: PASSWORD }, { migrationsDir: older })).close();
+      // a statement of that version: the current store cannot write to its tables
+      await server.query(
+        "schemas",
+        `INSERT INTO nodewise.decisions (id, kind, node, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body)
+        VALUES ('kept', 'cgroups', 'n', 'p', 'planned', 'off', ${Date.now()}, 2, 'json', '{}')`,
+      );
       // the older one is brought up to date at the start, with its rows
       const { url, child } = await serve(database);
       const store = await openedFor(database);
-      expect(value(await store.getDecision(kept.id))?.id).toBe(kept.id);
+      expect(value(await store.getDecision("kept"))?.id).toBe("kept");
       const asked = load(url);
       await asked.more(20);
       // a newer process beside it, as in a rolling upgrade: it goes on, and none of its version starts any more

@@ -17,6 +17,7 @@ describe("an error thrown by a database driver", () => {
     ["corrupt", coded("SQLITE_NOTADB", "file is not a database")],
     ["too_large", new Error("D1_ERROR: string or blob too big: SQLITE_TOOBIG")],
     ["not_migrated", new Error("D1_ERROR: no such table: nodes: SQLITE_ERROR")],
+    ["not_migrated", new Error("D1_ERROR: table series has no column named count: SQLITE_ERROR")],
     ["unavailable", new Error("D1_ERROR: D1 DB is overloaded. Too many requests queued.")],
     ["unavailable", new Error("Failed query", { cause: new Error("D1_ERROR: Network connection lost.") })],
   ])("is `%s`: %s", (code, error) => {

@@ -36,7 +36,7 @@ describe.skipIf(why !== undefined)("a daemon over a real containerd", { timeout:
     const metrics = async () => (await (await fetch(`${node.statusUrl}/metrics`)).text()).split("\n");
     const counted = await until("a restart and a refusal", async () => {
       const lines = await metrics();
-      const isCounted = lines.includes('nodewise_pod_refusals_total{reason="OutOfcpu"} 1');
+      const isCounted = lines.includes('nodewise_admission_rejections_total{reason="OutOfcpu"} 1');
       return isCounted && lines.some((line) => /^nodewise_restarts_total [1-9]/.test(line)) ? lines : undefined;
     });
     expect(counted).toContain(`nodewise_node_info{node="e2e",mode="enforce",runtime="${name}",version="${version}"} 1`);

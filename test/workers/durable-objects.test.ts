@@ -155,9 +155,9 @@ test("repeated decisions may be held in the object until it is read or an alarm 
     };
     const times = () =>
       state.storage.sql
-        .exec("SELECT times FROM series")
+        .exec("SELECT count FROM series")
         .toArray()
-        .map((row) => row["times"]);
+        .map((row) => row["count"]);
     let { snapshotId } = await turned({ snapshot: exampleSnapshot(node) });
     for (const sequence of [201, 202])
       ({ snapshotId } = await turned({ base: snapshotId, changes: { set: { sequence } } }));

@@ -14,6 +14,7 @@ import outcomeReasons from "../../../migrations/0010_outcome_reasons.sql";
 import nodeDeleted from "../../../migrations/0011_node_deleted.sql";
 import series from "../../../migrations/0012_series.sql";
 import decisionLog from "../../../migrations/0013_decision_log.sql";
+import usualColumns from "../../../migrations/0014_usual_columns.sql";
 import { WEB_PACKING, webDigest } from "../../body.ts";
 import type { Database, Outcome, Statement } from "../../sql/driver.ts";
 import { createStore } from "../../sql/history.ts";
@@ -86,4 +87,5 @@ export const MIGRATIONS: Readonly<Record<string, string>> = {
   "0011_node_deleted.sql": nodeDeleted,
   "0012_series.sql": series,
   "0013_decision_log.sql": decisionLog,
+  "0014_usual_columns.sql": usualColumns,
 };

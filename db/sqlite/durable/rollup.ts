@@ -45,7 +45,7 @@ const excluded = (columns: readonly string[]): string => columns.map((name) => `
 
 const HEAD = words(`id kind node snapshot_id policy_version verdict reason explain decided_at_ms
   pod_namespace pod_name pod_uid`);
-const COUNT = words("times last_at_ms last_snapshot_id last_id");
+const COUNT = words("count last_at_ms last_snapshot_id last_id");
 const REPORT = words("id decision_id node seq ok_count failed_count at_ms");
 const NODE = words(`name first_seen_ms last_seen_ms boot_id last_snapshot_id last_sequence labels kubelet_version
   conditions deleted_ms`);
@@ -69,7 +69,7 @@ const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
     from: [sinceMs],
     write: `INSERT INTO series (seq, node, ${COUNT.join(", ")}) SELECT decisions.seq, decisions.node, ${extracted(COUNT)}
       FROM json_each(?) CROSS JOIN decisions ON decisions.id = json_extract(value, '$.id')
-      WHERE true ON CONFLICT (seq) DO UPDATE SET ${excluded(COUNT)} WHERE series.times < excluded.times`,
+      WHERE true ON CONFLICT (seq) DO UPDATE SET ${excluded(COUNT)} WHERE series.count < excluded.count`,
   },
   {
     read: `SELECT ${REPORT.join(", ")} FROM results WHERE at_ms >= ? ORDER BY at_ms DESC LIMIT ${ROWS}`,

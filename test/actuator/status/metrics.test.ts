@@ -39,7 +39,7 @@ test("counters are exported with what was counted", async () => {
     "nodewise_restarts_total 1",
     'nodewise_containers_stopped_by_others_total{how="sandbox"} 2',
     'nodewise_containers_stopped_by_others_total{how="signal"} 0',
-    'nodewise_pod_refusals_total{reason="OutOfcpu"} 1',
+    'nodewise_admission_rejections_total{reason="OutOfcpu"} 1',
     'nodewise_evictions_total{signal="memory.available"} 1',
     "nodewise_preemptions_total 1",
     "nodewise_events_dropped_total 3",
@@ -85,10 +85,10 @@ test("gauges follow the status, and pods that are gone disappear", async () => {
     'nodewise_node_info{node="n1",mode="enforce",runtime="containerd",version="2.1.4"} 1',
     "nodewise_runtime_up 1",
     "nodewise_drift_files 1",
-    'nodewise_pods{phase="Running",state="lives"} 2',
-    'nodewise_pods{phase="Pending",state="waits"} 1',
-    'nodewise_pods{phase="Succeeded",state="ended"} 1',
-    'nodewise_pods{phase="Failed",state="ended"} 0',
+    'nodewise_working_pods{phase="Running",state="active"} 2',
+    'nodewise_working_pods{phase="Pending",state="pending"} 1',
+    'nodewise_working_pods{phase="Succeeded",state="terminated"} 1',
+    'nodewise_working_pods{phase="Failed",state="terminated"} 0',
     'nodewise_pod_restarts_total{namespace="shop",pod="crashing"} 9',
     'nodewise_pod_cpu_usage_cores{namespace="shop",pod="web"} 0.25',
     `nodewise_pod_memory_working_set_bytes{namespace="shop",pod="web"} ${240 * 2 ** 20}`,
@@ -100,7 +100,7 @@ test("gauges follow the status, and pods that are gone disappear", async () => {
   const later = await lines(metrics, nodeStatus({ pods: [], runtime: null }));
   expect(later.filter((line) => line.includes('pod="'))).toEqual([]);
   expect(later).toContain("nodewise_runtime_up 0");
-  expect(later).toContain('nodewise_pods{phase="Running",state="lives"} 0');
+  expect(later).toContain('nodewise_working_pods{phase="Running",state="active"} 0');
   expect(later.filter((line) => line.startsWith("nodewise_node_info"))).toHaveLength(1);
 });
 
@@ -109,11 +109,45 @@ test("the number of series is bounded, with running pods first", async () => {
   for (let i = 0; i < 500; i++) metrics.counters.refused(`OutOfexample.com/gpu-${i}`);
   const ended = Array.from({ length: 400 }, (_, i) => podRow(`old-${i}`, { state: "terminated", phase: "Failed" }));
   const messages = await lines(metrics, nodeStatus({ pods: [...ended, WEB] }));
-  expect(messages.filter((line) => line.startsWith("nodewise_pod_refusals_total"))).toHaveLength(65);
-  expect(messages).toContain('nodewise_pod_refusals_total{reason="other"} 436');
+  expect(messages.filter((line) => line.startsWith("nodewise_admission_rejections_total"))).toHaveLength(65);
+  expect(messages).toContain('nodewise_admission_rejections_total{reason="other"} 436');
   expect(messages.filter((line) => line.startsWith("nodewise_pod_restarts_total"))).toHaveLength(256);
   expect(messages).toContain('nodewise_pod_restarts_total{namespace="shop",pod="web"} 9');
   expect(messages).toContain("nodewise_pods_without_series 145");
+});
+
+test("renamed metrics are also exported under their old names, with the same values", async () => {
+  const metrics = daemonMetrics();
+  const { counters } = metrics;
+  counters.refused("OutOfcpu");
+  counters.refused("OutOfcpu");
+  counters.refused("Evicted");
+  counters.probeKillsHeld(4);
+  const devices = [deviceRow("vendor.com/gpu", { flips: 3 }), deviceRow("vendor.com/nic")];
+  const pods = [podRow("a", { state: "terminating", phase: "Running" }), podRow("b", { state: "pending" }), WEB];
+  const { text } = await metrics.render(nodeStatus({ pods, devices }));
+  const samplesOf = (name: string): readonly string[] =>
+    text.split("\n").flatMap((line) => (/^\w+/.exec(line)?.[0] === name ? [line.slice(name.length)] : []));
+  for (const [old, now, count] of [
+    ["nodewise_pod_refusals_total", "nodewise_admission_rejections_total", 2],
+    ["nodewise_probe_kills_held_total", "nodewise_liveness_probe_kills_deferred_total", 1],
+    ["nodewise_device_health_flips_total", "nodewise_device_health_changes_total", 2],
+  ] as const) {
+    expect(samplesOf(now)).toHaveLength(count);
+    expect(samplesOf(old)).toEqual(samplesOf(now));
+    expect(text).toContain(`# HELP ${old} Deprecated: renamed to ${now}\n`);
+  }
+  const oldWord = { pending: "waits", active: "lives", terminating: "ends", terminated: "ended" } as const;
+  const renamed = samplesOf("nodewise_working_pods").map((line) =>
+    line.replace(/state="(\w+)"/, (_, state: keyof typeof oldWord) => `state="${oldWord[state]}"`),
+  );
+  expect(renamed).toHaveLength(20);
+  expect(samplesOf("nodewise_pods")).toEqual(renamed);
+  expect(renamed).toContain('{phase="Running",state="ends"} 1');
+  expect(renamed).toContain('{phase="Running",state="lives"} 1');
+  // a second scrape counts nothing twice, and a resource that is no longer listed has no series under either name
+  expect(await lines(metrics, nodeStatus({ devices }))).toContain('nodewise_pod_refusals_total{reason="OutOfcpu"} 2');
+  expect((await lines(metrics)).filter((line) => line.startsWith("nodewise_device_health_"))).toEqual([]);
 });
 
 test("pod names are escaped", async () => {
@@ -144,14 +178,14 @@ test("devices are exported with capacity, holders, plugin state and allocations"
     'nodewise_device_pending{resource="vendor.com/nic"} 2',
     'nodewise_device_plugin_up{resource="vendor.com/gpu"} 1',
     'nodewise_device_plugin_up{resource="vendor.com/nic"} 0',
-    'nodewise_device_health_flips_total{resource="vendor.com/gpu"} 3',
+    'nodewise_device_health_changes_total{resource="vendor.com/gpu"} 3',
     'nodewise_device_allocations_total{resource="vendor.com/gpu",result="allocated"} 2',
     'nodewise_device_allocations_total{resource="vendor.com/gpu",result="failed"} 1',
     'nodewise_device_plugin_registrations_total{result="registered"} 1',
     'nodewise_device_plugin_registrations_total{result="refused"} 2',
   ])
     expect(messages).toContain(line);
-  // the second look counts no flip twice
+  // the second look counts no change twice
   expect(await of()).toEqual(messages);
   const gone = await of(nodeStatus());
   expect(gone.filter((line) => line.includes("capacity") || line.includes("_up{"))).toEqual([]);

@@ -38,7 +38,9 @@ test("a refused pod is counted once, however often it is retried for the same re
   world.pods = [appPod("large", { cpu: "64" }), appPod("small", { cpu: "1" })];
   await world.run(70);
   expect(world.pod("large").record.refusal?.tries).toBeGreaterThan(1);
-  expect(await reportOf("nodewise_pod_refusals_total")).toEqual(['nodewise_pod_refusals_total{reason="OutOfcpu"} 1']);
+  expect(await reportOf("nodewise_admission_rejections_total")).toEqual([
+    'nodewise_admission_rejections_total{reason="OutOfcpu"} 1',
+  ]);
   expect(await reportOf("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 0"]);
 });
 
@@ -51,7 +53,7 @@ test("a pod preempted for a critical pod is counted, and the wait is no refusal"
   expect(world.pod("critical").record.state).toBe("active");
   expect(await reportOf("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 1"]);
   // that it waits for its victims is no refusal
-  expect(await reportOf("nodewise_pod_refusals_total")).toEqual([]);
+  expect(await reportOf("nodewise_admission_rejections_total")).toEqual([]);
 });
 
 test("evictions are counted by the signal that caused them, or by the limit that the pod exceeded", async () => {
