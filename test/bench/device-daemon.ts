@@ -27,8 +27,9 @@ const CASES = [
 ] as const;
 
 /**
- * The real daemon as its launcher starts it, which runs two pods on a real containerd, and the same plugins. None where no
- * containerd can be started; throws where the daemon does not come to know what the plugins have.
+ * Measures the real daemon with the launcher's flags. The daemon runs two pods on a real containerd and serves the same
+ * plugins. Returns no figures where containerd cannot be started; throws if the daemon does not report the plugins'
+ * devices.
  */
 export async function benchDeviceDaemon(): Promise<readonly DevicePluginsFigure[]> {
   if (noPods("the daemon with device plugins") !== undefined) return [];

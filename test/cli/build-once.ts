@@ -7,11 +7,11 @@ const CACHE = join(import.meta.dirname, "../../node_modules/.cache");
 
 /** Builds the package once a run of vitest, for the processes and threads that tests start; answers what removes it. */
 export default function buildOnce(): (() => void) | undefined {
-  // another project's tests needed it as well
+  // the tests of another project have already built the package
   if (process.env["BUILT_PACKAGE"] !== undefined) return;
   mkdirSync(CACHE, { recursive: true });
   const folder = mkdtempSync(join(CACHE, "package-"));
-  // some tests run it as another user
+  // some tests run the package as another user
   chmodSync(folder, 0o755);
   process.env["BUILT_PACKAGE"] = built(folder);
   return () => rmSync(folder, { recursive: true });

@@ -2,7 +2,7 @@ import type { ContainerGcDecision, ContainerKept, ContainerRemoval } from "../..
 import type { ImageGcDecision, ImageKept, ImageRemoval } from "../../api/model/image-gc.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 
-/** Decisions as the core makes them, for what a captured node does not show. */
+/** Decisions in the core's format, for cases that the captured node does not show. */
 export const NOW = Date.parse("2026-11-21T06:49:20Z");
 const MI = 2 ** 20;
 const before = (seconds: number): EpochMs => (NOW - seconds * 1000) as EpochMs;
@@ -35,7 +35,7 @@ export const stays = (name: string, why: ImageKept["why"], over: Partial<ImageKe
 });
 
 const CAPACITY = 1000 * MI;
-/** 90 % full, 80 % wanted; two go, of which one is tied, and four stay. */
+/** 90 % full, 80 % wanted: two images are removed, one of them in a tie, and four stay. */
 export const IMAGES: ImageGcDecision = {
   operation: "garbage-collect",
   policy: { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 120_000, maxAgeMs: 0, timer: true },

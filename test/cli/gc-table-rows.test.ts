@@ -26,7 +26,7 @@ function linesOf<K extends "image-gc" | "container-gc">(
   const text = answerText({ kind, node: "n1", policyVersion, decided, explain: "full", observedAtMs: NOW }, TERMINAL);
   return text.split("\n").slice(1);
 }
-/** The cells of the rows that match: two blanks or more part them. */
+/** The cells of the matching rows; two or more blanks separate cells. */
 const cellsOf = (lines: readonly string[], row: RegExp) =>
   lines.filter((line) => row.test(line)).map((line) => line.trim().split(/ {2,}/));
 

@@ -40,13 +40,13 @@ Decides ${spec.decides}.
 | reasons | ${code([...spec.reasons].sort())} |
 `;
 
-/** The whole page, from the register of the kinds. */
+/** The text of the page, generated from the registry of kinds. */
 export const kindsPage = (): string =>
   `${HEAD}${Object.entries<KindSpec>(KIND_SPECS satisfies Record<Kind, KindSpec>)
     .map(section)
     .join("")}`;
 
-/** README with its table of the kinds anew. */
+/** The README with its table of kinds generated again. */
 export const withKinds = (readme: string): string =>
   readme.replace(
     /(\| kind \| what it answers \|\n\| --- \| --- \|\n)(?:\|.*\n)*/,

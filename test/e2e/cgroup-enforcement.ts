@@ -1,4 +1,5 @@
-// Checks that only a real kernel can fail, on either version. Only node:assert: they also run in the virtual machine.
+// Checks that need a real kernel, of cgroup v1 or v2. They use only node:assert, because they also run in the virtual
+// machine.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +26,7 @@ const C1 = "/kubepods/burstable/pod1/c1";
 const textOf = (ground: KernelFixture, path: string, file: string): string =>
   readFileSync(`${ground.directory(file.slice(0, file.indexOf(".")), path)}/${file}`, "utf8").trim();
 
-/** The kernel keeps these values of the big tree, read past the actuator. */
+/** The values of the big tree that the kernel has to keep, read without the actuator. */
 const KEPT: Readonly<Record<1 | 2, readonly (readonly [string, string, string])[]>> = {
   1: [
     ["/kubepods", "cpu.shares", "1843"],
@@ -62,7 +63,7 @@ const KEPT: Readonly<Record<1 | 2, readonly (readonly [string, string, string])[
   ],
 };
 
-/** A process that holds this much memory in a cgroup until `stop`. */
+/** A process that holds this much memory in a cgroup until `stop` is called. */
 async function holdMemory(ground: KernelFixture, path: string, mib: number): Promise<{ stop(): Promise<void> }> {
   const script = `process.stdin.once("data", () => {
     globalThis.held = Buffer.alloc(${mib * MIB}, 1); process.stdout.write("held"); setInterval(() => {}, 1e6); });`;

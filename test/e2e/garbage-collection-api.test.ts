@@ -44,7 +44,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
   beforeAll(async () => {
     node = await GcNode.start(DISK_BYTES);
     node.collectFrom(THRESHOLDS);
-    // one that nobody else is given while the API is away
+    // a port that no other program gets while the API is away
     url = await startApi(String(await freePort()));
     await node.startDaemon({ api: url }).nextTurn();
     story = new ImageStory(node, THRESHOLDS);
@@ -55,10 +55,10 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
   }, START_MS);
 
   const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T;
-  /** Oldest first. */
+  /** The recorded removals, oldest first. */
   const removals = async (): Promise<readonly Removal[]> =>
     (await get<{ removals: readonly Removal[] }>("/v1/nodes/gc/removals?kind=image-gc")).removals.toReversed();
-  /** Waits until the history tells what it should, and answers it. */
+  /** Waits until the recorded removals satisfy the condition, and returns them. */
   const untilTold = async (isThere: (rows: readonly Removal[]) => boolean): Promise<readonly Removal[]> => {
     for (;;) {
       const rows = await removals();
@@ -116,7 +116,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     expect(added.map(({ names, end, at }) => [names, end, at])).toEqual(
       expected.map((name) => [[name], "removed", report.at]),
     );
-    // The next passes are decided there again, and what comes back is known to have been here.
+    // The API decides the next passes again, and images that come back are known to have been here before.
     const later = await daemon.until("an answer of the API", () =>
       daemon.collections("image-gc", Date.parse(report.at) + 1).find(({ answer }) => answer?.decidedBy === "api"),
     );

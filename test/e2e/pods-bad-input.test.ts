@@ -21,7 +21,7 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
 
   const problem = (text: string | RegExp) =>
     node.daemon.until(`problem ${text}`, ({ problems }) => problems.find((one) => one.match(text) !== null));
-  /** The one that was there from the beginning. */
+  /** The containers that were running from the beginning still run. */
   const unharmed = async (...names: readonly string[]): Promise<void> => {
     for (const name of names) {
       const [one, other] = await node.containersOf(name);
@@ -54,7 +54,7 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
     await until("its line in the log", () => holds(logged().length > 0));
     await turns(2);
     expect(logged()).toEqual([expect.stringMatching(/asks\.yaml:\d+:\d+: default\/asks-e2e is not run: spec\./)]);
-    // a pod that runs is not ended because its new form cannot be run
+    // a running pod is not ended when its new manifest cannot be run
     node.put("grown", podOf("grown", { containers: [maps] }));
     await node.daemon.until("both refusals", ({ refusedManifests }) =>
       refusedManifests.length === 2 ? true : undefined,
@@ -66,14 +66,14 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
   test("keep the last valid version in force while broken, and the place is reported", async () => {
     node.put("edited", "apiVersion: v1\nkind: Pod\nmetadata: {name: edited\n");
     expect(await problem(/edited\.yaml/)).toMatch(/edited\.yaml.*(?:line|:)\s*\d/);
-    // as a file looks for a moment whose writer does not replace it whole
+    // the file of a writer that does not replace it atomically is empty for a moment
     node.put("edited", "");
     expect(await problem(/edited\.yaml: holds no/)).toContain("holds no object: expected JSON or YAML");
     node.put("other", "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: other}\nspec: {}\n");
     expect(await problem(/other\.yaml/)).toContain("expected apiVersion `v1` and kind `Pod`");
     await turns(2);
     await unharmed("steady", "edited", "grown");
-    // nor does a daemon that has never read it whole
+    // nor does a daemon end the pod if it has never read the complete file
     await node.daemon.kill();
     node.startDaemon();
     expect(await problem(/edited\.yaml: holds no/)).toContain("to end its pods remove the file");
@@ -87,7 +87,7 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
     await node.daemon.running("twin");
     node.put("twin-2", podOf("twin", { containers: [{ env: [{ name: "N", value: "2" }] }] }));
     expect(await problem(/twin-2\.yaml/)).toMatch(/twin-e2e is also in .*twin-1\.yaml, which counts: rename one/);
-    // nor does one that comes before it
+    // a manifest whose name comes earlier does not take precedence either
     node.put("twin-0", podOf("twin", { containers: [{ env: [{ name: "N", value: "0" }] }] }));
     expect(await problem(/twin-0\.yaml/)).toMatch(/twin-e2e is also in .*twin-1\.yaml, which counts: rename one/);
     await turns(2);
@@ -128,7 +128,7 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
     await problem(/manifests.*no such|manifests.*not there|manifests.*exist/i);
     await turns(2);
     await unharmed("steady", "edited", "grown");
-    // somebody else's instead of it, and then the right one
+    // first a file takes the directory's place, then the right directory
     writeFileSync(node.manifests, "");
     await turns(2);
     rmSync(node.manifests);

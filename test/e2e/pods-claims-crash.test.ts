@@ -10,14 +10,14 @@ import { holds, until } from "./pods/until.ts";
 const LONG_MS = 300_000;
 const why = noPods("ResourceClaims over crashes");
 const [PREPARE, UNPREPARE] = ["NodePrepareResources", "NodeUnprepareResources"] as const;
-/** In a call: the driver has not begun, or has done all and not answered. */
+/** The moments of a call: the driver has not begun, or it has done everything and not answered. */
 const MOMENTS = ["hangs", "hangs when it has done it"] as const;
 
 describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let gpu: DriverProcess;
   let tests = 0;
-  /** Each test has a pod and a claim of its own, of one name. */
+  /** The name of each test's own pod and claim. */
   let name = "";
   beforeAll(async () => {
     node = await PodNode.start({ settings: { draDrivers: "serve", retrySeconds: 1 }, isMeddled: true });
@@ -29,7 +29,7 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
     await node.daemon.running("stays");
   }, LONG_MS);
   afterEach(async () => {
-    // whatever happened: its claim was prepared once, it was never started again, and nobody else holds anything
+    // after every test: the kept claim was prepared once, its pod was never restarted, and no other claim is prepared
     expect(gpu.prepared).toEqual(["claim-kept"]);
     expect(knownClaims(node)).toEqual(["kept: uid-stays"]);
     expect((await node.containersOf("stays")).map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
@@ -53,7 +53,7 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
     await node.daemon.gone(name);
     await until("only the claim that stays", () => holds(gpu.prepared.length === 1));
   };
-  /** In the next call of that kind the driver stops at that moment; then `kill` happens, and it lies no more. */
+  /** Lets the driver hang at the given moment of its next call of that kind, then calls `kill` and ends the hanging. */
   const inCall = async (operation: NodeOperation, lie: Lie, start: () => void, kill: () => Promise<unknown>) => {
     gpu.lie({ [operation]: lie });
     const asked = gpu.asked(operation);
@@ -221,7 +221,7 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
       await node.daemon.running(name, "plain");
       node.remove("plain");
       await ends();
-      // a claim that is prepared is not prepared again, whatever its devices are like: this pod cannot start
+      // a prepared claim is not prepared again, whatever faults its devices have: this pod cannot start
       const others = liars.filter(({ lie }) => lie !== "has no CDI device of that name");
       for (const { driver } of liars) {
         driver.lie({});

@@ -10,7 +10,7 @@ import { noPods } from "./pods/skip.ts";
 
 const LONG_MS = 300_000;
 const why = noPods("pods beside greedy device plugins");
-/** Variables of 100,000 bytes each. */
+/** The answer of a plugin with this many variables of 100,000 bytes each. */
 const answering = (variables: number) => () => {
   const names = Array.from({ length: variables }, (_, i) => `BIG${i}`);
   return { containerResponses: [{ envs: Object.fromEntries(names.map((name) => [name, "x".repeat(100_000)])) }] };

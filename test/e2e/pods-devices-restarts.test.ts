@@ -46,7 +46,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     await node.daemon.running("stays");
   }, LONG_MS);
   afterEach(async () => {
-    // whatever happened: it never lost its devices, and was never started again
+    // after every test: the pod has kept its devices and was never restarted
     expect(idsOf("uid-stays")).toEqual(["a", "b"]);
     expect((await node.containersOf("stays")).map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
   });
@@ -103,7 +103,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     node.startDaemon();
     await comesIn("next");
     expect(await runningId("stays")).toBe(id);
-    // the one that came in, and no other
+    // one allocation for the admitted pod, and no other
     expect(allocations()).toBe(before + 1);
   });
 
@@ -115,13 +115,13 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
       await node.daemon.stop();
       node.startDaemon({ kubeletVersion });
       await node.daemon.running("stays");
-      // reads the checkpoint that another version wrote, and writes it
+      // the daemon reads the checkpoint that another version wrote, and writes it
       await comesIn(`under-${i}`);
       expect(await runningId("stays")).toBe(id);
       expect(idsOf("uid-stays"), kubeletVersion).toEqual(["a", "b"]);
       expect((await (await fetch(`${node.statusUrl}/v1/status`)).json()) as object).toMatchObject({ problems: [] });
     }
-    // one for each that came in, none for the pod that was there
+    // one allocation for each admitted pod, and none for the pod that was already running
     expect(allocations()).toBe(before + versions.length);
   });
 

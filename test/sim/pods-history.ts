@@ -2,7 +2,10 @@ import { seriesOf } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { PodsNode } from "./pods-node.ts";
 
-/** The faults of a history that must have each admission once, with one report at most of each time that it was made. */
+/**
+ * The errors in a history that must contain each admission once, with at most one report for each time that the
+ * admission was made.
+ */
 export async function misrecorded({ asked, unheard }: PodsNode, store: Store): Promise<string[]> {
   const found: string[] = [];
   const kept = new Map<string, { readonly results: number; readonly times: number }>();

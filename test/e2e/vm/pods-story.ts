@@ -30,7 +30,7 @@ const coming = (story: Story): readonly Check[] => [
       for (const one of [BUSY, IDLE]) story.node.put(one as Pod);
       await story.node.startDaemon(CONFIGURATION);
       await story.settle("busy", "idle");
-      // it runs a while before it has said something
+      // the container runs for a while before it prints something
       const words = await story.node.wait(
         "its first words",
         () => story.node.log(story.row("busy"), "app")[0] || undefined,
@@ -53,15 +53,15 @@ const coming = (story: Story): readonly Check[] => [
         ["4", String(32 * MIB)],
       );
       assert.equal(tier("/kubepods/besteffort", "cpu.weight"), "1");
-      // the init container's limit on CPU is the larger one
+      // the init container has the larger CPU limit
       const busy = ["4", "50000 100000", String(64 * MIB), String(32 * MIB), "100"];
       assert.deepEqual(story.pod("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "pids.max"), busy);
       const [weight, ...others] = story.app("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "memory.high");
       assert.deepEqual(others, ["10000 100000", String(64 * MIB), String(32 * MIB), "63750144"]);
-      // runc before 1.3.2 writes the one, and later ones the other
+      // runc before 1.3.2 writes 4, later versions write 17
       assert.ok(weight === "4" || weight === "17", `cpu.weight ${weight}`);
       assert.deepEqual(story.pod("idle", "cpu.weight", "cpu.max", "pids.max"), ["1", "max 100000", "100"]);
-      // since 1.37 a container without request and limit is throttled as well, at its share of what pods may have
+      // since 1.37, a container without request and limit is throttled as well, relative to the memory of all pods
       const high = Math.floor((Number(tier("/kubepods", "memory.max")) * 0.9) / 4096) * 4096;
       assert.deepEqual(story.app("idle", "cpu.weight", "memory.max", "memory.high"), ["1", "max", String(high)]);
     },
@@ -82,7 +82,7 @@ const sharing = (story: Story): readonly Check[] => [
       for (const [name, cpus] of [
         ["busy", "0-1"],
         ["idle", "0-1"],
-        // both threads of a core
+        // both threads of one core
         ["alone", "2-3"],
       ] as const) {
         const file = `.${story.path(name)}/${story.id(name)}/cpuset.cpus`;
@@ -123,14 +123,15 @@ const sharing = (story: Story): readonly Check[] => [
   {
     name: "what a pod uses is told, with what holds it back",
     run: async () => {
-      // a reading on a busy host may be odd, and the kernel tells pressure some seconds later: the next one is not
+      // on a busy host a reading may be wrong, and the kernel reports pressure some seconds later, so the check waits
+      // for a suitable reading
       const { usage } = await story.node.pod(
         "busy",
         "with its use",
         ({ usage }) =>
           (usage?.throttledPermille ?? 0) > 0 &&
           (usage?.cpuMilli ?? 0) > 0 &&
-          // its limit is a tenth of a CPU
+          // the container's limit is a tenth of a CPU
           (usage?.cpuMilli ?? 0) < 250 &&
           (usage?.pressure?.cpu ?? 0) > 0,
       );
@@ -178,7 +179,7 @@ const going = (story: Story): readonly Check[] => [
         kept: node.read("/kubepods", "memory.min"),
       });
       const wanted = { cpus: ["0-3", "0-3"], hasCgroup: false, entries: undefined, kept: String(32 * MIB) };
-      // the tree's own values are written after its pods' cgroups
+      // the values of the tree's own cgroups are written after those of its pods
       await node.wait("what it had", () => (isDeepStrictEqual(given(), wanted) ? true : undefined)).catch(() => {});
       assert.deepEqual(given(), wanted);
     },

@@ -7,11 +7,11 @@ import type { SystemdStory } from "./systemd-shared.ts";
 
 const RUNTIME = "nodewise-containerd";
 const SOCKET = "/run/nodewise/containerd/containerd.sock";
-/** The image that its configuration names; no registry is reached from here. */
+/** The image that containerd's configuration names; the guest cannot reach a registry. */
 const PAUSE = "registry.k8s.io/pause:3.10";
 const LOGS = "/var/log/nodewise/pods";
 
-/** By the steps of docs/guide/beside-a-kubelet.md, beside the machine's own containerd. */
+/** Follows docs/guide/beside-a-kubelet.md: a second containerd beside the machine's own. */
 export const ownRuntime = (story: SystemdStory): readonly Check[] => [
   {
     name: "a containerd of Nodewise's own runs beside the machine's, and the daemon's pods in it alone",

@@ -44,14 +44,14 @@ export const restarting = (story: SystemdStory): readonly Check[] => [
       machine.configure({ mode: "enforced" });
       machine.systemctl("start", UNIT);
       await machine.wait("its end", () => (machine.property("ActiveState") === "failed" ? true : undefined));
-      // with another try ahead it would be activating
+      // if systemd would restart it once more, the state would be activating
       const ended = ["ExecMainStatus", "NRestarts", "SubState"].map((name) => machine.property(name));
       assert.deepEqual(ended, ["2", "0", "failed"]);
       assert.match(machine.journal(UNIT), /actuator\.yaml:.*mode: /);
       assert.deepEqual(story.processes(), processes);
       machine.configure();
       machine.systemctl("start", UNIT);
-      // in its first moment a reload may end it, and must not keep it from running
+      // a reload right after the start may end the daemon, but it must not keep the daemon from running
       machine.systemctl("reload", UNIT);
       await machine.wait("its start", () => (machine.property("ActiveState") === "active" ? true : undefined));
       await machine.until("it", ({ pid }) => (String(pid) === machine.pid() ? true : undefined));

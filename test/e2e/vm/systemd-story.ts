@@ -14,7 +14,7 @@ const PODS = "/var/lib/nodewise/pods";
 /** Bits of CHOWN, DAC_OVERRIDE, FOWNER, FSETID, SYS_ADMIN and SYS_RESOURCE. */
 const CAPABILITIES = [0, 1, 3, 4, 21, 24].reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n);
 
-/** From the daemon's first start to its last stop. */
+/** The checks from the daemon's first start to its last stop. */
 export function systemdStory(machine: SystemdMachine): readonly Check[] {
   const story = new SystemdStory(machine);
   return [...coming(story), ...besideSystemd(story), ...restarting(story), ...going(story), ...ownRuntime(story)];
@@ -44,7 +44,7 @@ const coming = (story: SystemdStory): readonly Check[] => [
     name: "it runs a pod with every kind of volume",
     run: async () => {
       const { machine } = story;
-      // a pass over the cgroups has seen its container
+      // a pass over the cgroups has seen the pod's container
       story.row = await machine.pod(
         "web",
         "running as decided",
