@@ -14,7 +14,7 @@ import {
 } from "./device-figure.ts";
 import type { HostFigures } from "./device-host-process.ts";
 import type { FlipOrder, PluginFigures } from "./device-plugins-process.ts";
-import { asked, heard } from "./heard.ts";
+import { asked, nextMessage } from "./heard.ts";
 
 const WARM_UP_MS = 3_000;
 const MEASURED_MS = 4_000;
@@ -45,7 +45,7 @@ async function benchHost(): Promise<readonly DevicePluginsFigure[]> {
     const options = { execArgv: ["--expose-gc"], timeout: LONGEST_MS };
     const child = fork(join(import.meta.dirname, file), [dir, ...more.map(String)], options);
     children.push(child);
-    await heard(child);
+    await nextMessage(child);
     return child;
   };
   try {

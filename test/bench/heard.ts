@@ -7,11 +7,11 @@ import { once } from "node:events";
  */
 export function asked<T>(child: ChildProcess, question: object = {}): Promise<T> {
   child.send(question);
-  return heard(child) as Promise<T>;
+  return nextMessage(child) as Promise<T>;
 }
 
 /** The next message of the process. Rejects if the process exits instead. */
-export async function heard(child: ChildProcess): Promise<unknown> {
+export async function nextMessage(child: ChildProcess): Promise<unknown> {
   const life = new AbortController();
   const ended = once(child, "exit", { signal: life.signal }).then(([code, signal]) => {
     throw new Error(`a process of the bench ended: ${code ?? signal}`);

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { asked, heard } from "./heard.ts";
+import { asked, nextMessage } from "./heard.ts";
 import type { ProbesSeen } from "./probes-daemon-process.ts";
 
 export interface ProbesFigure {
@@ -47,7 +47,7 @@ export async function benchProbes(): Promise<readonly ProbesFigure[]> {
     const options = { execArgv, timeout: MEASURED_MS + STARTED_MS };
     const child = fork(join(import.meta.dirname, file), args.map(String), options);
     children.push(child);
-    return [child, await heard(child)];
+    return [child, await nextMessage(child)];
   };
   try {
     const [, ports] = await begin("probes-server-process.ts", SERVERS);

@@ -141,7 +141,7 @@ describe.skipIf(!hasOldNode)(`the launcher on a Node that is too old${why}`, () 
     expect(existsSync(`/proc/${grandchild}`)).toBe(false);
   });
 
-  test("that is killed takes its child with it", async () => {
+  test("that is killed also ends its child", async () => {
     const child = start(["api", "--port", "0", "--data-dir", join(scratch, "killed")], { node: OLD_NODE });
     const url = (await printed(child, /\n/)).trim();
     expect((await fetch(`${url}/readyz`)).status).toBe(200);

@@ -26,7 +26,7 @@ function daemon(args: readonly string[]) {
   const child = start(["actuator", ...args]);
   const end = ended(child);
   // each stream has its own position, because the order between the two streams is not known
-  const heard = [child.stdout, child.stderr].map((stream) => {
+  const outputs = [child.stdout, child.stderr].map((stream) => {
     const one = { text: "" };
     stream.on("data", (chunk: Buffer) => {
       one.text += chunk;
@@ -35,7 +35,7 @@ function daemon(args: readonly string[]) {
   });
   const said = async (pattern: RegExp): Promise<string> => {
     for (;;) {
-      for (const one of heard) {
+      for (const one of outputs) {
         const match = pattern.exec(one.text);
         if (match === null) continue;
         one.text = one.text.slice(match.index + match[0].length);

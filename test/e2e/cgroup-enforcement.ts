@@ -93,7 +93,7 @@ function limited(version: 1 | 2, mib: number): CgroupsDecision {
 
 export const KERNEL_CHECKS: readonly KernelCheck[] = [
   {
-    name: "the kernel holds every value of a decision",
+    name: "the kernel keeps every value of a decision",
     async run(ground) {
       const { version } = ground.hierarchy;
       await withJournal(ground.bootId, async (journal) => {
@@ -104,7 +104,7 @@ export const KERNEL_CHECKS: readonly KernelCheck[] = [
     },
   },
   {
-    name: "a memory limit below what is in use is refused with the numbers, kills nothing, and holds its parent's back",
+    name: "a memory limit below the usage is refused with the numbers, kills nothing, and delays the parent's limit",
     async run(ground) {
       const { version } = ground.hierarchy;
       await withJournal(ground.bootId, async (journal) => {
@@ -154,7 +154,7 @@ export const KERNEL_CHECKS: readonly KernelCheck[] = [
     },
   },
   {
-    name: "a cgroup in use is not removed, and one that was just left is",
+    name: "a cgroup with a process is not removed, and one whose process has just left is",
     async run(ground) {
       const { hierarchy } = ground;
       for (const path of ["/", "/a"]) assert.ok((await hierarchy.create(path, hierarchy.support().controllers)).ok);

@@ -69,7 +69,7 @@ async function mirrored({ hierarchy, directory }: KernelFixture): Promise<SimKer
 }
 
 export const SIM_CHECK: KernelCheck = {
-  name: "the kernel in memory answers every write with the same errno and keeps the same text",
+  name: "the kernel in memory returns the same errno for every write and keeps the same text",
   async run(ground) {
     const { hierarchy, directory } = ground;
     const { version, root } = hierarchy;

@@ -59,7 +59,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
   const removals = async (): Promise<readonly Removal[]> =>
     (await get<{ removals: readonly Removal[] }>("/v1/nodes/gc/removals?kind=image-gc")).removals.toReversed();
   /** Waits until the recorded removals satisfy the condition, and returns them. */
-  const untilTold = async (isThere: (rows: readonly Removal[]) => boolean): Promise<readonly Removal[]> => {
+  const untilRecorded = async (isThere: (rows: readonly Removal[]) => boolean): Promise<readonly Removal[]> => {
     for (;;) {
       const rows = await removals();
       if (isThere(rows)) return rows;
@@ -77,7 +77,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     expect(report.answer?.decidedBy).toBe("api");
     expect(report.problems).toEqual([]);
 
-    const rows = await untilTold((reported) => reported.length > 0);
+    const rows = await untilRecorded((reported) => reported.length > 0);
     expect(
       rows.map(({ id, names, bytes, why, end, at, againAt }) => [id, names, bytes, why, end, at, againAt]),
     ).toEqual(
@@ -89,7 +89,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     expect(await get(`/v1/decisions/${rows[0]?.decisionId}`)).toMatchObject({ kind: "image-gc", node: "gc" });
 
     await story.arrive("a-1", 2);
-    const [, again] = await untilTold((reported) => reported.some(({ againAt }) => againAt !== null));
+    const [, again] = await untilRecorded((reported) => reported.some(({ againAt }) => againAt !== null));
     expect([again?.names, Date.parse(again?.againAt ?? "") > Date.parse(report.at)]).toEqual([[tag("a-1")], true]);
     expect((await removals()).map(({ againAt }) => againAt !== null)).toEqual([false, true, false]);
     expect(await get("/v1/nodes/gc/removals/summary")).toMatchObject({
@@ -110,7 +110,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     expect(report.answer?.decidedBy).toBe("here");
     expect(await startApi(new URL(url).port)).toBe(url);
 
-    const rows = await untilTold((reported) => reported.length > before.length);
+    const rows = await untilRecorded((reported) => reported.length > before.length);
     expect(rows.slice(0, before.length)).toEqual(before);
     const added = rows.slice(before.length);
     expect(added.map(({ names, end, at }) => [names, end, at])).toEqual(
@@ -122,7 +122,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     );
     expect(later.removals).toEqual([]);
     await story.arrive("b-0", 2);
-    const all = await untilTold((reported) => reported.at(-1)?.againAt !== null);
+    const all = await untilRecorded((reported) => reported.at(-1)?.againAt !== null);
     expect(all.map(({ names, againAt }) => [names[0], againAt !== null])).toEqual([
       [tag("a-0"), false],
       [tag("a-1"), true],

@@ -5,7 +5,7 @@ import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { imageDecision, removedBy } from "./gc/daemon.ts";
 import { ImageStory, tag } from "./gc/image-story.ts";
 import { GcNode } from "./gc/node.ts";
-import { goes } from "./gc/rules.ts";
+import { imagesToRemove } from "./gc/rules.ts";
 import { noContainerd } from "./gc/skip.ts";
 
 const START_MS = 300_000;
@@ -69,17 +69,17 @@ describe.skipIf(why !== undefined)("a daemon killed during a garbage collection"
     expect(first.removals.map(({ name }) => name)).toEqual(c(0, 1));
 
     // The daemon is killed before its request to remove the fourth image reaches the runtime.
-    const untold = hangAt(tag("c-3"), "before", removed);
-    expect(goes(await story.images(), node.space(), THRESHOLDS)).toEqual(c(2, 7));
+    const notReached = hangAt(tag("c-3"), "before", removed);
+    expect(imagesToRemove(await story.images(), node.space(), THRESHOLDS)).toEqual(c(2, 7));
     const second = node.startDaemon();
-    await untold;
+    await notReached;
     await second.kill();
     expect(second.stderr).toContain("image-gc: a pass was interrupted: 2 ends reported now, 0 still there");
     expect(removed).toEqual(c(0, 3));
     expect(second.removals.map(({ name }) => name)).toEqual(c(2, 3));
 
     hangAt("none", "before", removed);
-    const rest = goes(await story.images(), node.space(), THRESHOLDS);
+    const rest = imagesToRemove(await story.images(), node.space(), THRESHOLDS);
     expect(rest).toEqual(c(3, 6));
     const third = node.startDaemon();
     const report = await third.collection("image-gc", 0);

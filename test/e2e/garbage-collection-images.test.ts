@@ -5,7 +5,7 @@ import { must } from "./containerd/pods.ts";
 import { type GcDaemon, imageDecision, removedBy } from "./gc/daemon.ts";
 import { type Crossing, ImageStory, tag } from "./gc/image-story.ts";
 import { GcNode } from "./gc/node.ts";
-import { goes } from "./gc/rules.ts";
+import { imagesToRemove } from "./gc/rules.ts";
 import { noContainerd } from "./gc/skip.ts";
 
 const START_MS = 300_000;
@@ -122,7 +122,7 @@ describe.skipIf(why !== undefined)("image garbage collection on a full disk", { 
       failing = (id) => id === young;
     });
     const sound = one.images.filter(({ name }) => name !== tag("young"));
-    const others = goes(sound, one.before, THRESHOLDS);
+    const others = imagesToRemove(sound, one.before, THRESHOLDS);
     const report = await daemon.collection("image-gc", one.sinceMs);
     expect(one.expected[0]).toBe(tag("young"));
     expect(report.removals.map(({ name, end }) => [name, end])).toEqual([

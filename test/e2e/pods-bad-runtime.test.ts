@@ -36,10 +36,10 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     for (const name of ["homeless", "unmade", "lucky"]) node.put(name, podOf(name));
     const message = `Failed to create pod sandbox: rpc error: code = Unknown desc = ${details}`;
     await daemon.event("homeless", "FailedCreatePodSandBox", message);
-    const row = await daemon.pod("homeless", "told", (one) => one.message !== "");
+    const row = await daemon.pod("homeless", "reported", (one) => one.message !== "");
     expect([row.phase, row.message]).toEqual(["Pending", message]);
     await daemon.event("unmade", "Failed", `Error: ${details}`);
-    const unmade = await daemon.pod("unmade", "told", ({ reason }) => reason === "CreateContainerError");
+    const unmade = await daemon.pod("unmade", "reported", ({ reason }) => reason === "CreateContainerError");
     expect(unmade.containers[0]?.restarts).toBe(0);
     await daemon.running("lucky");
     node.meddling = {};
@@ -76,7 +76,7 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     await unharmed();
   });
 
-  test("and does not answer a start does not start the sandbox twice", async () => {
+  test("does not get a sandbox started twice when its response to the start is lost", async () => {
     const { daemon } = node;
     // the runtime carries out the call, and answers after the caller has given up
     let held = 0;

@@ -41,7 +41,7 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     return pods.some(({ containers }) => containers.some(({ state }) => state === "running")) || undefined;
   };
 
-  test("is no hindrance with a containerd of its own", async () => {
+  test("does not affect the daemon if it uses its own containerd", async () => {
     other = await startContainerd({ images: [{ name: IMAGE, sizeBytes: 4096, base: "tools" }] });
     const kubelet = await beside(other.endpoint);
     kubelet.put("web", podOf("web", { uid: "0a0b0c0d-1111-4222-8333-000000000002" }));

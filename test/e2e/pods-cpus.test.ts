@@ -50,7 +50,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
   const cpusBecome = (name: string, cpus: string): Promise<true> =>
     until(`${name} on ${cpus}`, async () => ((await cpusOf(name)) === cpus ? true : undefined));
   /** The first lines that the container printed: the shared pod's CPUs, and its own. */
-  const firstSight = async (name: string): Promise<readonly string[]> => {
+  const firstOutput = async (name: string): Promise<readonly string[]> => {
     const lines = await until(`the first words of ${name}`, async () => {
       const [newest] = await node.containersOf(name);
       const lines = readFileSync(newest?.logPath ?? "", "utf8").split("\n");
@@ -89,7 +89,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     await cpusBecome("shared", ALL);
     node.put("engine", await exclusive("engine", 1));
     const [engine] = await daemon.running("engine");
-    const [others = "", own = ""] = await firstSight("engine");
+    const [others = "", own = ""] = await firstOutput("engine");
     taken = own;
     expect(own).toMatch(/^[1-9]\d*$/);
     expect(sameCpus(others)).toBe(without(own));
@@ -133,7 +133,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     expect(await node.containersOf("second")).toEqual([]);
     node.remove("engine");
     await daemon.running("second");
-    const [others = "", own = ""] = await firstSight("second");
+    const [others = "", own = ""] = await firstOutput("second");
     expect(sameCpus(own)).toBe(without("0"));
     expect(others).toBe("0");
     node.remove("second");
@@ -153,7 +153,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     node.meddling = {};
     const daemon = node.startDaemon();
     await daemon.running("shared", "engine");
-    const [others = "", own = ""] = await firstSight("engine");
+    const [others = "", own = ""] = await firstOutput("engine");
     expect([own, sameCpus(others)]).toEqual([taken, without(taken)]);
     expect(state().entries).toEqual(entries);
     node.remove("engine");

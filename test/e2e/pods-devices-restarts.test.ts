@@ -56,7 +56,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     await node?.stop();
   }, LONG_MS);
 
-  const comesIn = async (name: string): Promise<void> => {
+  const runPod = async (name: string): Promise<void> => {
     node.put(name, deviceOf(name, 1, GPU, { uid: `uid-${name}` }));
     await node.daemon.running(name);
     expect(["c", "d"]).toContain(idsOf(`uid-${name}`)[0]);
@@ -101,7 +101,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     const before = allocations();
     await happens();
     node.startDaemon();
-    await comesIn("next");
+    await runPod("next");
     expect(await runningId("stays")).toBe(id);
     // one allocation for the admitted pod, and no other
     expect(allocations()).toBe(before + 1);
@@ -116,7 +116,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
       node.startDaemon({ kubeletVersion });
       await node.daemon.running("stays");
       // the daemon reads the checkpoint that another version wrote, and writes it
-      await comesIn(`under-${i}`);
+      await runPod(`under-${i}`);
       expect(await runningId("stays")).toBe(id);
       expect(idsOf("uid-stays"), kubeletVersion).toEqual(["a", "b"]);
       expect((await (await fetch(`${node.statusUrl}/v1/status`)).json()) as object).toMatchObject({ problems: [] });
@@ -129,7 +129,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     await plugin.vanish();
     await node.daemon.until("the plugin's end", ({ devices }) => devices?.find(({ allocatable }) => allocatable === 0));
     await plugin.start();
-    await comesIn("after");
+    await runPod("after");
   });
 
   test("a pod still starts when the daemon is killed between its admission and the plugin's answer", async () => {
@@ -183,7 +183,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     });
     expect(kinds).toEqual(["given-back", "leak"]);
     await daemon.running("stays");
-    await comesIn("freed");
+    await runPod("freed");
   });
 
   test.for(GO_BUILDS)(

@@ -63,7 +63,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
    * Waits until the pod has filled the disk. The disk may be full for a shorter time than the daemon needs to answer,
    * because the pod is evicted.
    */
-  const full = async (name: string) => {
+  const filledBy = async (name: string) => {
     let least = Number.POSITIVE_INFINITY;
     const looking = setInterval(() => {
       least = Math.min(least, availableBytes());
@@ -76,7 +76,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
     node.put("small", writes("small", 1));
     const daemon = node.startDaemon(settings(1));
     await daemon.running("small");
-    await full("filler");
+    await filledBy("filler");
     await daemon.event("filler", "Evicted", /^The node was low on resource: ephemeral-storage\. /);
     await daemon.pod("filler", "ended", ({ state, reason }) => state === "terminated" && reason === "Evicted");
     await daemon.until("room", () => (availableBytes() > 40 * Mi ? true : undefined));
@@ -100,7 +100,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
     // this daemon does not check for pressure
     const before = node.startDaemon(settings(3600));
     await before.running("small");
-    await full("found");
+    await filledBy("found");
     await before.kill();
     const daemon = node.startDaemon(settings(1));
     await daemon.pod("found", "ended", ({ state, reason }) => state === "terminated" && reason === "Evicted");
@@ -121,7 +121,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
   test("a full disk makes the daemon not ready until there is room", async () => {
     const daemon = node.startDaemon(settings(3600));
     await daemon.running("small");
-    await full("held");
+    await filledBy("held");
     const readiness = async (): Promise<unknown> => (await fetch(`${node.statusUrl}/readyz`)).json();
     await expect.poll(readiness, WAITS).toMatchObject({
       ready: false,
@@ -136,7 +136,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
   test("a pod that fills it can be deleted, also by a daemon started later", async () => {
     const before = node.startDaemon(settings(3600));
     await before.running("small");
-    await full("deleted");
+    await filledBy("deleted");
     await before.kill();
     node.remove("deleted");
     const daemon = node.startDaemon(settings(3600));

@@ -54,7 +54,7 @@ describe.skipIf(why !== undefined)("pods with a missing image, volume or file", 
       "FailedMount",
       `MountVolume.SetUp failed for volume "data" : hostPath type check failed: ${node.dir}/data is not a directory`,
     );
-    const unmounted = await daemon.pod("unmounted", "told", isReported);
+    const unmounted = await daemon.pod("unmounted", "reported", isReported);
     expect(unmounted).toMatchObject({ phase: "Pending", reason: "ContainerCreating" });
     expect(unmounted.message).toContain("is not a directory");
 

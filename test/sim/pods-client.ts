@@ -30,7 +30,7 @@ export interface ClientParts {
   readonly stateDir: string;
   readonly asked: Asked[];
   /** The kinds of questions whose daemon died before it received the API's answer. */
-  readonly unheard: string[];
+  readonly undelivered: string[];
   readonly onProblem: (problem: Problem) => void;
 }
 
@@ -41,14 +41,22 @@ async function kindIn(request: Request): Promise<string> {
 }
 
 /** The real client, which records the admissions that it is asked for and their reports. */
-export function watchedClient({ api, life, disk, stateDir, asked, unheard, onProblem }: ClientParts): DecisionClient {
+export function watchedClient({
+  api,
+  life,
+  disk,
+  stateDir,
+  asked,
+  undelivered,
+  onProblem,
+}: ClientParts): DecisionClient {
   // a dead daemon neither sends requests nor receives responses
   const fetch = async (request: Request): Promise<Response> => {
     if (life.isOver) return never();
     const same = request.clone();
     const answer = await counted(() => api.fetch(request));
     if (!life.isOver) return answer;
-    unheard.push(await kindIn(same));
+    undelivered.push(await kindIn(same));
     return never();
   };
   const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch };

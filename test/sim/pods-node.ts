@@ -36,7 +36,7 @@ export class PodsNode {
   readonly problems: Problem[] = [];
   readonly asked: Asked[] = [];
   /** The kinds of the API's answers that a dead daemon did not receive. */
-  readonly unheard: string[] = [];
+  readonly undelivered: string[] = [];
   readonly disk: WatchedDisk;
   readonly stateDir: string;
   readonly roots: { readonly podsDirectory: string; readonly podLogsDirectory: string };

@@ -143,7 +143,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
     await node.daemon.running("first");
     const [container] = await node.containersOf("first");
     expect(await node.exec(container?.id ?? "", "env | grep ^claim_")).toBe("claim_first_gpu=true");
-    const { containers } = await node.daemon.pod("first", "whose health is told", (row) =>
+    const { containers } = await node.daemon.pod("first", "whose health is reported", (row) =>
       row.containers.some(({ allocatedResourcesStatus = [] }) => allocatedResourcesStatus.length > 0),
     );
     expect(containers[0]?.allocatedResourcesStatus?.map(({ name }) => name)).toEqual(["claim:gpu"]);

@@ -261,7 +261,7 @@ export async function resizes(stage: Stage): Promise<{ readonly waits: Scene; re
   await to(waiting, 1000);
   const isPending = ({ status }: SeenPod): boolean =>
     status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
-  const pod = await stage.once("told that its resize waits", waiting, isPending);
+  const pod = await stage.once("with a waiting resize", waiting, isPending);
   const waits = { pod, events: await stage.events(pod, "ResizeDeferred"), before, pods: [waiting, growing, filler] };
   await to(growing, 200);
   const events = await stage.events(growing, "ResizeCompleted");
@@ -282,7 +282,7 @@ export async function podLevelResize(stage: Stage): Promise<{ readonly waits: Sc
   await stage.api.must("PATCH", `${pathOf(waiting)}/resize`, { spec: { resources: whole(1000) } }, STRATEGIC);
   const isPending = ({ status }: SeenPod): boolean =>
     status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
-  const pod = await stage.once("told that its resize waits", waiting, isPending);
+  const pod = await stage.once("with a waiting resize", waiting, isPending);
   const waits = { pod, events: await stage.events(pod, "ResizeDeferred"), before, pods: [waiting, growing, filler] };
   const whileItWaits = await stage.before();
   await stage.api.must("PATCH", `${pathOf(growing)}/resize`, patchOf({ cpu: "200m" }), STRATEGIC);
@@ -302,6 +302,6 @@ export async function infeasibleResize(stage: Stage): Promise<Scene> {
   await stage.api.must("PATCH", `${pathOf(made)}/resize`, patchOf(half, half), STRATEGIC);
   const isPending = ({ status }: SeenPod): boolean =>
     status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
-  const pod = await stage.once("told that its resize waits", made, isPending);
+  const pod = await stage.once("with a waiting resize", made, isPending);
   return { pod, events: await stage.events(pod, "ResizeInfeasible"), before, pods: [made] };
 }

@@ -2,7 +2,7 @@ import type { Space } from "../../../actuator/gc/journal.ts";
 import { must } from "../containerd/pods.ts";
 import type { ImageSpec } from "../containerd/start.ts";
 import type { GcNode } from "./node.ts";
-import { goes, type KnownImage, type Thresholds } from "./rules.ts";
+import { imagesToRemove, type KnownImage, type Thresholds } from "./rules.ts";
 
 const MIB = 1024 * 1024;
 /** The imageMinimumGCAge of these nodes. */
@@ -89,7 +89,7 @@ export class ImageStory {
       await alsoDo();
       const before = freeBytes === null ? this.#node.space() : this.#node.leaveFree(freeBytes);
       const images = await this.images();
-      return { before, images, expected: goes(images, before, this.#thresholds), sinceMs: Date.now() };
+      return { before, images, expected: imagesToRemove(images, before, this.#thresholds), sinceMs: Date.now() };
     });
   }
   /** The images as containerd lists them, with the known facts about them. */

@@ -18,7 +18,7 @@ export interface Thresholds {
  * used before all others), then those detected first, until their sizes add up to what is needed to reach the low
  * threshold.
  */
-export function goes(
+export function imagesToRemove(
   images: readonly KnownImage[],
   { capacityBytes, availableBytes }: { readonly capacityBytes: number; readonly availableBytes: number },
   { high, low }: Thresholds,

@@ -3,11 +3,11 @@ import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
 import { type Asked, TestDriver } from "../../actuator/dra/test-driver.ts";
-import type { Call, Lies } from "./driver-process.ts";
+import type { Call, DriverFaults } from "./driver-process.ts";
 
 /**
  * A DRA driver as a separate process. It keeps its prepared claims and the calls it received on disk, so that it can be
- * killed at any moment. A repeated call changes nothing. `lies.json` sets its faults.
+ * killed at any moment. A repeated call changes nothing. `faults.json` sets its faults.
  */
 const [dir = "", registry = "", name = ""] = process.argv.slice(2);
 const prepared = join(dir, "prepared");
@@ -38,16 +38,16 @@ const millionClaims = (): Buffer => {
 };
 
 function answer(operation: NodeOperation, asked: Asked): object | "hang" {
-  const file = join(dir, "lies.json");
-  const lie = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Lies)[operation] : undefined;
-  if (lie !== "hangs") work(operation, asked);
+  const file = join(dir, "faults.json");
+  const fault = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as DriverFaults)[operation] : undefined;
+  if (fault !== "hangs") work(operation, asked);
   const call: Call = { operation, claims: asked.claims.map((claim) => claim.name) };
   appendFileSync(join(dir, "calls"), `${JSON.stringify(call)}\n`);
-  switch (lie) {
+  switch (fault) {
     case "hangs":
     case "hangs when it has done it":
       return "hang";
-    case "tells of another claim":
+    case "names another claim":
       return { claims: { "nobodys-0": {} } };
     case "leaves the claim out":
       return { claims: {} };

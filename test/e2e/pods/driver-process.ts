@@ -8,14 +8,14 @@ import type { PodNode } from "./node.ts";
 import { holds, until } from "./until.ts";
 
 /** The driver's fault instead of its answer. "hangs": it has done nothing yet. */
-export type Lie =
+export type DriverFault =
   | "hangs"
   | "hangs when it has done it"
-  | "tells of another claim"
+  | "names another claim"
   | "leaves the claim out"
   | "has a million devices"
   | "has no CDI device of that name";
-export type Lies = Partial<Record<NodeOperation, Lie>>;
+export type DriverFaults = Partial<Record<NodeOperation, DriverFault>>;
 export interface Call {
   readonly operation: NodeOperation;
   /** The names of the claims. */
@@ -51,10 +51,10 @@ export class DriverProcess {
     await ended;
   }
   /** Sets the faults of all later calls, also of a restarted driver. */
-  lie(lies: Lies): void {
+  setFaults(faults: DriverFaults): void {
     const fresh = join(this.#dir, ".fresh");
-    writeFileSync(fresh, JSON.stringify(lies));
-    renameSync(fresh, join(this.#dir, "lies.json"));
+    writeFileSync(fresh, JSON.stringify(faults));
+    renameSync(fresh, join(this.#dir, "faults.json"));
   }
 
   /** All calls that it received, in order. */

@@ -22,6 +22,6 @@ export async function runChecks(checks: readonly Check[], reportOf: () => readon
       process.exitCode = 1;
     }
   }
-  if (process.exitCode === 1) console.log(["what the daemon told:", ...reportOf()].join("\n  "));
+  if (process.exitCode === 1) console.log(["what the daemon reported:", ...reportOf()].join("\n  "));
   console.log(`${checks.length} checks ran`);
 }

@@ -25,7 +25,7 @@ export function podsStory(node: GuestNode): readonly Check[] {
 
 const coming = (story: Story): readonly Check[] => [
   {
-    name: "pods come up from their manifests, an init container first",
+    name: "pods start from their manifests, the init container first",
     run: async () => {
       for (const one of [BUSY, IDLE]) story.node.put(one as Pod);
       await story.node.startDaemon(CONFIGURATION);
@@ -40,11 +40,11 @@ const coming = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "every cgroup holds what was decided",
+    name: "every cgroup has the decided values",
     run: async () => story.expectAsDecided(await story.settle("busy", "idle")),
   },
   {
-    name: "what was decided is what the kubelet writes",
+    name: "the decided values are those that the kubelet writes",
     run: async () => {
       const tier = (path: string, file: string) => story.node.read(path, file);
       assert.deepEqual([tier("/kubepods", "cpu.weight"), tier("/kubepods", "memory.min")], ["118", String(32 * MIB)]);
@@ -70,7 +70,7 @@ const coming = (story: Story): readonly Check[] => [
 
 const sharing = (story: Story): readonly Check[] => [
   {
-    name: "whoever shares CPUs has left them before a container starts that has them alone",
+    name: "other containers lose the CPUs before the container with exclusive CPUs starts",
     run: async () => {
       assert.deepEqual([story.app("busy", "cpuset.cpus"), story.app("idle", "cpuset.cpus")], [["0-3"], ["0-3"]]);
       story.node.put(ALONE as Pod);
@@ -95,7 +95,7 @@ const sharing = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "from time to time CPUs are put right that another has given",
+    name: "cpusets that another program has changed are corrected at the interval",
     run: async () => {
       const { node } = story;
       for (const name of ["idle", "alone"]) {
@@ -112,7 +112,7 @@ const sharing = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "its CPUs have no quota, and its memory is kept for it",
+    name: "a container with exclusive CPUs has no quota, and its memory is protected",
     run: async () => {
       const kept = ["max 100000", String(64 * MIB), String(64 * MIB)];
       assert.deepEqual(story.pod("alone", "cpu.max", "memory.min", "memory.max"), kept);
@@ -121,7 +121,7 @@ const sharing = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "what a pod uses is told, with what holds it back",
+    name: "a pod's usage is reported, with its throttling and pressure",
     run: async () => {
       // on a busy host a reading may be wrong, and the kernel reports pressure some seconds later, so the check waits
       // for a suitable reading
@@ -142,7 +142,7 @@ const sharing = (story: Story): readonly Check[] => [
 
 const going = (story: Story): readonly Check[] => [
   {
-    name: "a daemon that is started anew takes pods as they are, and puts right what another wrote",
+    name: "a restarted daemon adopts the pods, and corrects what another program wrote",
     run: async () => {
       const { node } = story;
       const names = ["busy", "idle", "alone"];
@@ -168,7 +168,7 @@ const going = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "what a pod had alone is given back when it leaves",
+    name: "a removed pod's exclusive CPUs are shared again",
     run: async () => {
       const { node } = story;
       node.remove("alone");
@@ -185,7 +185,7 @@ const going = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "of pods whose manifests are gone nothing is left",
+    name: "nothing remains of pods whose manifests were removed",
     run: async () => {
       const { node } = story;
       node.remove("busy", "idle");

@@ -60,7 +60,7 @@ export function resizing(node: GuestNode): readonly Check[] {
   };
   return [
     {
-      name: "a running pod gets more: its own cgroup first, then its container's",
+      name: "a running pod's resources are raised: first in the pod's cgroup, then in the container's",
       run: async () => {
         const server = await startPodsServer(new Gate());
         set = (cpu, memory) => server.set([sized(cpu, memory)]);
@@ -89,7 +89,7 @@ export function resizing(node: GuestNode): readonly Check[] {
       },
     },
     {
-      name: "it gets less: its container's cgroup first, and memory that is in use only when it is free",
+      name: "its resources are lowered: first in the container's cgroup, and memory in use only once it is free",
       run: async () => {
         forget();
         set("250m", "32Mi");

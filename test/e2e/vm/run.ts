@@ -80,7 +80,7 @@ function processors({ cpus = 2, isHyperThreaded = false }: GuestJob): string[] {
  * Raises the priority of the guest. Its clock continues while it waits for a processor, so a guest that gets processors
  * earlier finishes with less work.
  */
-function hurry(pid: number | undefined): void {
+function raisePriority(pid: number | undefined): void {
   try {
     if (pid !== undefined) setPriority(pid, -4);
   } catch {
@@ -99,7 +99,7 @@ const SILENT_MS = 120_000;
  */
 async function capture(program: string, args: string[], timeoutMs: number): Promise<Captured> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
-  hurry(child.pid);
+  raisePriority(child.pid);
   const end = () => child.kill("SIGKILL");
   process.once("exit", end);
   let timer = setTimeout(end, SILENT_MS + timeoutMs);

@@ -5,7 +5,7 @@ import type { SystemdStory } from "./systemd-shared.ts";
 
 export const restarting = (story: SystemdStory): readonly Check[] => [
   {
-    name: "a reload is told: of settings that are faulty, and of those that are taken",
+    name: "a reload is reported, both of faulty and of accepted settings",
     run: async () => {
       const { machine } = story;
       const pid = machine.pid();
@@ -21,7 +21,7 @@ export const restarting = (story: SystemdStory): readonly Check[] => [
     },
   },
   {
-    name: "a daemon that is killed is started again, and no process of its pods has ended",
+    name: "a killed daemon is restarted, and no process of its pods ends",
     run: async () => {
       const { machine } = story;
       const [processes, killed] = [story.processes(), machine.pid()];
@@ -35,7 +35,7 @@ export const restarting = (story: SystemdStory): readonly Check[] => [
     },
   },
   {
-    name: "a stop leaves pods alone, wrong settings are tried once, and the next start finds the pods",
+    name: "a stop keeps the pods, a start with wrong settings is not repeated, and the next start finds the pods",
     run: async () => {
       const { machine } = story;
       const processes = story.processes();
