@@ -126,7 +126,7 @@ export const take = async (server: Sender, node: FleetNode, isQuiet: boolean): P
 };
 
 /**
- * Gives each node a turn every `everyMs`, evenly spread, whether or not its last turn has been answered. Returns the
+ * Gives each node a turn every `everyMs`, evenly spread. Throws if an answer takes longer than that. Returns the
  * milliseconds that each turn took.
  */
 export async function rounds(

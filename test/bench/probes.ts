@@ -38,7 +38,7 @@ const DAEMON_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size", "--no-op
 
 /**
  * Measures the real probe manager with real requests to real servers on loopback, each in its own process. Throws if
- * fewer than half of the probes are made, or if probes fail.
+ * fewer than half of the probes are made, or if more than half of them fail.
  */
 export async function benchProbes(): Promise<readonly ProbesFigure[]> {
   const children: ChildProcess[] = [];

@@ -2,10 +2,13 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { built } from "./packed.ts";
 
-/** Where the package finds the packages that it needs. */
+/** The cache in which the built package finds the packages that it needs. */
 const CACHE = join(import.meta.dirname, "../../node_modules/.cache");
 
-/** Builds the package once a run of vitest, for the processes and threads that tests start; answers what removes it. */
+/**
+ * Builds the package once per vitest run, for the processes and threads that tests start. Returns a function that
+ * removes the package.
+ */
 export default function buildOnce(): (() => void) | undefined {
   // the tests of another project have already built the package
   if (process.env["BUILT_PACKAGE"] !== undefined) return;

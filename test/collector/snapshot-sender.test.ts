@@ -20,7 +20,7 @@ const KINDS: readonly Kind[] = ["allocatable", "eviction"];
 
 /** The turns that a collector sends to the real API. */
 class World {
-  /** `METHOD PATH: CONTENT STATUS` of each request. */
+  /** `PATH [whole|changes] [holding] STATUS` of each request. */
   readonly requests: string[] = [];
   hasTurns = true;
   isAway = false;

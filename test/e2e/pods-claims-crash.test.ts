@@ -53,7 +53,10 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
     await node.daemon.gone(name);
     await until("only the claim that stays", () => holds(gpu.prepared.length === 1));
   };
-  /** Lets the driver hang at the given moment of its next call of that kind, then calls `kill` and ends the hanging. */
+  /**
+   * Sets the fault of an operation, calls `start`, waits for the call to the driver, then calls `kill` and removes the
+   * fault.
+   */
   const inCall = async (
     operation: NodeOperation,
     fault: DriverFault,

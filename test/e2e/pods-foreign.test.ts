@@ -26,7 +26,7 @@ describe.skipIf(why !== undefined)("a foreign pod in the same runtime", { timeou
     foreign.push(same.sandboxId, await containerd.addContainer(same, { name: "other", image: IMAGE }));
     await must(containerd.connection.call("StopPodSandbox", { podSandboxId: same.sandboxId }));
     for (const { sandboxId, containerId } of [running, dead]) foreign.push(sandboxId, containerId);
-    // a sandbox of another daemon, with another name
+    // a sandbox with the owner label of another daemon
     const { config } = running.pod;
     const labels = {
       "io.kubernetes.pod.name": "theirs",
@@ -67,7 +67,7 @@ describe.skipIf(why !== undefined)("a foreign pod in the same runtime", { timeou
     const shown = await daemon.until("its pods", ({ pods }) => pods.map(({ name }) => name).sort());
     expect(shown).toEqual(["crash-e2e", "ours-e2e"]);
 
-    // killed, and its records are lost: a pod with another node name is not treated as its own orphan
+    // killed, and its records are lost: a pod with another daemon's owner label is not treated as an orphan
     await daemon.kill();
     node.remove("crash");
     const next = node.startDaemon({ stateDir: `${node.dir}/state-2` });

@@ -20,9 +20,9 @@ const STOPS = new Set(["StopContainer", "StopPodSandbox", "RemoveContainer", "Re
 export class PodsRuntime extends FakePodRuntime {
   readonly owner: string;
   readonly kernel: SimKernel;
-  /** Container id -> the CPUs that the runtime received. */
+  /** Container id -> the CPUs in the last call to the runtime. */
   readonly reported = new Map<string, string | undefined>();
-  /** Containers whose CPUs the runtime received but did not apply. */
+  /** Containers for which the last call about their CPUs has not succeeded. */
   readonly unreported = new Set<string>();
   /** The number of calls that change something. */
   writes = 0;

@@ -37,7 +37,7 @@ const fullPods = many(PODS, (i) => {
   });
 });
 /**
- * Claims of the first pods, of which the last one uses another pod's claim, and a driver that reports its devices'
+ * Claims of the first pods, of which the last one is reserved for another pod, and a driver that reports its devices'
  * health.
  */
 const dra = {

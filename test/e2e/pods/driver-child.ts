@@ -78,5 +78,5 @@ rmSync(driver.socketPath, { force: true });
 await driver.serve();
 // the driver is killed later, and would then leave nothing in the compile cache for the next one
 flushCompileCache();
-// whoever started it is gone
+// the process that started the driver has exited
 process.stdin.on("end", () => process.exit()).resume();

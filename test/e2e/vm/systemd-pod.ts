@@ -2,7 +2,7 @@ import { podOf, SERVES } from "../pods/manifest.ts";
 
 /** A folder of the machine that the pod mounts. */
 export const HOST_FOLDER = "/srv/host";
-/** A command that is executed in the pod's container cannot use more than the pod. */
+/** The machine's only CPU: a command that is executed in the pod can use only the pod's resources. */
 const OWN = { cpu: "1", memory: "32Mi" };
 const LOOKS = [
   "echo word > /fast/file",

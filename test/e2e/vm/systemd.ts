@@ -12,7 +12,7 @@ const WANTED = /^(?:systemd|mount|zlib1g|lib[a-z0-9.+-]+)$/;
 const ONLY_NEEDED = ["recommends", "suggests", "conflicts", "breaks", "replaces", "enhances"].map(
   (kind) => `--no-${kind}`,
 );
-/** The unit links that start everything else at boot: this guest only has a journal and what a job starts. */
+/** The directories with links to the units of a normal boot: this guest needs only a journal and what a job starts. */
 const LEFT_OUT = /^(?!sockets\.).*\.wants$/;
 const UNITS = ["lib/systemd/system", "usr/lib/systemd/system"];
 
