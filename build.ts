@@ -5,28 +5,35 @@ import { basename, dirname, join, relative } from "node:path";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
 /**
- * `npm run build` writes dist/, which the package runs from; `node build.ts DIR` writes to DIR what of it is packed. main.js
- * is the command line, serving.js `nodewise api`, daemon.js the actuator, and start.js chooses between them; kube-client.js is loaded by
- * what reads a cluster, and otlp.js by an API that tells traces or metrics; the threads are the API's; worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
- * alone, and uplot, which browsers load.
+ * `npm run build` writes dist/, from which the package runs; `node build.ts DIR` writes only the packed part of it to
+ * DIR. main.js is the command line, serving.js is `nodewise api`, daemon.js is the actuator, and start.js chooses
+ * between them. Commands that read a cluster load kube-client.js, and an API that sends traces or metrics loads
+ * otlp.js. The API starts the thread modules. worker/ is the Worker as wrangler builds it. The bundles contain all
+ * packages except better-sqlite3, which has native code, and uplot, which browsers load.
  */
 const ROOT = import.meta.dirname;
 const [asked] = process.argv.slice(2);
 const DIST = asked ?? join(ROOT, "dist");
 const DAEMON = "api/cli/daemon.ts";
-/** Each, as the daemon, is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
+/**
+ * The entry points. Each of them, like the daemon, is a single module: every additional module takes about 20 KB in
+ * addition to its code, which is too much for a daemon.
+ */
 const ENTRIES = [
   ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/serving.ts", "api/cluster/kube-client.ts"],
   ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts", "api/server/otlp/otlp.ts"],
 ];
 
-/** One character beyond ASCII, and V8 keeps the whole text of a module at two bytes each. */
+/**
+ * Escapes all non-ASCII characters: a single one makes V8 store the module's whole text with two bytes per character.
+ */
 const escaped = (text: string): string =>
   text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /**
- * A module that asks where it lies is told where its source lies in a checkout: the package has what modules read there, and
- * dist/ beside it. Threads are entries of their own, and packages that a module loads by `require` come along.
+ * Replaces a module's own location by the location of its source in a checkout: the package contains the files that
+ * modules read there, with dist/ beside them. Threads are separate entry points. Packages that a module loads with
+ * `require` are bundled too.
  */
 function placed(path: string, text: string): string {
   const place = relative(ROOT, path);
@@ -39,8 +46,9 @@ function placed(path: string, text: string): string {
 }
 
 /**
- * A module that is loaded by `import()` becomes a function of the bundle, as does all that it imports, and V8 reads what is within a
- * function twice before it runs. The daemon comes to load everything: imported at once, its start takes a tenth less.
+ * Turns `import()` into static imports. esbuild wraps a module that is loaded with `import()`, and everything that it
+ * imports, in a function, and V8 parses the content of a function twice before it runs. The daemon loads all modules
+ * anyway, and starts a tenth faster if it imports them statically.
  */
 function loadedAtOnce(text: string): string {
   const imported: string[] = [];
@@ -63,8 +71,9 @@ const sourcesOf = (isDaemon: boolean): Plugin => ({
 });
 
 /**
- * The Kubernetes client is here for kubeconfigs and credentials. Requests are our own, so its generated API and the HTTP client
- * under that, which are six sevenths of it, stay out: names of theirs are undefined.
+ * The Kubernetes client is used only for kubeconfigs and credentials. The project makes its own requests, so the build
+ * leaves out the client's generated API and the HTTP client below it, six sevenths of the package. The names that they
+ * export are undefined.
  */
 const UNUSED = ["Agent", "ProxyAgent", "createConfiguration", "ServerConfiguration", "setHeaderMiddleware"];
 const unused: Plugin = {
@@ -79,9 +88,10 @@ const unused: Plugin = {
   },
 };
 
-/** Code of packages that the build leaves out or replaces, by file, with the replacement. */
+/** The code of packages that the build removes or replaces, by file, each with its replacement. */
 const OMITTED_CODE: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
-  // for reflection, which nobody asks for, each message is described anew, and again for each method that uses it: 20 ms and 2 MB
+  // the descriptors are only for gRPC reflection, which is not used; they are made once per message, and again for each
+  // method that uses the message, which takes 20 ms and 2 MB
   "@grpc/proto-loader/build/src/index.js": [
     [/require\("protobufjs\/ext\/descriptor"\)/, "[]"],
     [/root\.toDescriptor\('proto3'\)\.file/, "[]"],
@@ -90,7 +100,8 @@ const OMITTED_CODE: Readonly<Record<string, readonly (readonly [RegExp, string])
     [/enumType\.toDescriptor\('proto3'\)/, "[]"],
     [/enumDescriptor\.\$type\.toObject\(.*?\)/, "[]"],
   ],
-  // of two functions that a form is compiled to one is called, and their text need not be indented: 80 ms of the API's start
+  // zod compiles a schema to two functions, of which only one is called, and indents their text, which is unnecessary;
+  // together this takes 80 ms of the API's start
   "zod/v4/core/compile.js": [[/clone\._zod\.bag\.validator = compileValidator\(schema, parser\);/, ""]],
   "zod/v4/core/doc.js": [
     [/const lines = content\.split[\s\S]*?this\.content\.push\(line\);\s*\}/, "this.content.push(content);"],
@@ -115,8 +126,8 @@ const omittedPackages: Plugin = {
 };
 
 /**
- * Loaded with the first text that is not plain ASCII: its tables take 70 ms, which every start would wait for, and most programs end
- * without one.
+ * Loads string-width only for the first text that is not plain ASCII: its tables would delay every start by 70 ms, and
+ * most programs never print such a text.
  */
 const lazy: Plugin = {
   name: "lazy",
@@ -132,8 +143,8 @@ const lazy: Plugin = {
 };
 
 /**
- * An `import` of a module that is built into Node reads each of its exports at the start. One of those of node:http loads all of `fetch`,
- * which takes 20 ms and some megabytes.
+ * An `import` of a built-in module of Node reads each of its exports at the start. One export of node:http loads all of
+ * `fetch`, which takes 20 ms and several megabytes.
  */
 const builtInModules: Plugin = {
   name: "built-in-modules",
@@ -162,7 +173,7 @@ const common = {
   sourcesContent: false,
   metafile: true,
   external: ["better-sqlite3", "pg-native"],
-  // packages in CommonJS ask for Node's modules by `require`
+  // CommonJS packages load Node's modules with `require`
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
@@ -170,7 +181,7 @@ const common = {
 const bundled = (entryPoints: string[], isDaemon = false) =>
   build({ ...common, entryPoints, plugins: [unused, omittedPackages, lazy, builtInModules, sourcesOf(isDaemon)] });
 
-/** The licences of all packages that are within, as those ask for it. */
+/** The licences of all bundled packages, which these licences require. */
 function licences(inputs: readonly string[]): string {
   const folders = new Set(inputs.map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? ""));
   folders.delete("");
@@ -191,7 +202,7 @@ function buildWorker(): void {
   if (status !== 0) throw new Error(`wrangler made no Worker:\n${stdout}\n${stderr}`);
 }
 
-/** For packagers; `nodewise man --dir DIR` writes the same where `man` looks. */
+/** Writes the man pages for packagers; `nodewise man --dir DIR` writes the same pages to where `man` looks. */
 function writeManPages(): void {
   const args = [join(ROOT, "api/cli/nodewise.js"), "man", "--dir", join(DIST, "man")];
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Prints `N passed, N failed, N skipped` as the run's last line; a file that could not be run counts as a failure. */
+/** Prints `N passed, N failed, N skipped` as the run's last line; a file that could not run counts as a failure. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     const count = { passed: 0, failed: unhandled.length, skipped: 0 };

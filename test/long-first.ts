@@ -1,9 +1,9 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * By turns. First what the clock drives, and what therefore costs more processor time the longer it lasts: virtual machines and
- * clusters. Beside them go those that wait the most. Of the rest some last, and are small files: begun last, they would run
- * when all else is through.
+ * The order of the tests. First come tests that the clock drives, and that therefore cost more CPU time the longer they
+ * last: virtual machines and clusters. With them come the tests that wait the most. Then come tests that take long
+ * although their files are small: started last, they would still run when everything else has finished.
  */
 const TURNS: readonly ((path: string, project: string) => boolean)[] = [
   (path) => /\/test\/e2e\/(?:systemd|pods-v2|cgroup-v2|cluster\/)/.test(path),
@@ -15,7 +15,10 @@ function turnOf({ moduleId, project }: TestSpecification): number {
   return turn < 0 ? TURNS.length : turn;
 }
 
-/** The order of vitest (each project's what took long before, or is large, comes first), by turns. */
+/**
+ * Sorts by turns; within a turn it keeps vitest's order, in which files that took long before, or that are large, come
+ * first in their project.
+ */
 export default class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

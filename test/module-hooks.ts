@@ -1,15 +1,15 @@
-// The steps of a worker of vitest before it loads tests, which Node itself loads.
+// Module hooks of a vitest worker, registered before it loads tests; Node itself loads the tests.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 const BUILT = process.env["BUILT_PACKAGE"];
-/** `new URL("./history-thread.ts", import.meta.url)` */
+/** Matches `new URL("./history-thread.ts", import.meta.url)`. */
 const THREAD = /new URL\("\.\/([\w-]+-thread)\.ts", import\.meta\.url\)/;
 
 registerHooks({
   /**
-   * Files of drizzle-orm find each other without Node's search for their format: for each of a hundred files that parses the 180 KB
-   * of the package's package.json anew, half a second of processor time in all.
+   * Resolves the files of drizzle-orm without Node's detection of their format: for each of a hundred files, Node would
+   * parse the package's 180 KB package.json again, half a second of CPU time in total.
    */
   resolve(specifier, context, nextResolve) {
     const { parentURL = "" } = context;
@@ -18,8 +18,9 @@ registerHooks({
     return { url: new URL(specifier, parentURL).href, format: "module", shortCircuit: true };
   },
   /**
-   * A file's text is the default export of FILE?raw. The threads of APIs within the tests' own process are those of the package,
-   * which is built before: from sources each takes two to four times the processor time, most of it for packages of a hundred modules.
+   * Makes the text of FILE the default export of `FILE?raw`. Replaces the threads of APIs in the tests' own process by
+   * those of the built package: from sources each thread takes two to four times the CPU time, most of it for packages
+   * with a hundred modules.
    */
   load(url, context, nextLoad) {
     if (url.endsWith("?raw")) {

@@ -1,2 +1,2 @@
-/** A machine that is slow and loaded takes long: vitest's own second is too short for a file or a process to get there. */
+/** Timeouts for a slow and loaded machine: vitest's default of one second is too short for a file or a process. */
 export const PATIENT = { timeout: 30_000, interval: 20 } as const;

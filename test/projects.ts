@@ -1,14 +1,23 @@
-/** A test beside a process of its own (a daemon, a server, a child that is killed), or in a cgroup or mount of the machine's. */
+/**
+ * A test with a process of its own (a daemon, a server, a child that is killed), or with a cgroup or mount of the
+ * machine.
+ */
 const PROCESS = "test/**/*.process.test.ts";
-/** A test that wants its process for itself, because it replaces modules, or looks at what its process loads, opens or locks. */
+/** A test that needs its own process, because it replaces modules or checks what its process loads, opens or locks. */
 const ALONE = "test/**/*.alone.test.ts";
 
-/** A test of a simulated node in a room whose other tests are units. */
+/** A test with a simulated node in a folder whose other tests are unit tests. */
 const SIM = "test/**/*.sim.test.ts";
 
-/** The projects of vitest, each with its test files by their folder. INVARIANT: a file is in one of them, or else in `unit`. */
+/**
+ * The vitest projects with their test files. INVARIANT: a file is in at most one of them; all remaining files are in
+ * `unit`.
+ */
 export const PROJECTS = {
-  /** An interface with all that stands behind it (server, store, device plugins), answers of a real kubelet, requests of a fuzzer. */
+  /**
+   * Tests of an interface with everything behind it (server, store, device plugins), with answers of a real kubelet, or
+   * with a fuzzer's requests.
+   */
   contract: [
     "test/contract/**/*.test.ts",
     "test/fuzz/**/*.test.ts",
@@ -19,17 +28,19 @@ export const PROJECTS = {
     "test/actuator/{deviceplugin,dra}/**/!(*.process|*.alone).test.ts",
   ],
   /**
-   * The node, its clock, its disk or its name is simulated; the loop is the real one. And rules that hold for every input: seeded
-   * random ones, or all of a small domain.
+   * Tests in which the node, its clock, its disk or its name is simulated and the loop is real; and tests of rules that
+   * hold for every input: seeded random inputs, or all inputs of a small domain.
    */
   sim: ["test/properties/**/*.test.ts", "test/sim/**/*.test.ts", "test/actuator/pods/node/**/*.test.ts", SIM],
-  /** The command line, most of it within the tests' own process, and the package. */
+  /** Tests of the command line, most of it within the tests' own process, and of the package. */
   cli: ["test/cli/**/*.test.ts"],
-  /** Commands of the documents, containerd, cgroups, virtual machines, a kubelet, servers that are killed. */
+  /**
+   * Tests of the documents' commands, containerd, cgroups, virtual machines, a kubelet, and servers that are killed.
+   */
   e2e: ["test/e2e/**/*.test.ts", "test/docs/**/*.test.ts", PROCESS],
   alone: [ALONE],
-  /** Pages: their text, and in a browser. */
+  /** Tests of the pages: their text, and their behaviour in a browser. */
   ui: ["test/ui/**/*.test.ts"],
-  /** Inside workerd; everything else runs on Node. */
+  /** Tests inside workerd; all other tests run on Node. */
   workers: ["test/workers/**/*.test.ts"],
 };

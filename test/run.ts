@@ -1,4 +1,5 @@
-// `npm test`: the type check, the linter and every test; with arguments, only the tests that they name (`npm test -- --project unit PATH`).
+// `npm test` runs the type check, the linter and every test; with arguments, it runs only the tests that they name
+// (`npm test -- --project unit PATH`).
 import { type ChildProcess, spawn } from "node:child_process";
 import { matchesGlob } from "node:path";
 import { PROJECTS } from "./projects.ts";
@@ -26,7 +27,7 @@ const checks =
   args.length > 0
     ? []
     : [
-        // more checkers do some of the work twice, beside tests that use all processors
+        // more checkers would do some work twice, and the tests already use all processors
         start("tsc", "--noEmit", "--checkers", "1"),
         start("biome", "check", "--error-on-warnings", "."),
       ];
@@ -34,7 +35,7 @@ for (const one of [...checks, tests]) {
   one.once("close", (code) => {
     if (code === 0) return;
     process.exitCode = 1;
-    // nobody wants to wait for the tests of what does not compile
+    // the results of tests are of no use if the code does not compile
     tests.kill("SIGINT");
   });
 }

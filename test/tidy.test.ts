@@ -15,7 +15,7 @@ function filesBelow(dir: string, ending = ".ts"): string[] {
 }
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 
-/** Every module that a file imports: a path of the project, or a package's name. */
+/** Every import of a file: a path in the project, or a package's name. */
 function importsOf(file: string): string[] {
   return specifiersIn(read(file)).map((s) => (s.startsWith(".") ? pathOf(file, s) : packageOf(s)));
 }
@@ -33,8 +33,9 @@ const packageOf = (s: string): string => {
 };
 
 /**
- * The rooms, from the ground up. A file is in the room with the longest name that it begins with, and imports what is in its own
- * room or in a room of a lower floor. INVARIANT: nothing else, type imports included.
+ * The rooms, from the lowest floor to the highest. A file belongs to the room with the longest name that its path
+ * begins with. INVARIANT: a file imports only from its own room and from rooms on lower floors; this includes type
+ * imports.
  */
 const FLOORS: readonly (readonly string[])[] = [
   ["api/base/"],
@@ -65,8 +66,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ["api/cli/"],
 ];
 /**
- * The folders of the core, from the ground up, and the files that stand in none. INVARIANT: a mechanism imports no kind, and no
- * import runs up or between two folders of a floor.
+ * The folders of the core, from the lowest floor to the highest, and the files that are in none of them. INVARIANT: a
+ * mechanism imports no kind, and no import goes to a higher floor or to another folder of the same floor.
  */
 const CORE = "api/decide/";
 const CORE_FLOORS: typeof FLOORS = [
@@ -85,8 +86,8 @@ const roomOf = (floors: typeof FLOORS, file: string): string | undefined =>
     .sort((a, b) => b.length - a.length)[0];
 
 /**
- * The folders that no floor lists, though one beside them is listed: without this, a new folder of `db/` would belong to the room `db/`.
- * A folder within a room of which no folder is listed needs no listing.
+ * The folders that no floor lists although it lists a folder beside them: otherwise a new folder of `db/` would belong
+ * to the room `db/`. A folder inside a room need not be listed if no folder of that room is listed.
  */
 function unlisted(floors: typeof FLOORS, files: readonly string[]): readonly string[] {
   const rooms = floors.flat();
@@ -99,7 +100,7 @@ function unlisted(floors: typeof FLOORS, files: readonly string[]): readonly str
   return [...new Set(folders)].filter((folder) => parents.has(`${dirname(folder)}/`) && !isListed(folder));
 }
 
-/** The imports of a room's files that leave it for no lower floor. */
+/** The imports of a room's files that lead neither into the room itself nor to a lower floor. */
 function importsUp(
   floors: typeof FLOORS,
   room: string,
@@ -119,12 +120,12 @@ function importsUp(
         .map((target) => `${file} imports ${target}`),
     );
 }
-/** Migrations are no code of a room. */
+/** Migrations do not belong to a room. */
 const isPath = (target: string): boolean =>
   target.includes("/") && !target.startsWith("@") && !target.startsWith("migrations/");
 const CLI = "api/cli/";
 
-/** Packages that a room, or rooms with a beginning, may use, beside what is its own. */
+/** The packages that a room, or all rooms with this prefix, may use. A more specific entry replaces a shorter one. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "api/": ["hono", "zod", "pino", "prom-client", "@cloudflare/workers-types", "uplot", "node:"],
   "api/server.ts": ["@hono/node-server", "hono", "pino", "node:"],
@@ -167,10 +168,10 @@ const packagesOf = (file: string): readonly string[] =>
     .filter(([beginning]) => file.startsWith(beginning))
     .sort(([a], [b]) => b.length - a.length)[0]?.[1] ?? [];
 
-/** The files of every circle among `files`: those from which a way of imports leads back to them. */
-function circles(files: readonly string[], importsOf: (file: string) => readonly string[]): readonly string[] {
+/** The files in import cycles, or between two cycles. */
+function cycles(files: readonly string[], importsOf: (file: string) => readonly string[]): readonly string[] {
   const left = new Map(files.map((file) => [file, importsOf(file).filter((target) => files.includes(target))]));
-  // whoever imports nothing that is left is in no circle, and neither is whom nobody imports that is left
+  // a file that imports none of the remaining files, or that none of them imports, is not in a cycle
   for (let size = -1; size !== left.size; ) {
     size = left.size;
     for (const [file, targets] of left) if (!targets.some((target) => left.has(target))) left.delete(file);
@@ -180,7 +181,7 @@ function circles(files: readonly string[], importsOf: (file: string) => readonly
   return [...left.keys()];
 }
 
-describe("who may import whom", () => {
+describe("imports", () => {
   test("every source file is in a room, and no room is empty", () => {
     expect(sources.filter((file) => roomOf(FLOORS, file) === undefined)).toEqual([]);
     for (const floors of [FLOORS, CORE_FLOORS]) {
@@ -188,11 +189,11 @@ describe("who may import whom", () => {
       expect(floors.flat().filter((room) => !filled.has(room))).toEqual([]);
     }
   });
-  test("every folder beside the listed ones is listed too, in the core as well", () => {
+  test("every folder beside a listed one is listed too, also in the core", () => {
     const core = sources.filter((file) => file.startsWith(CORE));
     expect([...unlisted(FLOORS, sources), ...unlisted(CORE_FLOORS, core)]).toEqual([]);
   });
-  test("a folder that no floor lists is found: in no room, and beside rooms within another", () => {
+  test("an unlisted folder is found, both outside of all rooms and beside rooms inside another one", () => {
     const floors = [["db/"], ["db/sql/", "db/open.ts", "api/cli/"]];
     const files = ["db/store.ts", "db/open.ts", "db/sql/a/b.ts", "db/mysql/a/b.ts", "db/mysql/c.ts", "api/cli/d/e.ts"];
     expect(unlisted(floors, files)).toEqual(["db/mysql/"]);
@@ -205,14 +206,14 @@ describe("who may import whom", () => {
     const inCore = (file: string): string[] => importsOf(file).filter((target) => target.startsWith(CORE));
     expect(importsUp(CORE_FLOORS, room, sources, inCore)).toEqual([]);
   });
-  test("an import that runs up or across a floor is found", () => {
+  test("an import from a higher floor or from another room of the same floor is found", () => {
     const imports: Readonly<Record<string, readonly string[]>> = { "b/1": ["a/1", "b/2", "c/1", "d/1"] };
     const found = importsUp([["a/"], ["b/", "c/"], ["d/"]], "b/", ["a/1", "b/1"], (file) => imports[file] ?? []);
     expect(found).toEqual(["b/1 imports c/1", "b/1 imports d/1"]);
   });
-  test("of the API the actuator knows how it decides and no more, of the actuator the API's rooms nothing, and of the command line nobody does", () => {
+  test("the actuator imports only the API's decision rooms, the API imports no actuator, and only the command line imports both", () => {
     const known = ["api/base/", "api/model/", "api/profiles/", "api/decide/", "api/documents/"];
-    const isBarred = (file: string, target: string): boolean =>
+    const isForbidden = (file: string, target: string): boolean =>
       file.startsWith("actuator/")
         ? /^(?:api|db)\//.test(target) && !known.some((room) => target.startsWith(room))
         : target.startsWith("actuator/");
@@ -220,13 +221,13 @@ describe("who may import whom", () => {
       .filter((file) => !file.startsWith(CLI))
       .flatMap((file) =>
         importsOf(file)
-          .filter((target) => isBarred(file, target))
+          .filter((target) => isForbidden(file, target))
           .map((target) => `${file} imports ${target}`),
       );
     expect(wrong).toEqual([]);
-    expect(isBarred("actuator/main.ts", "api/app.ts")).toBe(true);
+    expect(isForbidden("actuator/main.ts", "api/app.ts")).toBe(true);
   });
-  test("packages are used where they may be", () => {
+  test("each room uses only its allowed packages", () => {
     const wrong = sources.flatMap((file) =>
       importsOf(file)
         .filter((target) => !target.includes("/") || target.startsWith("@"))
@@ -235,23 +236,23 @@ describe("who may import whom", () => {
     );
     expect(wrong).toEqual([]);
   });
-  test("no circle of files, type imports included", () => {
-    expect(circles(sources, importsOf)).toEqual([]);
+  test("there is no import cycle of files, type imports included", () => {
+    expect(cycles(sources, importsOf)).toEqual([]);
   });
-  test("no circle of folders; one that holds another may join it with what it needs", () => {
+  test("there is no import cycle of folders, apart from imports between a folder and those inside it", () => {
     const isWithin = (one: string, other: string): boolean => `${one}/`.startsWith(`${other}/`);
     const imports = Map.groupBy(sources, (file) => dirname(file));
     const foldersOf = (folder: string): string[] =>
       [...new Set((imports.get(folder) ?? []).flatMap(importsOf).filter(isPath).map(dirname))].filter(
         (other) => !isWithin(folder, other) && !isWithin(other, folder),
       );
-    expect(circles([...imports.keys()], foldersOf)).toEqual([]);
+    expect(cycles([...imports.keys()], foldersOf)).toEqual([]);
   });
-  test("a circle is found, and what leads to it or away from it is not of it", () => {
+  test("an import cycle is found, without the files that lead to it or away from it", () => {
     const imports: Readonly<Record<string, readonly string[]>> = { a: ["b"], b: ["c"], c: ["d"], d: ["b", "e"], e: [] };
-    expect(circles(Object.keys(imports), (file) => imports[file] ?? [])).toEqual(["b", "c", "d"]);
+    expect(cycles(Object.keys(imports), (file) => imports[file] ?? [])).toEqual(["b", "c", "d"]);
   });
-  test("a circle of files that import types alone is found", () => {
+  test("a cycle of type imports is found", () => {
     const dir = scratchFolder();
     const texts = {
       one: 'import type { Two } from "./two.ts";\nexport interface One extends Two {}\n',
@@ -263,16 +264,16 @@ describe("who may import whom", () => {
       writeFileSync(join(dir, `${name}.ts`), text);
       return relative(ROOT, join(dir, `${name}.ts`));
     });
-    expect(circles(files, importsOf)).toEqual(files.slice(0, 3));
+    expect(cycles(files, importsOf)).toEqual(files.slice(0, 3));
   });
-  test("what a module loads when it is needed is not loaded with it already", () => {
+  test("what a module loads on demand is not already loaded at its start", () => {
     const lazy = sources.flatMap((file) =>
       [...read(file).matchAll(/\bimport\("(\.[^"]+)"\)/g)].map((m) => [file, pathOf(file, m[1] as string)] as const),
     );
     expect(lazy.length).toBeGreaterThan(30);
     expect(lazy.filter(([file, target]) => reachable(file, false).has(target))).toEqual([]);
   });
-  test("the command line begins without what only some commands need", () => {
+  test("the command line starts without the packages that only some commands need", () => {
     const packages = new Set(
       [...reachable("api/cli/main.ts", false)].flatMap((file) => loadedBy(file, false).map(packageOf)),
     );
@@ -301,7 +302,10 @@ describe("who may import whom", () => {
   });
 });
 
-/** The files that a file loads at run time, where type imports are gone; `isLazy`: also those that it loads only when it needs them. */
+/**
+ * The specifiers that a file loads at run time, that is, without type imports; `isLazy`: including those that it loads
+ * only on demand.
+ */
 function loadedBy(file: string, isLazy: boolean): string[] {
   const values = read(file)
     .replace(/^(?:import|export) type [^;]*? from .*$/gm, "")
@@ -341,7 +345,7 @@ describe("the pure rooms", () => {
     expect(pure.length).toBeGreaterThan(30);
     expect(pure.filter((f) => pattern.test(codeOf(f)))).toEqual([]);
   });
-  test("the scan sees what it looks for", () => {
+  test("the patterns match what they forbid", () => {
     for (const [name, pattern] of BANNED) {
       const sample = {
         "the clock": "Date.now()",
@@ -356,14 +360,14 @@ describe("the pure rooms", () => {
   });
 });
 
-/** Entries, by what loads them otherwise than by an import. */
+/** Entry points, and what loads each of them without an import. */
 const LOADED: Readonly<Record<string, string>> = {
   "api/worker.ts": "wrangler.toml: main, and the class of its Durable Objects",
   "api/cli/start.ts": "api/cli/nodewise.js, from where it finds it",
   "db/postgres/schema.ts": "drizzle.postgres.config.ts",
 };
 
-/** The names in `{ type A, b as c, d: e }`: A, b and d, or as they are called here. */
+/** The names in `{ type A, b as c, d: e }`: A, b and d; with `isHere` their local names. */
 const namesIn = (list: string, isHere = false): string[] =>
   list.split(",").flatMap((one) => {
     const names = one
@@ -382,8 +386,8 @@ function exportsIn(text: string): string[] {
   ];
 }
 
-/** The imports of a file, as `file name`; `file *`: all of it, or who knows what. Pages load scripts from /assets. */
-function takenBy(file: string, text: string): string[] {
+/** The imports of a file as `file name`; `file *`: all names, or unknown ones. Pages load scripts from /assets. */
+function importedNames(file: string, text: string): string[] {
   const of = (from: string, names: readonly string[]): string[] => {
     const target = from.startsWith("/assets/") ? from.replace("/assets", "api/ui/client") : pathOf(file, from);
     return names.map((name) => `${target} ${name}`);
@@ -407,16 +411,16 @@ describe("every file", () => {
   test(`has at most ${LONGEST} lines`, () => {
     expect(sources.filter((f) => read(f).split("\n").length > LONGEST)).toEqual([]);
   });
-  test("is imported by another, or is an entry", () => {
+  test("is imported by another file, or is an entry point", () => {
     const all = [...sources, ...filesBelow("test")];
     const imported = new Set(all.flatMap(importsOf));
     const modules = sources.filter((f) => !f.endsWith(".d.ts"));
     expect(modules.filter((f) => !imported.has(f) && !(f in LOADED))).toEqual([]);
   });
-  test("exports only what another file uses, or what stands in use in it and a test reaches", () => {
+  test("exports only what another file uses, or what both the file itself and a test use", () => {
     const modules = [...sources, ...filesBelow("api/ui/client", ".js")];
-    const byOthers = new Set(["build.ts", ...modules].flatMap((file) => takenBy(file, read(file))));
-    const byTests = new Set(filesBelow("test").flatMap((file) => takenBy(file, read(file))));
+    const byOthers = new Set(["build.ts", ...modules].flatMap((file) => importedNames(file, read(file))));
+    const byTests = new Set(filesBelow("test").flatMap((file) => importedNames(file, read(file))));
     const unused = modules.flatMap((file) => {
       if (file in LOADED || byOthers.has(`${file} *`)) return [];
       const text = read(file);
@@ -427,7 +431,7 @@ describe("every file", () => {
     });
     expect(unused).toEqual([]);
   });
-  test("what it exports and takes is read from its text", () => {
+  test("has its exports and imports read from its text", () => {
     const text = [
       'import it, { type A, b as c } from "./one";',
       'import type * as all from "./two";',
@@ -451,9 +455,9 @@ describe("every file", () => {
       "four g",
       "five *",
     ];
-    expect(takenBy("a/b.ts", text)).toEqual(taken.map((one) => `a/${one}`));
+    expect(importedNames("a/b.ts", text)).toEqual(taken.map((one) => `a/${one}`));
   });
-  test("carries no leftover marker", () => {
+  test("contains no marker of unfinished work", () => {
     const marker = new RegExp(["TO", "DO|FIX", "ME|X", "XX"].join(""));
     expect(sources.filter((f) => marker.test(read(f)))).toEqual([]);
   });
@@ -465,12 +469,12 @@ describe("every test file", () => {
   const projectsOf = (file: string): readonly string[] =>
     patterns.filter(({ glob }) => matchesGlob(file, glob)).map(({ name }) => name);
 
-  test("is in exactly one project: in one that names it once, or else in unit", () => {
+  test("is in exactly one project, which is unit if no other project names the file", () => {
     expect(tests.filter((file) => projectsOf(file).length > 1)).toEqual([]);
     expect(patterns.filter(({ glob }) => !tests.some((file) => matchesGlob(file, glob)))).toEqual([]);
   });
   const unit = tests.filter((file) => projectsOf(file).length === 0);
-  test("of unit runs on no simulated clock, which work that is left over goes on with in the next file", () => {
+  test("of unit uses no simulated clock, on which leftover work would continue during the next file", () => {
     const isBelow = (file: string, seen: Set<string>): boolean => {
       if (file === "test/sim/pod-time.ts") return true;
       if (seen.has(file) || !/^test\/.*\.ts$/.test(file)) return false;
@@ -480,14 +484,14 @@ describe("every test file", () => {
     expect(unit.filter((file) => isBelow(file, new Set()))).toEqual([]);
     expect(tests.filter((file) => isBelow(file, new Set())).length).toBeGreaterThan(20);
   });
-  test("of unit replaces no module: the next file would get it too", () => {
+  test("of unit replaces no module, because the next file would get the replacement too", () => {
     expect(unit.length).toBeGreaterThan(100);
     expect(unit.filter((file) => /\bvi\.(?:do)?[mM]ock\(/.test(read(file)))).toEqual([]);
   });
 });
 
 describe("what users read", () => {
-  /** Words of this project's own, by the usual ones for them. */
+  /** Words that only this project uses, by the usual words for them. */
   const ODD: Readonly<Record<string, RegExp>> = {
     "reported, listed, shown": /\btold\b/i,
     admitted:
@@ -495,7 +499,7 @@ describe("what users read", () => {
     deferred: /\bput(?:s|ting)? (?:\w+ )?off\b/i,
     "for lack of": /\bfor want of\b/i,
   };
-  /** Phrases that a reader has to guess at, by what they mean. They are in no printed text either. */
+  /** Phrases that a reader has to guess at, by their meaning. They do not appear in printed texts either. */
   const RIDDLES: Readonly<Record<string, RegExp>> = {
     differs: /\b(?:would be|is|are|were|decided) otherwise\b|\bwould (?:be|have been) others\b/i,
     "would be removed, evicted": /\bwho would (?:have to )?(?:go|leave)\b|\bwould have had to go\b/i,
@@ -519,11 +523,11 @@ describe("what users read", () => {
       filesBelow(dir, ending),
     ),
   );
-  test("so does every other file that ships beside TypeScript", () => {
+  test("every other shipped file that is not TypeScript uses the usual words", () => {
     expect(shipped.length).toBeGreaterThan(40);
     expect(shipped.flatMap((file) => oddIn(read(file)).map((words) => `${file}: ${words}`))).toEqual([]);
   });
-  test("so do the kinds, and what their forms say of their members", () => {
+  test("the descriptions of the kinds and of the members of their schemas use the usual words", () => {
     const described = filesBelow("api/model").flatMap((file) =>
       [...read(file).matchAll(/\.describe\(\s*(["`])(.*?)\1,?\s*\)/gs)].map(([, , words = ""]) => words),
     );
@@ -531,7 +535,7 @@ describe("what users read", () => {
     const all = [...Object.values(KIND_SPECS).map(({ decides }) => decides), ...described];
     expect(all.filter((words) => oddIn(words).length > 0)).toEqual([]);
   });
-  test("and what is printed, logged and shown on the pages, but for the texts of decisions", () => {
+  test("what is printed, logged and shown on pages, apart from decisions, contains no unclear phrase", () => {
     const isComment = (line: string): boolean => /^\s*(?:\*|\/\/|\/\*)/.test(line);
     const printed = sources.filter((file) => !file.startsWith(CORE) && !file.startsWith("api/model/"));
     const hits = printed.flatMap((file) => {
@@ -542,7 +546,7 @@ describe("what users read", () => {
     });
     expect(hits).toEqual([]);
   });
-  test("the others are found", () => {
+  test("unusual words and unclear phrases are found", () => {
     for (const words of [
       "What would be otherwise",
       "decisions would have been others",

@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 
-/** An API in a process of its own, on a free port of loopback. */
+/** An API process on a free loopback port. */
 export interface ApiProcess {
   readonly pid: number;
   readonly port: number;
-  /** Tells it to end, and waits until it has: all that waited for the history is written then. */
+  /** Sends SIGTERM and waits for the exit; by then the API has written everything that waited for the history. */
   stop(): Promise<void>;
 }
 
-/** `launcher`: the `nodewise.js` that starts it; `history`: where it is kept. Throws when it ends before it listens. */
+/** Starts `launcher`, a `nodewise.js`, with its history in `history`. Throws if the process exits before it listens. */
 export async function startApiProcess(
   launcher: string,
   history: readonly string[],

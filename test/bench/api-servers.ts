@@ -5,9 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApi } from "../../api/server.ts";
 
-/** A process of its own: `node api-servers.ts ours|bare` serves on a free port of loopback, prints it, and ends with its input. */
+/**
+ * A server process: `node api-servers.ts ours|bare` serves on a free loopback port, prints the port, and exits when its
+ * stdin closes.
+ */
 
-/** Reads the body and parses it, nothing else. */
+/** Only reads and parses the request body. */
 function bare(): void {
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];

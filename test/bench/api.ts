@@ -6,20 +6,22 @@ import { load, type Template } from "./load.ts";
 export interface ApiBench {
   readonly bodyBytes: number;
   readonly concurrency: number;
-  /** POST /v1/decisions/cgroups of the captured node, which is as it was but for its count: checked, answered, recorded. */
+  /**
+   * POST /v1/decisions/cgroups of the captured node, which changes only in a counter: validated, decided and recorded.
+   */
   readonly oursPerSecond: number;
-  /** The same of a node one of whose limits is new each time: nothing of the last answer can be used again. */
+  /** POST of a node with one limit that is new in each request, so that no part of the last answer can be reused. */
   readonly changingPerSecond: number;
-  /** A node:http server that reads and parses the same bodies. */
+  /** A node:http server that only reads and parses the same bodies. */
   readonly barePerSecond: number;
-  /** Median of the rounds' ratios. */
+  /** Median of the ratios of all rounds. */
   readonly ratio: number;
   readonly changingRatio: number;
 }
 
 const PATH = "/v1/decisions/cgroups";
 const FIRST = 100_000_000;
-/** The compiler takes its time with what both servers run. */
+/** V8 needs these rounds to compile what both servers run. */
 const WARM_UP_ROUNDS = 2;
 
 function template(snapshot: object): Template {
@@ -28,7 +30,7 @@ function template(snapshot: object): Template {
 }
 const counting = (): Template => template({ sequence: FIRST, ...realSnapshot() });
 
-/** The digits are a container's memory limit in bytes. */
+/** A request in which `digitsAt` points at the digits of a container's memory limit in bytes. */
 export function changing(snapshot: object = realSnapshot()): Template {
   const text = JSON.stringify(snapshot);
   const changed = text.replace(/("limits":\{(?:"cpu":"[^"]*",)?"memory":)"[^"]*"/, `$1"${FIRST}"`);
@@ -55,7 +57,7 @@ async function stop(child: ChildProcess): Promise<void> {
 const median = (numbers: readonly number[]): number =>
   [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
-/** Alternating rounds against both servers, each in a process of its own, after a warm-up. Takes some 40 s. */
+/** Measures both servers in alternating rounds, each server in its own process, after a warm-up. Takes about 40 s. */
 export async function benchApi(rounds = 5, roundMs = 2000, concurrency = 16): Promise<ApiBench> {
   const posted = counting();
   const anew = changing();

@@ -12,7 +12,7 @@ import { realSnapshot } from "../kit/real-node.ts";
 
 export interface DecisionFigure {
   readonly name: string;
-  /** Medians, per case. */
+  /** `decideNanos` and `parseNanos` are medians per case. */
   readonly decideNanos: number;
   readonly parseNanos: number;
   readonly ratio: number;
@@ -20,7 +20,7 @@ export interface DecisionFigure {
 const ROUNDS = 15;
 
 const median = (list: number[]): number => list.sort((a, b) => a - b)[list.length >> 1] as number;
-/** Nanoseconds a call, the median of rounds that take turns so that a drift of the machine meets both. */
+/** Nanoseconds per call: the median of rounds that alternate, so that a change of the machine's speed affects both. */
 function compare(decide: () => void, parse: () => void, calls: number): { decide: number; parse: number } {
   const times = { decide: [] as number[], parse: [] as number[] };
   for (let round = 0; round < ROUNDS + 3; round++) {
@@ -43,7 +43,10 @@ const figure = (name: string, t: { decide: number; parse: number }): DecisionFig
   ratio: t.decide / t.parse,
 });
 
-/** Every vector suite of kubelet 1.36: deciding the checked input, beside JSON.parse of the same input. */
+/**
+ * Every vector suite of kubelet 1.36: the time to decide the validated input, compared with JSON.parse of the same
+ * input.
+ */
 export function benchSuites(): readonly DecisionFigure[] {
   const { files } = suiteFiles(join(import.meta.dirname, "..", "vectors/1.36.3"));
   return files.map(({ suite, path, profile }) => {
@@ -61,14 +64,17 @@ export function benchSuites(): readonly DecisionFigure[] {
   });
 }
 
-/** The captured node: checking its snapshot, and each decision over it, beside JSON.parse of the whole body. */
+/**
+ * The captured node: the time to validate its snapshot and to make each decision, compared with JSON.parse of the whole
+ * body.
+ */
 export function benchRealNode(): readonly DecisionFigure[] {
   const raw = realSnapshot();
   const text = JSON.stringify(raw);
   const decoded = decodeSnapshot(raw);
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
   const { value: snapshot } = decoded;
-  // the defaults are applied for each decision
+  // each decision applies the defaults again
   const asked = () =>
     ({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask: undefined, explain: "reasons" }) as const;
   const CALLS = 50;
@@ -104,7 +110,7 @@ export function benchRealNode(): readonly DecisionFigure[] {
   ];
 }
 
-/** The captured node as each version's kubelet decides, beside the same as its own, 1.36. */
+/** The captured node decided under each kubelet version, compared with its own version, 1.36. */
 export function benchProfiles(): readonly DecisionFigure[] {
   const decoded = decodeSnapshot(realSnapshot());
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));

@@ -14,7 +14,7 @@ import {
   PLUGINS,
 } from "./device-figure.ts";
 import type { FlipOrder, PluginFigures } from "./device-plugins-process.ts";
-import { asked, heard } from "./heard.ts";
+import { asked, nextMessage } from "./heard.ts";
 import { usedBy } from "./used.ts";
 
 const WARM_UP_MS = 4_000;
@@ -27,8 +27,9 @@ const CASES = [
 ] as const;
 
 /**
- * The real daemon as its launcher starts it, which runs two pods on a real containerd, and the same plugins. None where no
- * containerd can be started; throws where the daemon does not come to know what the plugins have.
+ * Measures the real daemon with the launcher's flags. The daemon runs two pods on a real containerd and serves the same
+ * plugins. Returns no figures where containerd cannot be started; throws if the daemon does not report the plugins'
+ * devices.
  */
 export async function benchDeviceDaemon(): Promise<readonly DevicePluginsFigure[]> {
   if (noPods("the daemon with device plugins") !== undefined) return [];
@@ -41,7 +42,7 @@ export async function benchDeviceDaemon(): Promise<readonly DevicePluginsFigure[
     const counts = [PLUGINS, DEVICES, DEVICES_OF_OTHERS].map(String);
     const options = { timeout: LONGEST_MS };
     plugins = fork(join(import.meta.dirname, "device-plugins-process.ts"), [join(node.dir, "dp"), ...counts], options);
-    await heard(plugins);
+    await nextMessage(plugins);
     await node.daemon.running("plain", "has");
     const figures: DevicePluginsFigure[] = [];
     for (const one of CASES) figures.push(await measured(node, pid, plugins, one));

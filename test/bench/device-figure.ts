@@ -1,20 +1,23 @@
 export interface DevicePluginsFigure {
   readonly name: string;
-  /** CPU time of the thread that the event loop runs in, with its part of collecting garbage, as a part of one core. */
+  /** CPU time of the event loop's thread, including its garbage collection, as a fraction of one core. */
   readonly loopShare: number;
   readonly aimShare: number;
-  /** The same of all threads of its process. */
+  /** CPU time of all threads of the process, as a fraction of one core. */
   readonly processShare: number;
   readonly flipsPerSecond: number;
   readonly listsPerSecond: number;
-  /** While it was measured. */
+  /** Growth of resident memory during the measurement. */
   readonly rssGrowthBytes: number;
-  /** The same of what is in use: of the host after a collection, of the daemon what the kernel has given it. */
+  /**
+   * Growth of used memory during the measurement: for the host after a garbage collection, for the daemon what the
+   * kernel accounts to it.
+   */
   readonly heldGrowthBytes: number;
-  /** From the last flip until it is known. */
+  /** Time from the last flip until the host or the daemon reports it. */
   readonly behindMs: number;
 }
-/** One with many devices, and others with few. */
+/** One plugin has many devices, all others have few. */
 export const PLUGINS = 64;
 export const DEVICES = 4096;
 export const DEVICES_OF_OTHERS = 64;

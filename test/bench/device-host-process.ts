@@ -1,12 +1,12 @@
 import { openDevicePluginHost } from "../../actuator/deviceplugin/host.ts";
 
-/** The host's process tells what it has used and holds, whenever it is asked. */
+/** The figures that the host's process sends whenever it is asked. */
 export interface HostFigures {
-  /** CPU time of the thread that the event loop runs in, and of all threads, since the start; microseconds. */
+  /** CPU time since the start, in microseconds, of the event loop's thread and of all threads. */
   readonly loopMicros: number;
   readonly cpuMicros: number;
   readonly rssBytes: number;
-  /** Memory in use after a collection: heap and buffers. */
+  /** Memory in use after a garbage collection: heap and buffers. */
   readonly heldBytes: number;
   readonly devices: number;
   readonly healthy: number;
@@ -22,10 +22,10 @@ if (!opened.ok) throw new Error(opened.error);
 const host = opened.value;
 host.onFault(({ message }) => faults.push(message));
 let changes = 0;
-/** By the collections that were asked for here: no part of what the host uses. */
+/** CPU time of the garbage collections that this process forces; it is subtracted from what the host used. */
 const collected = { loop: 0, cpu: 0 };
 host.onChange(() => changes++);
-// as a daemon's turn does
+// a daemon reads the same in each turn
 setInterval(() => [host.devices(), host.plugins(), host.amounts()], 1_000);
 
 const used = () => {

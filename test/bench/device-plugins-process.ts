@@ -3,14 +3,17 @@ import { Server, ServerCredentials, type ServerWritableStream, type sendUnaryDat
 import { serviceOf } from "../../actuator/deviceplugin/plugin-client.ts";
 import { register } from "../actuator/deviceplugin/node-plugin.ts";
 
-/** The plugins' task: flips of so many devices a second, of the first plugin alone or of each in turn; 0: none. */
+/**
+ * The task of the plugins: this many health flips per second, either all in the first plugin or in each plugin in turn;
+ * 0: no flips.
+ */
 export interface FlipOrder {
   readonly flipsPerSecond: number;
   readonly on: "one" | "all";
 }
 export interface PluginFigures {
   readonly flips: number;
-  /** Lists that were sent: while the node does not read, a plugin goes on with its next list. */
+  /** The number of lists that were sent. While the node does not read, a plugin skips to its newest list. */
   readonly lists: number;
   readonly healthy: number;
 }
@@ -18,14 +21,19 @@ export interface PluginFigures {
 const [dir = "", pluginCount, firstDevices, otherDevices] = process.argv.slice(2);
 const TICK_MS = 10;
 const SERVICE = serviceOf("v1beta1.DevicePlugin");
-/** As long as each other, so that a flip is a change of bytes in place; what is not `Healthy` is not. */
+/**
+ * Both words have the same length, so that a flip changes bytes in place. Every value but `Healthy` means unhealthy.
+ */
 const HEALTHY = Buffer.from("Healthy");
 const ILL = Buffer.from("Damaged");
 
-/** A plugin whose list is bytes, as those are whose language makes them cheaply. It waits while the node does not read. */
+/**
+ * A plugin that keeps its list as encoded bytes, which makes its lists as cheap as those of plugins in a compiled
+ * language. It waits while the node does not read.
+ */
 class BytesPlugin {
   readonly #bytes: Buffer;
-  /** Where each device's health is. */
+  /** The byte offset of each device's health. */
   readonly #healthAt: readonly number[];
   #next = 0;
   #stream: ServerWritableStream<object, Buffer> | undefined;

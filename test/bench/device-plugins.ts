@@ -14,26 +14,29 @@ import {
 } from "./device-figure.ts";
 import type { HostFigures } from "./device-host-process.ts";
 import type { FlipOrder, PluginFigures } from "./device-plugins-process.ts";
-import { asked, heard } from "./heard.ts";
+import { asked, nextMessage } from "./heard.ts";
 
 const WARM_UP_MS = 3_000;
 const MEASURED_MS = 4_000;
 const LONGEST_MS = 60_000;
-/** Longer than the host ever rests between two looks at a list, and than a loaded machine takes: no figure counts it. */
+/**
+ * Longer than the host pauses between two reads of a list, plus the delay of a loaded machine. No figure includes this
+ * time.
+ */
 const SETTLED_MS = 30_000;
 const CASES = [
   { name: "each plugin in turn", on: "all" },
   { name: `all of the one with ${DEVICES}`, on: "one" },
 ] as const;
 
-/** The host alone, and the whole daemon. */
+/** Measures the host alone, then the whole daemon. */
 export async function benchDevicePlugins(): Promise<readonly DevicePluginsFigure[]> {
   return [...(await benchHost()), ...(await benchDeviceDaemon())];
 }
 
 /**
- * The real host and real plugins, each in a process of its own, over real sockets. Throws where the host does not come to
- * know what the plugins have.
+ * Measures the real host and real plugins, each in its own process, over real sockets. Throws if the host does not
+ * report the plugins' devices.
  */
 async function benchHost(): Promise<readonly DevicePluginsFigure[]> {
   const dir = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
@@ -42,7 +45,7 @@ async function benchHost(): Promise<readonly DevicePluginsFigure[]> {
     const options = { execArgv: ["--expose-gc"], timeout: LONGEST_MS };
     const child = fork(join(import.meta.dirname, file), [dir, ...more.map(String)], options);
     children.push(child);
-    await heard(child);
+    await nextMessage(child);
     return child;
   };
   try {

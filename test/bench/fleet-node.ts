@@ -1,7 +1,10 @@
 import { neededStats } from "../../api/collector/snapshot-sender.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 
-/** Turns between two changes of a pod: one a minute, where a node has a turn each ten seconds. */
+/**
+ * The number of turns between two changes of a pod: a node has a turn every ten seconds, so a pod changes once a
+ * minute.
+ */
 const TURNS_A_CHANGE = 6;
 const KINDS = ["cgroups", "allocatable"] as const;
 
@@ -14,7 +17,8 @@ interface Template {
 }
 
 /**
- * The captured node as a collector sends it, whose names, uids and container ids can be told apart from those of another by six digits.
+ * The captured node as a collector sends it. Its names, uids and container ids contain six digits that differ for each
+ * node.
  */
 function template(): Template {
   const { pods, assignments: _, stats, ...rest } = realSnapshot() as Json & { pods: { items: Json[] } };
@@ -28,7 +32,7 @@ function template(): Template {
 }
 const TEMPLATE = template();
 
-/** One simulated node: its stats are others in each turn, and one of its pods once a minute. */
+/** A simulated node: its stats change in each turn, and one of its pods changes once a minute. */
 export class FleetNode {
   readonly name: string;
   readonly #digits: string;
@@ -39,7 +43,7 @@ export class FleetNode {
   constructor(index: number) {
     this.#digits = String(index).padStart(6, "0");
     this.name = `node-${this.#digits}`;
-    // not all nodes' pods change in the same turn
+    // so that the pods of different nodes change in different turns
     this.#turn = index % TURNS_A_CHANGE;
   }
 
@@ -47,7 +51,7 @@ export class FleetNode {
     return `/v1/nodes/${this.name}/turns`;
   }
 
-  /** The body of its next turn. `isQuiet`: no pod changes. */
+  /** The body of the node's next turn. `isQuiet`: no pod changes. */
   turn(isQuiet: boolean): string {
     const turn = this.#turn++;
     const decisions = KINDS.map((kind) => ({ kind, explain: "off", holds: this.#holds.get(kind) ?? null }));
@@ -57,7 +61,9 @@ export class FleetNode {
     return `{"base":"${this.#base}","changes":{${set}${pods}},"decisions":${JSON.stringify(decisions)}}`;
   }
 
-  /** Takes an answer. Throws when it is none that counts. */
+  /**
+   * Processes the answer to a turn. Throws if the answer is neither 409 nor a 200 in which all decisions were recorded.
+   */
   took(status: number, text: string): void {
     if (status === 409) {
       this.#base = null;

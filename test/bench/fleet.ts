@@ -19,26 +19,26 @@ export interface FleetOptions {
 }
 export interface FleetFigure {
   readonly nodes: number;
-  /** Whole snapshots a second when all nodes come at once. */
+  /** Whole snapshots per second when all nodes send their first turn at once. */
   readonly joinsPerSecond: number;
   readonly turnsPerSecond: number;
-  /** CPU time of the API as a part of one core. */
+  /** CPU time of the API as a fraction of one core. */
   readonly share: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly rssBytes: number;
-  /** Bytes that the history grows by in a day, at this rate. */
+  /** Bytes by which the history grows in a day at this rate. */
   readonly bytesADay: number;
-  /** The fleet page. */
+  /** The response time of the fleet page. */
   readonly pageMs: number;
-  /** Rows and bytes that a turn writes for the same fleet without a change of a pod, as parts of `WHOLE_POSTS`. */
+  /** Rows and bytes that a turn of the same fleet writes while no pod changes, as fractions of `WHOLE_POSTS`. */
   readonly quietRows: number;
   readonly quietBytes: number;
 }
 
 const CONNECTIONS = 32;
 
-/** Sends requests to a port of loopback over connections that are kept. */
+/** Sends requests to a loopback port over keep-alive connections. */
 export class Sender {
   readonly #agent: Agent;
   readonly #port: number;
@@ -95,7 +95,7 @@ class Server extends Sender {
     rmSync(this.#dataDir, { recursive: true, force: true });
   }
 
-  /** Rows of snapshots and decisions, and the bytes that are in use. */
+  /** The number of rows of snapshots and decisions, and the bytes in use. */
   written(): { readonly rows: number; readonly bytes: number } {
     const db = new Database(historyFile(this.#dataDir), { readonly: true });
     try {
@@ -110,7 +110,7 @@ class Server extends Sender {
   }
 }
 
-/** Runs `work` for each of the items, so many at a time. */
+/** Runs `work` for each item, a fixed number of items at a time. */
 export async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
   await Promise.all(
@@ -125,7 +125,10 @@ export const take = async (server: Sender, node: FleetNode, isQuiet: boolean): P
   node.took(status, text);
 };
 
-/** Each node has a turn each `everyMs`, evenly spread, whether or not the last ones are answered; the ms that each took. */
+/**
+ * Gives each node a turn every `everyMs`, evenly spread. Throws if an answer takes longer than that. Returns the
+ * milliseconds that each turn took.
+ */
 export async function rounds(
   server: Sender,
   nodes: readonly FleetNode[],
@@ -173,7 +176,7 @@ const medianMs = async (times: number, work: () => Promise<unknown>): Promise<nu
   );
 };
 
-/** A fleet over loopback, with one API in a process of its own. */
+/** Measures a fleet over loopback with one API process. */
 export async function benchFleet({ nodes: count, seconds, everyMs, tell }: FleetOptions): Promise<FleetFigure> {
   tell(`${count} nodes, and no pod changes`);
   const quiet = await quietTurns(Math.min(count, 500), everyMs);
@@ -208,9 +211,12 @@ export async function benchFleet({ nodes: count, seconds, everyMs, tell }: Fleet
     await server.remove();
   }
 }
-/** The interval at which the API writes something about a node of which only stats change. */
+/** The interval at which the API writes something about a node if only its stats change. */
 const HELD_MS = 10 * 60_000;
-/** What a node's turn wrote as two whole posts before repetitions were counted (commit 37ff63f2): the snapshot and two decisions. */
+/**
+ * What a node's turn wrote as two whole posts before the API counted repetitions (commit 37ff63f2): a snapshot and two
+ * decisions.
+ */
 const WHOLE_POSTS = { rows: 3, bytes: 3998 };
 
 /** What turns write in a fleet in which only stats change, as parts of `WHOLE_POSTS`. */

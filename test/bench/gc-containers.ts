@@ -10,7 +10,10 @@ interface BenchCase {
 const DEAD = 10_000;
 const NOW_NANOS = BigInt(Date.parse("2026-01-31T12:00:00Z")) * 1_000_000n;
 
-/** Ids, uids and times as a containerd has them; `perUnit` dead containers of one name, and a tenth of the pods are gone. */
+/**
+ * Ids, uids and times look like those of containerd. There are `perUnit` dead containers of each name, and about a
+ * tenth of their pods do not exist any more.
+ */
 function crowdedNode(perUnit: number): Snapshot {
   const hex = (i: number, length: number): string =>
     ((i + 1) * 2_654_435_761).toString(16).padStart(13, "0").repeat(5).slice(0, length);
@@ -64,7 +67,7 @@ const benchCase = (name: string, perUnit: number): BenchCase => {
   };
 };
 
-/** After decoding, with reasons. */
+/** The snapshots are decoded before the measurement; the decisions include all reasons. */
 export const CONTAINER_GC_CASES: readonly BenchCase[] = [
   benchCase("10 of each name", 10),
   benchCase("each of another name", 1),

@@ -15,7 +15,7 @@ const NOW = Date.parse("2026-01-31T12:00:00Z");
 const number = (i: number, below: number): number => (i * 2_654_435_761) % below;
 const imageId = (i: number): string => `sha256:${i.toString(16).padStart(64, "0")}`;
 
-/** A full disk; of the images a tenth is in use by running and dead containers, and all share layers. */
+/** A full disk: running and dead containers use a tenth of the images, and all images share layers. */
 function fullDisk(layersEach: number): Snapshot {
   return decoded({
     observedAt: new Date(NOW).toISOString(),
@@ -47,11 +47,14 @@ function fullDisk(layersEach: number): Snapshot {
     },
   });
 }
-/** Layers of an image, 71 characters each, cost as much as half of all else. */
+/**
+ * The number of an image's layers. Each layer id has 71 characters; reading the ids costs half as much as everything
+ * else.
+ */
 const LAYERS = 8;
 const withLayers = fullDisk(LAYERS);
 const withoutLayers = fullDisk(0);
-/** Seen for a day, and last used at different times. */
+/** First detected a day ago, and last used at different times. */
 const before: ImageGcFacts = {
   atMs: NOW - 300_000,
   beganAtMs: NOW - 86_400_000,
@@ -86,7 +89,7 @@ function gcCase(name: string, snapshot: Snapshot, more: Partial<ImageGcAsk>, exp
   };
 }
 
-/** After decoding. */
+/** The input is decoded before the measurement. */
 export const IMAGE_GC_CASES: readonly BenchCase[] = [
   gcCase("collect", withoutLayers, {}, "reasons"),
   gcCase("collect, no reasons", withoutLayers, {}, "off"),

@@ -1,14 +1,17 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 
-/** Asks another process of the bench; rejected where it ends instead of answering. */
+/**
+ * Sends a question to another process of the benchmark and returns its answer. Rejects if the process exits instead of
+ * answering.
+ */
 export function asked<T>(child: ChildProcess, question: object = {}): Promise<T> {
   child.send(question);
-  return heard(child) as Promise<T>;
+  return nextMessage(child) as Promise<T>;
 }
 
-/** Its next message; rejected where it ends instead. */
-export async function heard(child: ChildProcess): Promise<unknown> {
+/** The next message of the process. Rejects if the process exits instead. */
+export async function nextMessage(child: ChildProcess): Promise<unknown> {
   const life = new AbortController();
   const ended = once(child, "exit", { signal: life.signal }).then(([code, signal]) => {
     throw new Error(`a process of the bench ended: ${code ?? signal}`);

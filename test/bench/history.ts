@@ -9,11 +9,14 @@ import type { Store } from "../../db/store.ts";
 export interface HistoryBench {
   readonly rows: number;
   readonly concurrency: number;
-  /** Decisions of some 300 bytes into a file (WAL, synchronous = FULL), each acknowledged; ids in the order of time. */
+  /**
+   * Decisions of about 300 bytes, written to a file (WAL, synchronous = FULL) and acknowledged one by one. Their ids
+   * are in the order of time.
+   */
   readonly rowsPerSecond: number;
-  /** The same with ids that are hashes, whose index grows everywhere at once. */
+  /** The same with hashes as ids: inserts then reach all parts of the index. */
   readonly hashedRowsPerSecond: number;
-  /** Reads beside it: one node's facts, a decision by its id, a page of 50. */
+  /** Reads of the same history: the facts of one node, a decision by its id, and a page of 50 decisions. */
   readonly readFactsPerSecond: number;
   readonly getDecisionPerSecond: number;
   readonly listPerSecond: number;
@@ -76,7 +79,7 @@ async function inFolder<T>(work: (store: Store) => Promise<T>): Promise<T> {
   }
 }
 
-/** Rows a second into a file-backed history, and reads out of it. Takes some five seconds. */
+/** Measures rows per second written to a history in a file, and reads from it. Takes about five seconds. */
 export async function benchHistory(rows = 60_000, concurrency = 64): Promise<HistoryBench> {
   const hashedRowsPerSecond = await inFolder((store) =>
     perSecond(rows, concurrency, (n) => store.record({ decision: decision(n, hash(n)) })),

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-/** A request whose nine digits at `digitsAt` (from the body's start) are another number each time. */
+/** A request in which the nine digits at `digitsAt` (counted from the body's start) differ each time. */
 export interface Template {
   readonly path: string;
   readonly body: Buffer;
@@ -14,7 +14,7 @@ export interface Load {
 const END_OF_HEAD = Buffer.from("\r\n\r\n");
 let nextNumber = 100_000_000;
 
-/** One keep-alive connection that posts, waits for the answer, and posts again until `until` (ms of performance.now). */
+/** A keep-alive connection that posts, waits for the answer, and posts again until `until` (ms of performance.now). */
 class Lane {
   readonly #socket: Socket;
   readonly #bytes: Buffer;

@@ -12,7 +12,7 @@ interface BenchCase {
 }
 
 const PODS = 250;
-/** Sizes as a cluster has them: a few templates, many replicas. */
+/** Sizes as in a real cluster: a few templates with many replicas. */
 const SIZES = [
   { cpu: "100m", memory: "128Mi" },
   { cpu: "250m", memory: "512Mi" },
@@ -21,7 +21,7 @@ const SIZES = [
   { cpu: "50m", memory: "64Mi" },
   {},
 ];
-/** `each`: every pod of another size, so that no two are alike to a search. */
+/** `each`: every pod has a different size, so that a search finds no two equal pods. */
 function replica(i: number, each: boolean): unknown {
   const requests = each
     ? { cpu: `${97 + ((i * 7919) % 911)}m`, memory: `${64 + ((i * 104729) % 1999)}Mi` }
@@ -34,7 +34,7 @@ function replica(i: number, each: boolean): unknown {
     status: { phase: "Running", containerStatuses: [status] },
   });
 }
-/** A node that is full: `room` is what its pods request. */
+/** A full node: its pods request all of `room`. */
 const fullNode = (each: boolean, room: Readonly<Record<string, string>>): Snapshot =>
   decoded({
     node: node(
@@ -54,7 +54,7 @@ const unlike = fullNode(true, { cpu: "139", memory: "260Gi" });
 const plain = { pod: asking(0) };
 const critical = { pod: asking(2_000_000_000) };
 
-/** One decision a run, the input decoded before. */
+/** One run makes one decision; the input is decoded before. */
 export const ADMISSION_CASES: readonly BenchCase[] = [
   {
     name: "admission beside 250 pods",

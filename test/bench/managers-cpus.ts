@@ -31,7 +31,7 @@ function cpuPod(uid: string, cpus: number): { pod: Pod; container: Container } {
   return { pod, container: pod.spec.containers[0] as Container };
 }
 
-/** A third of the machine is given away in pieces of all sizes before. */
+/** Before the measurement, containers of all sizes get a third of the machine's CPUs. */
 function managerWith(...options: readonly string[]): CpuManager {
   const policy = cpuPolicy({
     policy: "static",
@@ -51,7 +51,7 @@ function managerWith(...options: readonly string[]): CpuManager {
   return manager;
 }
 
-/** A run gives one container its CPUs and takes them back. */
+/** One run allocates CPUs to one container and releases them. */
 function allocateCase(name: string, cpus: number, ...options: readonly string[]): BenchCase {
   const manager = managerWith(...options);
   const { pod, container } = cpuPod("asked", cpus);

@@ -14,7 +14,7 @@ const resources = [
   {
     resource: RESOURCE,
     devices: Array.from({ length: DEVICES }, (_, i) => ({
-      // in no order, as plugins list them
+      // in no order, as device plugins list them
       id: `dev-${(i * 2731) % DEVICES}`,
       health: "Healthy",
       numaNodes: [i % NODES],
@@ -23,18 +23,21 @@ const resources = [
 ];
 const pod = decodedPod(namedPod("p", [container("c", undefined, { [RESOURCE]: "8" })]));
 const asking = pod.spec.containers[0] as Container;
-/** Every second device is held by a pod of its own. */
+/** Every second device is allocated to a different pod. */
 const entries = Array.from({ length: DEVICES / 2 }, (_, i) => ({
   podUid: `pod-${i}`,
   containerName: "c",
   resourceName: RESOURCE,
   deviceIds: new Map([[0, [`dev-${2 * i}`]]]),
-  // a device node, as a real plugin answered
+  // the recorded response of a real plugin, with a device node
   allocResp: "GhsKCS9kZXYvZnVzZRIJL2Rldi9mdXNlGgNtcnc=",
 }));
 const activePods = new Set(entries.map((e) => e.podUid));
 
-/** A whole decision a run: what is there, who holds what, the hints of a container that asks for 8, and its devices. */
+/**
+ * One run makes a whole decision: the known devices, their current allocations, the topology hints for a container that
+ * requests 8 devices, and the allocated devices.
+ */
 export const DEVICES_CASE = {
   name: "devices, 8 of 4096 on 8 nodes, half taken",
   run: (): void => {

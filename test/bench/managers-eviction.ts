@@ -18,7 +18,7 @@ interface BenchCase {
 const PODS = 500;
 const GI = 2 ** 30;
 
-/** A node short of memory and of disk, its pods all different and of five priorities. */
+/** A node with memory and disk pressure whose pods all differ and have five priorities. */
 function fullNode(): Snapshot {
   const number = (i: number, below: number): number => (i * 2_654_435_761) % below;
   const numbers = Array.from({ length: PODS }, (_, i) => i);
@@ -84,7 +84,10 @@ function passInput(): PassInput {
 const input = passInput();
 const ask = { pod: null, statsAfterReclaim: null, images: null };
 
-/** After decoding; the last with every ranking, the forecast and the counterfactuals. */
+/**
+ * The input is decoded before the measurement. The last case includes every ranking, the forecast and the
+ * counterfactuals.
+ */
 export const EVICTION_CASES: readonly BenchCase[] = [
   rankCase("memory.available"),
   rankCase("nodefs.available"),

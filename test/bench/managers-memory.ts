@@ -34,7 +34,7 @@ function allocate(manager: MemoryManager, pod: Pod): void {
   const done = manager.allocate(pod, pod.spec.containers[0] as Container, ANY_NODE);
   if (!done.ok) throw new Error(done.error.message);
 }
-/** 200 containers of a GiB, as many as fit beside their huge pages. */
+/** 200 containers of 1 GiB each, as many as fit beside the huge pages. */
 function busyMachine(): MemoryState {
   const manager = managerOf(emptyMachine());
   for (let i = 0; i < 200; i++) allocate(manager, memoryPod(`u${i}`, "1Gi"));
@@ -72,7 +72,10 @@ function restartCase(state: MemoryState): BenchCase {
   };
 }
 
-/** A manager of 8 nodes with huge pages made anew, its hints for one container, and the allocation. */
+/**
+ * One run creates a memory manager of 8 NUMA nodes with huge pages, computes the topology hints for one container, and
+ * allocates its memory.
+ */
 export const MEMORY_CASES: readonly BenchCase[] = [
   admitCase("memory of one node, empty machine", emptyMachine(), memoryPod("asks", "1Gi")),
   admitCase("memory of two nodes, empty machine", emptyMachine(), memoryPod("asks", "100Gi")),

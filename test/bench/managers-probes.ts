@@ -27,7 +27,7 @@ const three = (periodSeconds: number) => ({
 });
 const FLAPPING = { startup: "fail*5,ok", liveness: "ok*20,fail*3,ok*40", readiness: "ok*9,fail*4,ok*7,fail*3,ok*5" };
 
-/** A whole decision a run: the dry run, the lint and the answer. */
+/** One run makes a whole decision: the dry run, the lint and the answer. */
 export const PROBES_CASES = [
   caseOf("all well", 10, three(10), {}),
   caseOf("restarts and flapping", 10, three(10), { outcomes: FLAPPING }),

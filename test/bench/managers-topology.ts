@@ -16,7 +16,9 @@ function policyOn(nodes: number, closest: boolean): AligningPolicy {
   );
   return { name: "best-effort", scope: "container", numa: numaNodes(ids), distances: closest ? distances : null };
 }
-/** Each provider hints at every set of nodes; it prefers the sets of `preferred` of its number. */
+/**
+ * Each provider has a hint for every set of NUMA nodes. Provider number `i` prefers the sets of `preferred(i)` nodes.
+ */
 function everySet(nodes: number, preferred: (provider: number) => number): readonly ResourceHints[] {
   return PROVIDERS.map((name, i) => {
     const hints = Array.from(
@@ -37,10 +39,10 @@ function mergeCase(name: string, nodes: number, closest: boolean, preferred: (pr
   };
 }
 
-/** One merge a run. The kubelet would try 255^4, and 65535^4, combinations. */
+/** One run is one merge. The kubelet would try 255^4 (or 65535^4) combinations. */
 export const TOPOLOGY_CASES: readonly BenchCase[] = [
   mergeCase("merge, 4 providers on 8 nodes", 8, false, () => 1),
-  // nothing is preferred by all, so every intersection is found and compared by its distances
+  // no hint is preferred by all providers, so every intersection is computed and compared by its distances
   mergeCase("the same, worst case", 8, true, (provider) => 1 + provider),
   mergeCase("the same on 16 nodes", 16, true, (provider) => 1 + provider),
 ];

@@ -10,9 +10,9 @@ import { TOPOLOGY_CASES } from "./managers-topology.ts";
 
 export interface ManagerFigure {
   readonly name: string;
-  /** Median of one run. */
+  /** Median of all runs. */
   readonly nanos: number;
-  /** The time that one run may take; null: nothing is said. */
+  /** The most time that one run should take; null: no limit is set. */
   readonly aimNanos: number | null;
 }
 interface BenchCase {
@@ -20,19 +20,19 @@ interface BenchCase {
   readonly run: () => unknown;
 }
 const MS = 1e6;
-/** Restarts, and machines larger than what the kubelet takes by default. */
+/** Cases without a time limit: restarts, and machines larger than the kubelet accepts by default. */
 const WITHOUT_AIM = /read and checked|16 nodes|whole answer/;
 const GROUPS: readonly { readonly aimNanos: number; readonly cases: readonly BenchCase[] }[] = [
   { aimNanos: MS, cases: [...CPU_CASES, ...MEMORY_CASES, ...ADMISSION_CASES, ...EVICTION_CASES, ...PROBES_CASES] },
   { aimNanos: 10 * MS, cases: [...TOPOLOGY_CASES, DEVICES_CASE] },
   { aimNanos: 20 * MS, cases: [...IMAGE_GC_CASES, ...CONTAINER_GC_CASES] },
 ];
-/** The compiler takes its time: so many runs, or as many as go into a second. */
+/** V8 needs time to compile: this many runs before the measurement, or as many as fit into one second. */
 const WARM_UP = 500;
 const WARM_UP_NANOS = 1e9;
 const RUNS = 101;
 
-/** The managers on large machines, beside what their answers may take. */
+/** Measures the resource managers on large machines, with the time that each answer may take. */
 export function benchManagers(): readonly ManagerFigure[] {
   return GROUPS.flatMap(({ aimNanos, cases }) =>
     cases.map(({ name, run }) => {

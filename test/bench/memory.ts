@@ -9,31 +9,34 @@ import { type ApiProcess, startApiProcess } from "./api-process.ts";
 import { load } from "./load.ts";
 import { usedBy } from "./used.ts";
 
-/** Resident memory of the installed package's API, in millions of bytes: what the kernel counts, pages of Node's own program too. */
+/**
+ * Resident memory of the installed package's API, in megabytes (10^6 bytes), as the kernel counts it, including pages
+ * of Node's own executable.
+ */
 export interface MemoryFigure {
   readonly name: string;
   readonly residentMB: number;
-  /** The part of it that is backed by no file: the rest is shared with every other process of the same Node. */
+  /** The part that is not backed by a file; every other process of the same Node shares the rest. */
   readonly ownMB: number;
   readonly aimMB: number;
 }
 export interface SoakFigure {
   readonly seconds: number;
   readonly requestsPerSecond: number;
-  /** At the end of the interval, and the most that was seen in it. */
+  /** Resident memory at the end of the interval, and its maximum during the interval. */
   readonly residentMB: number;
   readonly peakMB: number;
 }
 
 const CONNECTIONS = 16;
 const POD_COPIES = 10;
-/** A thread that has worked to start is idle by then, and has collected. */
+/** By then, threads that worked during the start are idle and have collected garbage. */
 const IDLE_MS = 50_000;
 const LOAD_MS = 30_000;
 const AFTER_MS = 60_000;
 const SAMPLE_MS = 50;
 const INTERVAL_MS = 30_000;
-/** The part by which the second half of a soak may be above the first. */
+/** The fraction by which the peak of a soak's second half may exceed that of its first half. */
 const NOISE = 0.05;
 
 interface Captured {
@@ -48,7 +51,7 @@ export function node110(): object {
   const node = realSnapshot() as unknown as Captured;
   const copyOf = ({ metadata, ...pod }: CapturedPod, copy: number): CapturedPod => {
     const ofCopy = (uid: string): string => `${uid.slice(0, -2)}${copy.toString(16).padStart(2, "0")}`;
-    // the kubelet's own uid of a static pod is in two annotations
+    // two annotations contain the uid that the kubelet gives to a static pod
     const annotations = Object.entries(metadata.annotations ?? {}).map(([name, value]) => [
       name,
       /^kubernetes\.io\/config\.(?:hash|mirror)$/.test(name) ? ofCopy(value) : value,
@@ -61,7 +64,9 @@ export function node110(): object {
   return { ...node, pods: { ...node.pods, items: items.flat() } };
 }
 
-/** The API of the package that `npm run build` and `npm pack` make, in a process of its own over a new history. */
+/**
+ * Runs `use` on an API of the package that `npm run build` and `npm pack` make, in its own process with a new history.
+ */
 async function withInstalled<T>(use: (pid: number, port: number) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
   let api: ApiProcess | undefined;
@@ -75,7 +80,9 @@ async function withInstalled<T>(use: (pid: number, port: number) => Promise<T>):
   }
 }
 
-/** Posts bodies that change each time on all connections for `ms`, and answers the most that was resident meanwhile. */
+/**
+ * Posts bodies that change each time on all connections for `ms`, and returns the maximum of resident memory meanwhile.
+ */
 async function loaded(pid: number, port: number, ms: number): Promise<SoakFigure & { readonly ownMB: number }> {
   let peak = usedBy(pid);
   const look = (): void => {
@@ -91,7 +98,7 @@ async function loaded(pid: number, port: number, ms: number): Promise<SoakFigure
   return { seconds: ms / 1000, requestsPerSecond, ...sizes };
 }
 
-/** Idle, the most under load, and a minute later. Takes two and a half minutes. */
+/** Measures the API idle, the maximum under load, and the API a minute later. Takes two and a half minutes. */
 export async function benchMemory(): Promise<readonly MemoryFigure[]> {
   return withInstalled(async (pid, port) => {
     const resting = (name: string, aimMB: number): MemoryFigure => {
@@ -109,7 +116,10 @@ export async function benchMemory(): Promise<readonly MemoryFigure[]> {
   });
 }
 
-/** The same load on and on; each half minute (of a short soak: each quarter of it) is told to `onFigure` at its end. */
+/**
+ * Repeats the same load for `seconds`. Calls `onFigure` at the end of each half minute (in a short soak: of each
+ * quarter).
+ */
 export async function benchSoak(
   seconds: number,
   onFigure: (figure: SoakFigure) => void,

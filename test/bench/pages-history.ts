@@ -4,15 +4,16 @@ import { startApi } from "../../api/server.ts";
 import { capturedText, renamed } from "../kit/real-node.ts";
 
 export const NODES = 500;
-/** The node that is looked at, with eviction passes of its own. */
+/** The node whose pages are measured; it has eviction decisions of its own. */
 export const NODE = "node-0042";
 const PASSES = 200;
 const SPAN_MS = 7 * 24 * 3600 * 1000;
 const nameOf = (n: number): string => `node-${String(n).padStart(4, "0")}`;
 
 /**
- * A history of so many decisions by 500 nodes over a week: those of the captured node are real and come through the API, as each
- * node's snapshot does; the others are rows written at once. Answers the id of a real decision.
+ * Fills a history with this many decisions of 500 nodes over a week. The decisions of the captured node are real and
+ * posted to the API, and so is the snapshot of each node; all other decisions are rows inserted in bulk. Returns the id
+ * of a real decision.
  */
 export async function fillHistory(dataDir: string, decisions: number): Promise<string> {
   const api = await startApi({ dataDir, port: 0, log: { info() {}, warn() {}, error() {}, debug() {} } as never });

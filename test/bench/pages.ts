@@ -7,24 +7,24 @@ import { firstPaints } from "./paint.ts";
 
 export interface PageFigure {
   readonly path: string;
-  /** Milliseconds from request to the last byte, over loopback. */
+  /** Milliseconds from the request to the last byte of the response, over loopback. */
   readonly median: number;
   readonly worst: number;
   readonly aimMs: number;
-  /** As it goes over the wire, and what it is then. */
+  /** The size of the page on the wire, and its decompressed size. */
   readonly wireBytes: number;
   readonly aimBytes: number;
-  /** Until a browser shows something; null: there is none here. */
+  /** Time until a browser paints something; null: this machine has no browser. */
   readonly paintMs: number | null;
 }
 
 const AIM_MS = 100;
 const AIM_BYTES = 150 * 1024;
 const TIMES = 15;
-/** `BENCH_DECISIONS=100000`: a smaller history. */
+/** `BENCH_DECISIONS=100000` makes the history smaller. */
 const DECISIONS = Number(process.env["BENCH_DECISIONS"] ?? 1_000_000);
 
-/** Every page over a large history, as a browser asks for it. Throws where one is no page. */
+/** Requests every page over a large history as a browser does. Throws if a response is not a page. */
 export async function benchPages(): Promise<readonly PageFigure[]> {
   const dataDir = mkdtempSync(join(tmpdir(), "nodewise-pages-"));
   try {

@@ -11,7 +11,10 @@ const FIRST_PAINT = `new Promise((done) => {
   }).observe({ type: "paint", buffered: true });
 })`;
 
-/** Milliseconds from asking for a page to its first contentful paint in a new window, medians; null: no browser is here. */
+/**
+ * Milliseconds from the request of a page to its first contentful paint in a new window, medians; null: this machine
+ * has no browser.
+ */
 export async function firstPaints(urls: readonly string[]): Promise<readonly number[] | null> {
   if (!existsSync(CHROMIUM)) return null;
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });

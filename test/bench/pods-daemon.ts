@@ -9,31 +9,34 @@ import { PodNode } from "../e2e/pods/node.ts";
 import { noPods } from "../e2e/pods/skip.ts";
 import { usedBy } from "./used.ts";
 
-/** Megabytes are millions of bytes. */
+/** A megabyte is a million bytes. */
 export interface DaemonMemoryFigure {
   readonly name: string;
-  /** Memory that the kernel counts as resident, the pages of Node's own program too. */
+  /** Memory that the kernel counts as resident, including pages of Node's own executable. */
   readonly residentMB: number;
-  /** The part of it that is backed by no file: the rest is shared with every other process of the same Node. */
+  /** The part that is not backed by a file; every other process of the same Node shares the rest. */
   readonly ownMB: number;
-  /** The most that was resident until then. */
+  /** The maximum of resident memory until then. */
   readonly peakMB: number;
   readonly aimMB: number;
-  /** CPU time of all threads since the figure before, as a part of one core. */
+  /** CPU time of all threads since the previous figure, as a fraction of one core. */
   readonly share: number;
 }
-/** How many pods, and the megabytes that the daemon may take with them. */
+/** The number of pods, and the megabytes that the daemon may use with them. */
 const NODES = [
   { pods: 10, aimMB: 60 },
   { pods: 110, aimMB: 80 },
 ] as const;
 type PodsAim = (typeof NODES)[number];
 const STARTED_MS = 180_000;
-/** All that runs by the minute has run by then. `BENCH_PODS_SECONDS=600`: whether it stays. */
+/** By then, all work that runs once a minute has run. `BENCH_PODS_SECONDS=600` checks that the memory stays flat. */
 const REST_MS = Number(process.env["BENCH_PODS_SECONDS"] ?? 120) * 1000;
 const BUSY_MS = 60_000;
 
-/** The installed package's daemon, with its own periods, and so many pods on a real containerd. None where none can be started. */
+/**
+ * Measures the installed package's daemon with its default periods and each number of pods on a real containerd.
+ * Returns no figures where containerd cannot be started.
+ */
 export async function benchPodsDaemon(): Promise<readonly DaemonMemoryFigure[]> {
   if (noPods("the daemon with pods") !== undefined) return [];
   const packed = mkdtempSync(join(tmpdir(), "nodewise-bench-"));

@@ -32,7 +32,10 @@ const must = <T>(result: Result<T, unknown>): T => {
   throw new Error(String(result.error));
 };
 
-/** The manager of pods over a kernel and a runtime in memory; what is to run runs at once. Records lie on the disk. */
+/**
+ * The pod manager over a kernel and a container runtime in memory. Each pod starts at once. The pod records are files
+ * on disk.
+ */
 export class PodsNode {
   readonly directory = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
   readonly passes: PassReport[] = [];
@@ -97,12 +100,12 @@ export class PodsNode {
     );
   }
 
-  /** From now on these are to run. */
+  /** Sets the pods that have to run from now on. */
   wants(pods: readonly object[]): void {
     this.#read = { ...this.#read, pods };
   }
 
-  /** One turn, and the work that it began; so much time passes before it. */
+  /** Advances the clock by `afterMs`, then runs one turn and waits for the work that it started. */
   async turn(afterMs: number): Promise<void> {
     this.#nowMs += afterMs;
     const { problems } = await this.manager.sync();
@@ -110,7 +113,7 @@ export class PodsNode {
     await this.manager.rest();
   }
 
-  /** A container ends, and its next instance runs. */
+  /** Replaces a container with its next instance, as after its exit. */
   async restart(uid: string): Promise<void> {
     const pod = this.#runs.get(uid) as RuntimePod;
     const [first, ...others] = pod.containers as readonly [RuntimeContainer, ...RuntimeContainer[]];
@@ -143,7 +146,7 @@ export class PodsNode {
     return { sandboxId: id, started, faults: {}, undecided: [], error: null, refusal: null, isCut: false };
   }
 
-  /** Another instance, with a cgroup as the runtime makes it. */
+  /** Creates another instance of a container with its cgroup, as the runtime does. */
   async #containerOf(uid: string, like: Omit<RuntimeContainer, "id">): Promise<RuntimeContainer> {
     const id = this.#id();
     const path = this.manager.view?.pods.get(uid)?.path;
@@ -167,7 +170,7 @@ const RUNNING = {
 } as const;
 
 const CONTAINERS = ["app", "proxy"] as const;
-/** So many pods of two containers; of the three QoS classes as they come on a node. */
+/** This many pods of two containers each, with a realistic mix of the three QoS classes. */
 export const manyPods = (count: number): readonly object[] =>
   Array.from({ length: count }, (_, i) => {
     const amounts = { cpu: "20m", memory: "32Mi" };

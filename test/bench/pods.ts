@@ -2,16 +2,16 @@ import { manyPods, PodsNode } from "./pods-node.ts";
 
 export interface PodsFigure {
   readonly name: string;
-  /** Median of the CPU time of one turn, all threads; milliseconds. */
+  /** Median of the CPU time of one turn, all threads, in milliseconds. */
   readonly cpuMs: number;
   readonly aimMs: number;
 }
 const PODS = 110;
 const WARM_UP = 40;
 const RUNS = 41;
-/** Shorter than any period of a daemon. */
+/** Shorter than every period of the daemon. */
 const SOON_MS = 10;
-/** So that what has changed is looked at. */
+/** Long enough that the daemon checks again what has changed. */
 const LATER_MS = 3_000;
 
 async function medianCpu(turn: () => Promise<void>, prepare: () => Promise<void>): Promise<number> {
@@ -26,7 +26,7 @@ async function medianCpu(turn: () => Promise<void>, prepare: () => Promise<void>
   return times.sort((a, b) => a - b)[RUNS >> 1] as number;
 }
 
-/** A node of 110 pods with 220 containers. Throws where a turn does not do what its name says. */
+/** Measures a node of 110 pods with 220 containers. Throws if a turn does not do what the case's name says. */
 export async function benchPods(): Promise<readonly PodsFigure[]> {
   const figures: PodsFigure[] = [];
   for (const version of [1, 2] as const) {

@@ -13,25 +13,30 @@ import { probeRows } from "../../actuator/status/probe-row.ts";
 import type { ProbeSpec } from "../../api/model/probe-spec.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 
-/** The daemon's process tells this each time that it is asked, of the time since it told last and had settled. */
+/**
+ * The figures that the daemon's process sends each time it is asked. They cover the time since its last answer and
+ * `SETTLED_MS` after it.
+ */
 export interface ProbesSeen {
   readonly seconds: number;
   readonly attempts: number;
   readonly failures: number;
   readonly cpuMicros: number;
   readonly rssBytes: number;
-  /** Memory in use, after a collection. */
+  /** Memory in use after a garbage collection. */
   readonly heldBytes: number;
-  /** How many had their turn so many whole milliseconds late; the last: or later. */
+  /**
+   * Element i: the number of workers that ran i whole milliseconds late. The last element also counts all later ones.
+   */
   readonly late: readonly number[];
 }
 const [count = "", ...ports] = process.argv.slice(2);
 const LOOK_MS = 1000;
-/** From status to status for whoever asks, as Prometheus and people do. */
+/** The interval at which the status is read, as Prometheus and people read it. */
 const SHOWN_MS = 5000;
 
 const LATEST_MS = 10_000;
-/** By then all is caught up that a collection which was asked for held up, and no daemon asks for one. */
+/** The time to catch up on what a forced garbage collection delayed. A daemon never forces one. */
 const SETTLED_MS = 1000;
 
 const stateDir = mkdtempSync(join(tmpdir(), "nodewise-bench-probes-"));
@@ -68,7 +73,7 @@ const livenessAt = (port: number): ProbeSpec => ({
   ...{ initialDelaySeconds: 0, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 3 },
   terminationGracePeriodSeconds: null,
 });
-/** The pods' specs are read once. */
+/** The specs of the pods are parsed once. */
 const SPECS = Array.from({ length: Number(count) }, (_, i) => ({
   ports: [],
   env: [],
@@ -84,7 +89,7 @@ const probedPod = (i: number): ProbedPod => ({
   ...{ uid: `uid-${i}`, namespace: "bench", name: `pod-${i}`, owner: null, podIP: "127.0.0.1", deletionAtMs: null },
   ...{ phase: "Running", wasReady: false, containers: [probedContainer(i)] },
 });
-/** Made anew at each look, as a daemon makes them. */
+/** New objects at each look, as a daemon makes them. */
 const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => probedPod(i));
 const compilers = new OptimizingCompilers();
 const look = (): void => {

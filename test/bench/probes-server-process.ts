@@ -1,7 +1,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Ordinary servers on loopback, as many as asked for: what answers thousands of probes a second is rarely one of them. */
+/**
+ * As many ordinary servers on loopback as requested: in a cluster, thousands of probes per second rarely reach a single
+ * server.
+ */
 const servers = Array.from({ length: Number(process.argv[2]) }, () =>
   createServer({ keepAlive: false }, (_request, response) => {
     response.writeHead(200, { "content-type": "text/plain", "content-length": 2 });

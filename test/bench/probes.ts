@@ -1,23 +1,25 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { asked, heard } from "./heard.ts";
+import { asked, nextMessage } from "./heard.ts";
 import type { ProbesSeen } from "./probes-daemon-process.ts";
 
 export interface ProbesFigure {
   readonly name: string;
-  /** Milliseconds after it was due that a worker had its turn. */
+  /** Milliseconds by which workers ran later than they were due. */
   readonly lateMs: { readonly p50: number; readonly p99: number; readonly max: number };
   readonly aimLateMs: number;
-  /** The latest that a timer of an idle process had its turn meanwhile: what the machine itself adds. */
+  /**
+   * The largest delay of a timer in an idle process during the measurement: the delay that the machine itself causes.
+   */
   readonly machineLateMs: number;
-  /** CPU time of the daemon's process, all threads, as a part of one core. */
+  /** CPU time of the daemon's process, all threads, as a fraction of one core. */
   readonly share: number;
   readonly aimShare: number;
   readonly attemptsPerSecond: number;
   readonly failures: number;
   readonly rssBytes: readonly [start: number, end: number];
-  /** Memory in use, after a collection. */
+  /** Memory in use after a garbage collection. */
   readonly heldBytes: readonly [start: number, end: number];
 }
 
@@ -26,17 +28,17 @@ const SERVERS = 16;
 const AIM_LATE_MS = 250;
 const AIM_SHARE = 0.5;
 const WARM_UP_MS = 3_000;
-/** `BENCH_PROBES_SECONDS=600`: whether memory stays flat. */
+/** `BENCH_PROBES_SECONDS=600` checks that the memory stays flat. */
 const MEASURED_MS = Number(process.env["BENCH_PROBES_SECONDS"] ?? 8) * 1000;
 const STARTED_MS = 20_000;
 const IDLE_TICK_MS = 10;
 const DAEMON_FILE = "probes-daemon-process.ts";
-/** With which the launcher starts a daemon. */
+/** The flags with which the launcher starts a daemon. */
 const DAEMON_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size", "--no-opt", "--no-maglev"];
 
 /**
- * The real manager and real requests against real servers on loopback, each in a process of its own. Throws where half
- * of the probes are not asked, or do not succeed.
+ * Measures the real probe manager with real requests to real servers on loopback, each in its own process. Throws if
+ * fewer than half of the probes are made, or if more than half of them fail.
  */
 export async function benchProbes(): Promise<readonly ProbesFigure[]> {
   const children: ChildProcess[] = [];
@@ -45,7 +47,7 @@ export async function benchProbes(): Promise<readonly ProbesFigure[]> {
     const options = { execArgv, timeout: MEASURED_MS + STARTED_MS };
     const child = fork(join(import.meta.dirname, file), args.map(String), options);
     children.push(child);
-    return [child, await heard(child)];
+    return [child, await nextMessage(child)];
   };
   try {
     const [, ports] = await begin("probes-server-process.ts", SERVERS);
@@ -60,7 +62,7 @@ export async function benchProbes(): Promise<readonly ProbesFigure[]> {
   }
 }
 
-/** The longest that this process, which has nothing to do, had to wait for its turn. */
+/** The largest delay of a timer in this process, which is otherwise idle. */
 async function idleFor(ms: number): Promise<number> {
   const end = performance.now() + ms;
   let latest = 0;
@@ -90,7 +92,7 @@ function figureOf(before: ProbesSeen, after: ProbesSeen): Omit<ProbesFigure, "ma
   };
 }
 
-/** The latest of that part of all; the end of its millisecond. */
+/** The quantile `part` of the delays, rounded up to a whole millisecond. */
 function lateAt(late: readonly number[], part: number): number {
   let left = part * late.reduce((sum, count) => sum + count, 0);
   const ms = late.findIndex((count) => {

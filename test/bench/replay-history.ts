@@ -12,9 +12,9 @@ import { captured, realSnapshot } from "../kit/real-node.ts";
 
 const START = Date.parse("2026-11-01T00:00:00Z");
 const STEP_MS = 10_000;
-/** Decided on each snapshot, as a node's daemon does. */
+/** The kinds decided on each snapshot, as a node's daemon does. */
 const EACH_TURN: readonly Kind[] = ["cgroups", "allocatable", "eviction"];
-/** One of these beside them, another one each turn. */
+/** In addition, one of these kinds is decided in each turn, in rotation. */
 const IN_TURN: readonly Kind[] = [
   "admission",
   "image-gc",
@@ -29,14 +29,14 @@ const IN_TURN: readonly Kind[] = [
   "resize",
 ];
 export const KINDS_A_TURN = EACH_TURN.length + 1;
-/** Every so many turns a node's pods are not as they were. */
+/** The pods of a node change after this many turns. */
 const STEADY_TURNS = 10;
 const AT_A_TIME = 32;
 const GPU = "example.com/gpu";
 
 /**
- * The captured node with its runtime and some devices, as text. `NODE` stands for its name and `MINE` for the beginning of its
- * pods' uids, but of those that a manager's file names under a checksum.
+ * The captured node with its runtime and some devices, as text. `NODE` stands for its name and `MINE` for the start of
+ * its pods' uids. Pods that a resource manager's state file lists under a checksum keep their uids.
  */
 const template = once(() => {
   const { assignments, ...rest } = realSnapshot();
@@ -57,7 +57,7 @@ const template = once(() => {
   return text.replaceAll(`"${captured("node.json").metadata.name}"`, '"NODE"');
 });
 
-/** Node `n` as it is `turn` steps after the start: new stats each time, another limit now and then. */
+/** Node `n`, `turn` steps after the start: new stats in each turn, and a changed limit now and then. */
 function textAt(turn: number, n: number): string {
   const atMs = START + turn * STEP_MS;
   const limit = `${512 + (Math.floor((turn + n) / STEADY_TURNS) % 8)}Mi`;
@@ -75,7 +75,7 @@ const askingPod = (turn: number, more: object) =>
   pod(`asks-${turn}`, { metadata: { namespace: "bench" }, spec: { containers: [{ name: "c", resources, ...more }] } });
 const failedOf = (n: number) => ({ containerId: `c-${n}`, container: `bench/pod-${n}/c`, group: `g-${n}` });
 
-/** The question to a kind in this turn. */
+/** The question of a kind in this turn. */
 function askOf(kind: Kind, turn: number): object | undefined {
   if (kind === "probe-guard") {
     const guard = { windowSeconds: 60, least: { groups: 3 }, holdSeconds: 300 };
@@ -90,7 +90,10 @@ function askOf(kind: Kind, turn: number): object | undefined {
   return kind.endsWith("-gc") || EACH_TURN.includes(kind) ? undefined : { pod: askingPod(turn, {}) };
 }
 
-/** Fills a history by posting: `turns` of each of `nodes` nodes, four decisions a turn. Answers how many were recorded. */
+/**
+ * Fills a history by posting `turns` turns of each of `nodes` nodes, with four decisions per turn. Returns the number
+ * of recorded decisions.
+ */
 export async function postHistory(store: Store, nodes: number, turns: number): Promise<number> {
   let now = START;
   const silent = { info() {}, warn() {}, error() {} };

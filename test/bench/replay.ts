@@ -17,31 +17,34 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { KINDS_A_TURN, postHistory } from "./replay-history.ts";
 
-/** CPU microseconds a decision. */
+/** Microseconds of CPU time per decision. */
 export interface ReplayBench {
   readonly nodes: number;
   readonly decisions: number;
   /** The core alone, on decoded snapshots. */
   readonly decideMicros: number;
-  /** The time to post it without the history: the body read and checked, and decided as the API decides it. */
+  /** Posting without the history: the body is read, validated and decided as the API does. */
   readonly evaluateMicros: number;
-  /** Posting it, recorded too. */
+  /** Posting, including the recording. */
   readonly postMicros: number;
-  /** Replaying it out of a file, with what was recorded, and with another configuration. */
+  /** Replaying from a file, once with the recorded configuration and once with another configuration. */
   readonly replayMicros: number;
   readonly changedMicros: number;
-  /** Decisions of those that differ then. */
+  /** The number of decisions that differ under the other configuration. */
   readonly differing: number;
-  /** The time of replaying, with what was recorded and with the other configuration, to that of deciding as the API does. At most 1 is wanted. */
+  /**
+   * The ratio of the replay's time (with the recorded and with the other configuration) to the time of deciding as the
+   * API does. The target is at most 1.
+   */
   readonly ratio: number;
   readonly changedRatio: number;
-  /** And to the core alone. */
+  /** The ratio to the time of the core alone. */
   readonly coreRatio: number;
   readonly changedCoreRatio: number;
   readonly decisionsPerSecond: number;
 }
 
-/** `BENCH_DECISIONS=100000`: a longer history. */
+/** `BENCH_DECISIONS=100000` makes the history longer. */
 const DECISIONS = Number(process.env["BENCH_DECISIONS"] ?? 20_000);
 const NODES = 500;
 const BATCH = 1000;
@@ -55,7 +58,7 @@ function cpuMicros(): number {
   return user + system;
 }
 
-/** As `nodewise replay` does it: page after page to the end. */
+/** Replays as `nodewise replay` does: page after page to the end. */
 async function replayed(
   store: Store,
   change: object,
@@ -83,7 +86,7 @@ interface Recorded extends DecisionRow {
   readonly text: string;
 }
 
-/** CPU microseconds a decision of `prepare`d work; what is read and prepared for it is not measured. */
+/** CPU microseconds per decision of the work that `prepare` returns. Reading and preparing are not measured. */
 async function microsOf(store: Store, prepare: (row: Recorded) => () => unknown): Promise<number> {
   let micros = 0;
   let count = 0;
@@ -119,7 +122,7 @@ function decideMicros(store: Store): Promise<number> {
   });
 }
 
-/** The API without its history, given what is recorded as it would be posted. */
+/** The API without its history, given each recorded input as a client would post it. */
 function evaluateMicros(store: Store): Promise<number> {
   const evaluate = evaluator(sha256);
   const recollection = { facts: null, remembers: false };
@@ -145,7 +148,9 @@ function asking(kind: Kind, text: string | null): Ask {
   return asked.value;
 }
 
-/** A history of many nodes that post again and again, replayed out of its file. Takes minutes for 100,000 decisions. */
+/**
+ * Measures a history of many nodes that post repeatedly, replayed from its file. Takes minutes for 100,000 decisions.
+ */
 export async function benchReplay(nodes = NODES, most = DECISIONS): Promise<ReplayBench> {
   const folder = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
   const store = openNode({ file: join(folder, "history.db") });
@@ -161,7 +166,7 @@ export async function benchReplay(nodes = NODES, most = DECISIONS): Promise<Repl
   }
 }
 
-/** The figures of a history that is there. */
+/** The figures of an existing history. */
 export async function benchStore(store: Store): Promise<Omit<ReplayBench, "nodes" | "decisions" | "postMicros">> {
   const core = await decideMicros(store);
   const evaluated = await evaluateMicros(store);

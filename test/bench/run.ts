@@ -13,7 +13,7 @@ function table(title: string, figures: readonly DecisionFigure[], beside = "JSON
   for (const f of figures) row(f.name, nanos(f.decideNanos), nanos(f.parseNanos), f.ratio.toFixed(2));
 }
 
-// each part is loaded when it is measured: all of them take seconds of processor time
+// each part is loaded only when it is measured: loading all of them takes seconds of CPU time
 async function decisions(): Promise<void> {
   const { benchProfiles, benchRealNode, benchSuites } = await import("./decisions.ts");
   table("a vector case: deciding the checked input", benchSuites());
@@ -230,7 +230,7 @@ const parts = {
 const names = Object.keys(parts).join(", ");
 const given = process.argv.slice(2);
 const asked = given.filter((arg) => !/^\d+$/.test(arg));
-/** Nodes of the fleets, processes of the scale, or seconds of the soak, where they are named. */
+/** The numbers on the command line: nodes of the fleets, processes of the scale, or seconds of the soak. */
 const sizes = given.length === asked.length ? null : given.filter((arg) => !asked.includes(arg)).map(Number);
 if (asked.some((arg) => arg === "--help" || arg === "-h")) {
   console.log(
@@ -249,7 +249,7 @@ for (const [name, part] of Object.entries(parts)) {
   try {
     await part();
   } catch (error) {
-    // a machine with other work: whatever is left is measured all the same
+    // a loaded machine may fail one part; the remaining parts are measured all the same
     console.log(`not measured: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = 1;
   }

@@ -11,31 +11,34 @@ import { at, each, rounds, Sender, take } from "./fleet.ts";
 import { FleetNode } from "./fleet-node.ts";
 import { usedBy } from "./used.ts";
 
-/** A part's CPU time in milliseconds. */
+/** The CPU time of a part, in milliseconds. */
 interface PartsMs {
   readonly api: number;
   readonly postgres: number;
   readonly nginx: number;
-  /** Processor time of this process, which plays the nodes. */
+  /** CPU time of this process, which simulates the nodes. */
   readonly nodes: number;
 }
 export interface ScaleFigure {
   readonly processes: number;
-  /** Turns a second that the nodes send, and that were answered; null: an answer was later than the node's next turn. */
+  /**
+   * Turns per second that the nodes send, and turns per second that were answered; null: an answer came after the
+   * node's next turn was due.
+   */
   readonly offered: number;
   readonly answered: number | null;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Processor time of one turn. */
+  /** CPU time of one turn. */
   readonly cpu: PartsMs;
-  /** All API processes together. */
+  /** Resident memory of all API processes together. */
   readonly rssBytes: number;
 }
-/** The sizes of the database after so many turns. */
+/** The sizes of the database after this many turns. */
 export interface ScaleHistory {
   readonly turns: number;
   readonly bytes: number;
-  /** Bytes of the log that a standby or a backup reads. */
+  /** Bytes of the write-ahead log that a standby or a backup reads. */
   readonly walBytes: number;
   readonly rows: number;
 }
@@ -43,7 +46,7 @@ export interface ScaleHistory {
 const EVERY_MS = 10_000;
 const launcher = join(import.meta.dirname, "..", "..", "api", "cli", "nodewise.js");
 
-/** An nginx of its own that gives each request to the next of the processes. */
+/** An nginx process that distributes the requests over the API processes in turn. */
 async function balancer(folder: string, ports: readonly number[]): Promise<{ child: ChildProcess; port: number }> {
   const port = await freePort();
   const servers = ports.map((one) => `server 127.0.0.1:${one};`).join(" ");
@@ -82,7 +85,7 @@ http {
 const childrenOf = (pid: number): readonly number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 const cpuOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
-/** A process may have ended meanwhile. */
+/** A process may have exited meanwhile. */
 function cpuMsOf(pid: number): number {
   try {
     return usedBy(pid).allMs;
@@ -90,10 +93,10 @@ function cpuMsOf(pid: number): number {
     return 0;
   }
 }
-/** Processor time of a process, its children, and those of them that have ended. */
+/** CPU time of a process, of its children, and of its children that have exited. */
 const cpuOfFamily = (pid: number): number => usedBy(pid).endedMs + cpuOf([pid, ...childrenOf(pid)]);
 
-/** Processes of the API over one Postgres behind one nginx, all on this machine. */
+/** API processes over one Postgres behind one nginx, all on this machine. */
 class Deployment {
   readonly #postgres: PostgresServer;
   readonly #folder: string;
@@ -166,14 +169,20 @@ class Deployment {
 
 export interface ScaleOptions {
   readonly processes: readonly number[];
-  /** Turns a second, rising; a number of processes that no longer answers them all is asked for no more. */
+  /**
+   * Turns per second, ascending. After a rate that the processes cannot answer completely, no higher rate is tried with
+   * that number of processes.
+   */
   readonly rates: readonly number[];
   readonly seconds: number;
   readonly tell: (progress: string) => void;
   readonly found: (figure: ScaleFigure) => void;
 }
 
-/** The fleet behind a balancer, with Postgres as a server has it: nothing that makes it forget for speed. */
+/**
+ * Measures the fleet behind a load balancer. Postgres runs with the durability of a production server: no setting
+ * trades durability for speed.
+ */
 export async function benchScale(options: ScaleOptions): Promise<ScaleHistory> {
   execFileSync("nginx", ["-v"], { stdio: "ignore" });
   const postgres = await PostgresServer.start(["max_connections=300", "shared_buffers=512MB", "max_wal_size=4GB"]);

@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 
-/** A process's usage until a moment, as the kernel counts it. */
+/** The resource usage of a process up to a moment, as the kernel counts it. */
 export interface Used {
-  /** As `performance.now` counts. */
+  /** The moment on the clock of `performance.now`. */
   readonly atMs: number;
-  /** CPU time of the thread that runs the event loop, and of all threads. */
+  /** CPU time of the event loop's thread, and of all threads. */
   readonly loopMs: number;
   readonly allMs: number;
-  /** CPU time of its children that have ended. */
+  /** CPU time of child processes that have exited. */
   readonly endedMs: number;
   readonly rssBytes: number;
-  /** The part of it that is backed by no file. */
+  /** The part of resident memory that is not backed by a file. */
   readonly ownBytes: number;
-  /** The most that was ever resident. */
+  /** The maximum of resident memory so far. */
   readonly peakBytes: number;
 }
 
@@ -31,9 +31,9 @@ export function usedBy(pid: number): Used {
   };
 }
 
-/** The kernel counts in ticks of 10 ms. */
+/** The kernel counts CPU time in ticks of 10 ms. */
 const TICK_MS = 10;
-/** In user mode and in the kernel: fields 14 and 15 of proc(5), and 16 and 17 for children. */
+/** CPU time in user mode and in the kernel: fields 14 and 15 of proc(5), and fields 16 and 17 for children. */
 function cpuMs(file: string): { readonly ownMs: number; readonly endedMs: number } {
   const text = readFileSync(file, "utf8");
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");

@@ -14,13 +14,13 @@ import { usedBy } from "./used.ts";
 
 export interface WorkerFigure {
   readonly name: string;
-  /** CPU time of workerd for one request: of the Worker, of the object and its database, and of HTTP. */
+  /** CPU time of workerd for one request: of the Worker, of the Durable Object with its database, and of HTTP. */
   readonly cpuMs: number;
 }
 
 interface Served {
   readonly url: string;
-  /** An administrator's. */
+  /** An administrator's token. */
   readonly token: string;
   readonly pid: number;
   readonly close: () => Promise<void>;
@@ -32,7 +32,7 @@ const WORKERD: string = (require("workerd") as { readonly default: string }).def
 type Json = Record<string, unknown>;
 const KINDS = ["cgroups", "allocatable"] as const;
 
-/** A node's turns, one after the other. */
+/** The turns of one node, one after the other. */
 class Turns {
   readonly #served: Served;
   readonly #name: string;
@@ -50,14 +50,14 @@ class Turns {
   }
 
   whole = (): Promise<void> => this.#take({ snapshot: this.#snapshot });
-  /** Refused after the object was asked: the way there and back. */
+  /** The API refuses this turn after it has asked the object: the cost of the round trip to the object. */
   refused = async (): Promise<void> => {
     const answered = await this.#post({ base: "0".repeat(32) });
     if (answered.status !== 409) throw new Error(`a turn with an unknown base was answered ${answered.status}`);
     await answered.text();
   };
   quiet = (): Promise<void> => this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ } } });
-  /** Other stats, as in every turn of a real node. */
+  /** The stats change, as in every turn of a real node. */
   measured = (): Promise<void> => {
     const turn = this.#turn++;
     const text = JSON.stringify(this.#snapshot["stats"]).replace(
@@ -66,7 +66,7 @@ class Turns {
     );
     return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + turn, stats: JSON.parse(text) } } });
   };
-  /** Another limit of one pod: decisions are written. */
+  /** One limit of one pod changes, so decisions are written. */
   changed = (): Promise<void> => {
     const [pod] = this.#snapshot["pods"] as readonly Json[];
     const spec = pod?.["spec"] as Json & { readonly containers: readonly Json[] };
@@ -98,8 +98,8 @@ class Turns {
 const PLACE = { host: "127.0.0.1" } as const;
 
 /**
- * The bundle that would be deployed with an object for each node, in workerd alone, with objects on the disk. It has no D1: the caller's
- * token is the secret's, and what the fleet would be told stays where it is.
+ * Runs the bundle that would be deployed with one Durable Object per node, in workerd alone, with the objects on disk.
+ * There is no D1 database: the caller's token is the one in the secret, and summaries for the fleet stay in the object.
  */
 async function alone(holdSeconds: number): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), "nodewise-workerd-"));
@@ -163,7 +163,7 @@ async function measured({ pid }: Served, times: number, work: () => Promise<unkn
   return (usedBy(pid).allMs - before) / times;
 }
 
-/** The Worker with an object for each node: turns of one node, one after the other. */
+/** Measures the Worker with one Durable Object per node: the turns of one node, one after the other. */
 export const benchWorker = async (): Promise<readonly WorkerFigure[]> => [
   ...(await benchTurns(0, "counted at once")),
   ...(await benchTurns(600, "counts wait ten minutes")),

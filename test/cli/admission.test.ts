@@ -15,7 +15,7 @@ const file = (name: string, value: unknown): string => {
   return path;
 };
 
-/** `--node`, `--pods` and `--pod` as kubectl prints them, of a case that a real kubelet answered. */
+/** `--node`, `--pods` and `--pod` as kubectl prints them, of a case that a real kubelet decided. */
 function filesOf(dir: "real-admission" | "real-preemption", name: string): readonly string[] {
   const real = realCases(dir).find((one) => one.name === name);
   if (real === undefined) throw new Error(`no case ${name}`);
@@ -30,7 +30,7 @@ function filesOf(dir: "real-admission" | "real-preemption", name: string): reado
 const REAL = ["--node", realNode("node.json"), "--pods", realNode("pods.json")];
 const TRADER = ["--pod", manifest("trader.yaml")];
 const widest = (text: string): number => Math.max(...text.split("\n").map((line) => line.length));
-/** Without messages and sentences, which a terminal may break as it likes. */
+/** The text without messages and sentences, which a terminal may wrap anywhere. */
 const tablesOf = (text: string): string =>
   text
     .split("\n")
@@ -219,7 +219,7 @@ WHAT WOULD CHANGE IT
   });
 });
 
-/** `--node` of worker-1, and `--pods` of n1 and of both. */
+/** Options for two nodes: `--node` of worker-1, and `--pods` with pods of n1, or of both nodes. */
 function ofTwoNodes() {
   const read = (name: string) => captured(name);
   const { metadata, ...node } = read("node.json");
@@ -256,7 +256,7 @@ test("a pod of another node is decided as a new one, with a notice", async () =>
   }
   const probes = await asked("probes", "--pod", "default/burst-lim", "-o", "json");
   expect(JSON.parse(probes.stdout)).toMatchObject({ node: "worker-1", assumed: { pod: { boundTo: "n1" } } });
-  // an ask is as the API takes it, and so is its answer
+  // an admission question and its answer have the API's format
   const exact = await asked("admission", "--ask", file("ask.json", { pod: burst }));
   expect(exact).toMatchObject({ code: 1, stdout: expect.stringContaining("REFUSED  default/burst-lim: NodeName") });
 });

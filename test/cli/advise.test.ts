@@ -11,7 +11,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 import { CONTAINERS, HOUR, measuredSnapshot, summary, WHOLE } from "../kit/summary.ts";
 import { run } from "./run.ts";
 
-/** Four a day for a month. */
+/** Four measurements a day for a month. */
 const COUNT = 120;
 const scratch = scratchFolder();
 const dataDir = join(scratch, "history");
@@ -52,7 +52,7 @@ describe("nodewise advise reserves, from a history", () => {
       "99th percentile and 0 % of 120 measurements, 2026-11-14T00:00:00Z to 2026-12-13T18:00:00Z (29d18h)",
     );
     expect(ran.stdout).toMatch(/^RESERVATION +RESOURCE +MEASURED +MEDIAN +P99 +PEAK +NOW +RECOMMENDED$/m);
-    // the 119th of 101, 102, ... with the 150 of the runtime
+    // the 119th value of 101, 102, ..., plus the 150 of the runtime
     expect(ran.stdout).toMatch(/^kubeReserved +memory +120 +310 MiB +369 MiB +370 MiB +– +369Mi$/m);
     expect(ran.stdout).toMatch(/^cpu +4 +\S+ +-\d+m$/m);
     expect(ran.stdout).toContain("NOTES\n- systemReserved.ephemeral-storage and systemReserved.pid are not measured");

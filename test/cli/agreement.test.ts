@@ -79,7 +79,7 @@ describe("nodewise agreement", () => {
       expect.stringMatching(/,n1,admission,agrees,OutOfmemory,default,.*Node didn't have enough/),
     ]);
     expect(await run([...asked, "-o", "csv", "--api", api.url])).toEqual(file);
-    // whatever comes of the comparison
+    // the options list all outcomes or only some of them
     expect((await run(asked, { env })).stdout).toContain("  agrees\n");
     const none = await run([...asked, "--verdict", "differs"], { env });
     expect(none.stdout).not.toContain("  agrees\n");

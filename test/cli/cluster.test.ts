@@ -18,10 +18,10 @@ const pending = {
   status: { phase: "Pending" },
 };
 
-/** The answers of several command lines on one cluster. */
+/** Runs a command line on a cluster. */
 const nodewise = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
   run([...args, "--kubeconfig", cluster.kubeconfig()]);
-/** As kubectl starts it, with the kubeconfig of the environment. */
+/** Runs the plugin as kubectl starts it, with the kubeconfig from the environment. */
 const plugin = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
   run(args, { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } });
 
@@ -85,7 +85,7 @@ describe("decide on a live node of a cluster", () => {
     cluster.api.requests.length = 0;
     const all = await ask("-o", "json");
     expect(all.stdout).toContain('"node": "n1"');
-    // n2 has no such pod, and nobody needs to know all nodes; claims are no matter of a resize
+    // only n1 has such a pod, no list of nodes is needed, and a resize needs no claims
     expect(cluster.api.requests).toContain("/api/v1/pods?labelSelector=%21none&limit=100");
     expect(cluster.api.requests.filter((path) => /n2|\/nodes\?|^\/apis/.test(path))).toEqual([]);
     expect(await nodewise(cluster, "decide", "resize", "-l", "app=none", "--to", "cpu=1m")).toMatchObject({
@@ -427,7 +427,7 @@ describe("why, on a live cluster,", () => {
     expect(await listed()).toMatchObject({ stories: [], pods: 10 });
     expect(await listed("-n", "shop")).toMatchObject({ stories: [{ code: "unscheduled" }], pods: 1 });
     expect(await listed("-A")).toMatchObject({ stories: [{ pod: { namespace: "shop", name: "pending" } }], pods: 12 });
-    // files are taken beside a cluster (why-cluster.test.ts), a history is not
+    // `why` accepts files together with a cluster (why-cluster.test.ts), but no history
     expect(await nodewise(cluster, "why", "--data-dir", "data")).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^nodewise: a live cluster has no history: /),
@@ -459,7 +459,7 @@ test.skipIf(!isRoot)("inside a pod the pod's service account is used", async () 
   };
   const inPod = (context: string): Promise<Ran> => {
     const asked = `${NODE} ${LAUNCHER} decide admission --context ${context} --pod pending --node n1`;
-    // its own /run, which nobody else sees
+    // a /run that only this process sees
     const script = `mount -t tmpfs none /run && mkdir -p ${account} && cp ${cluster.folder}/* ${account} && exec ${asked}`;
     return ended(spawn("unshare", ["--mount", "sh", "-c", script], { env, stdio: ["ignore", "pipe", "pipe"] }));
   };

@@ -19,7 +19,7 @@ const TREE = commandTree(
     COMMANDS,
   ),
 );
-/** The schemas of each command that prints JSON; of `decide KIND` that of the kind. */
+/** The schemas of each command that prints JSON; for `decide KIND`, the schema of the kind. */
 const SCHEMAS_OF: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(KINDS.map((kind) => [`decide ${kind}`, [kind]])),
   why: ["why", "why-list"],

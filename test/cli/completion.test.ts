@@ -32,7 +32,10 @@ beforeAll(async () => {
   writeFileSync(join(scratch, "a file.yaml"), "");
 });
 
-/** The same of all three: a shell, in `scratch`, that loads the script and prints what it would offer for the last word, a line each. */
+/**
+ * The same question for all three shells: a shell, started in `scratch`, loads the script and prints what it offers for
+ * the last word, one line each.
+ */
 const ASKED: Readonly<Record<Shell, (words: readonly string[]) => readonly string[]>> = {
   bash: (words) => [
     "--norc",
@@ -42,7 +45,7 @@ const ASKED: Readonly<Record<Shell, (words: readonly string[]) => readonly strin
     script("bash"),
     ...words,
   ],
-  // zsh's own functions for a completion work only within its line editor: these print what they are given
+  // zsh's own completion functions work only in its line editor; these replacements print their arguments
   zsh: (words) => [
     "-fc",
     `compdef() { : }
@@ -60,7 +63,7 @@ source "$1"; shift; words=("$@"); CURRENT=$#; PREFIX=\${words[-1]}; _nodewise`,
 function offered(shell: Shell, ...words: readonly string[]): readonly string[] {
   const { stdout, stderr } = spawnSync(shell, ASKED[shell](["nodewise", ...words]), { cwd: scratch, encoding: "utf8" });
   expect(stderr).toBe("");
-  // fish adds descriptions
+  // fish appends a description to each word
   return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.split("\t")[0] ?? ""]));
 }
 
@@ -112,7 +115,7 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
     });
 
     test("offers choices for --option=value too", () => {
-      // bash makes three words of it, and fish answers with the whole word
+      // bash splits the option into three words, and fish offers the whole word
       const words = { bash: ["--output", "=", "j"], zsh: ["--output=j"], fish: ["--output=j"] }[shell];
       const found = offered(shell, "decide", "eviction", ...words);
       expect(found).toEqual([shell === "fish" ? "--output=json" : "json"]);

@@ -11,7 +11,7 @@ import { run } from "./run.ts";
 
 type Fields = Record<string, unknown>;
 
-/** A posted snapshot without the parts whose options the help of a kind does not show. */
+/** A posted snapshot without the parts whose options the help of the kind does not show. */
 function shownOf(kind: Kind, posted: unknown): unknown {
   const snapshot = structuredClone(posted) as Fields;
   for (const { option, path } of PARTS) {
@@ -33,7 +33,7 @@ test("a part of the snapshot left out of a kind's help does not change that kind
   for (const { kind, snapshot, ask } of recordedCases()) {
     const count = (seen.get(kind) ?? 0) + 1;
     seen.set(kind, count);
-    // the first are the most different ones
+    // the first cases of a kind differ the most
     if (count > 60 && count % 25 > 0) continue;
     expect(answer(kind, shownOf(kind, snapshot), ask), `${kind} ${count}`).toEqual(answer(kind, snapshot, ask));
   }

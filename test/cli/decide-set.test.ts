@@ -111,7 +111,7 @@ describe.concurrent("nodewise decide with --set and --patch", () => {
       before: { policyVersion: "kubelet-1.36+11" },
       after: { policyVersion: "kubelet-1.34+5" },
     });
-    // a field that the kubelet of now does not know, and the one after it does
+    // the node's kubelet does not know the field; the newer kubelet does
     const { kubeletConfiguration: _, ...rest } = captured("snapshot.json");
     rest.node.status.nodeInfo.kubeletVersion = "v1.35.1";
     const asked = ["decide", "allocatable", "--snapshot", file("n1-35.json", JSON.stringify(rest))];
@@ -177,7 +177,7 @@ describe.concurrent("nodewise decide with --set and --patch", () => {
       "evictionHard.memory.available=1Gi",
     ]);
     expect(bare.stdout).toContain("assumed: the kubelet's default configuration");
-    // naming one signal drops the defaults of the others, as in a kubelet's file
+    // setting one signal removes the defaults of all others, as in a kubelet's configuration file
     expect(bare.stdout).toMatch(/reserved\.evictionHard\["ephemeral-storage"\] +[\d.]+ GiB +\(none\)\n/);
     expect(bare.stdout).toContain("warning evictionHard: evictionHard names memory.available");
     const assumed = await run([
@@ -290,7 +290,7 @@ describe.concurrent("nodewise decide allocatable --capacity", () => {
       evictionThreshold: { memory: "1Gi" },
     });
     expect(capacity.memory).toBe("16Gi");
-    // Karpenter: the capacity less all of the overhead, and the huge pages off the memory
+    // Karpenter: allocatable is the capacity minus the whole overhead; huge pages are subtracted from the memory
     expect(allocatable).toMatchObject({ cpu: "3900m", memory: `${16 * 1024 - 1024 - 512 - 1024 - 1024}Mi` });
     expect(allocatable["example.com/gpu"]).toBe("2");
     const other = await run(["decide", "cgroups", ...SNAPSHOT, "-o", "karpenter"]);

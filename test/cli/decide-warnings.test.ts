@@ -15,17 +15,17 @@ const file = (name: string, value: unknown): string => {
 const real = (name: string) => captured(name);
 
 const PARTS = ["--config", realNode("configz.json"), "--stats", realNode("stats-summary.json")];
-/** The real node under another name. */
+/** The captured node under another name. */
 const worker = (): string => {
   const node = real("node.json");
   return file("worker.json", { ...node, metadata: { ...node.metadata, name: "worker-1" } });
 };
-/** Its stats under that name. */
+/** The captured node's stats under that name. */
 const workerStats = (): string => {
   const stats = real("stats-summary.json");
   return file("worker-stats.json", { ...stats, node: { ...stats.node, nodeName: "worker-1" } });
 };
-/** The real node's 11 pods, the first ones elsewhere. */
+/** The captured node's 11 pods; the first pods are on the given nodes. */
 const podsOn = (name: string, ...nodes: readonly string[]): string => {
   const list = real("pods.json");
   for (const [i, nodeName] of nodes.entries()) list.items[i].spec.nodeName = nodeName;
@@ -127,7 +127,7 @@ describe.concurrent("decide warns about its input:", () => {
     expect(one).toEqual(lines.map((line) => line(pod)));
     const cgroups = ["decide", "cgroups", "--node", realNode("node.json"), "--cgroup-version", "2", "--pods"];
     expect(await reportOf(...cgroups, pod)).toEqual(lines.map((line) => line(pod)));
-    // an API server of another version stored it
+    // an API server of another version may have stored the pod
     const stored = file("stored.json", { ...typo, metadata: { name: "typo", uid: "u" } });
     expect(await reportOf(...cgroups, stored)).toEqual([]);
   });

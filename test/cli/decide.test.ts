@@ -185,7 +185,7 @@ test("decide ends quietly when its reader closes the pipe", async () => {
 
 describe.concurrent("decide resize for pods of several nodes", () => {
   const snapshot = captured("snapshot.json");
-  /** The captured node under another name; pods of these names are `app: web`. */
+  /** The captured node under another name; pods with the given names have the label `app: web`. */
   const nodeFile = (node: string, ...web: readonly string[]): string => {
     const pods = snapshot.pods.map((pod: { metadata: { name: string }; spec: object }) => ({
       ...pod,

@@ -19,7 +19,7 @@ const TAKEN = Date.parse("2026-11-21T06:24:50Z");
 const at = (seconds: number): string => new Date(TAKEN + seconds * 1000).toISOString();
 const widest = (lines: readonly string[]): number => Math.max(...lines.map((line) => line.length));
 
-/** The captured summary as it would be some seconds later, with less of what there is. */
+/** The captured summary some seconds later, with less available memory or disk. */
 function statsAfter(seconds: number, less: { readonly memory?: number; readonly fs?: number }): string {
   const stats = JSON.parse(capturedText("stats-summary.json"), (key, value) => (key === "time" ? at(seconds) : value));
   const { node } = stats;
@@ -194,7 +194,7 @@ describe.concurrent("eviction from pass to pass", () => {
     expect(narrow.stdout).toMatch(
       /^memory\.available<500Mi +-1\.7 GiB\/min +12m47s +12m47s\n {2}EVICTED FIRST, GAINS default\/besteffort under 1s,\n.*\n {2}FROM 4 obs\.$/m,
     );
-    // nothing is lost of any threshold, of any rank
+    // the narrow layout still has every threshold and every rank
     expect(narrow.stdout).toMatch(/^memory\.available +soft 30s .*above\n {2}AVAILABLE .* THRESHOLD 700Mi$/m);
     expect(narrow.stdout).toMatch(/^3 {2}default\/inits .*\n {2}REQUEST 48 MiB$/m);
   });

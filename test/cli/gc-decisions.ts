@@ -2,7 +2,7 @@ import type { ContainerGcDecision, ContainerKept, ContainerRemoval } from "../..
 import type { ImageGcDecision, ImageKept, ImageRemoval } from "../../api/model/image-gc.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 
-/** Decisions as the core makes them, for what a captured node does not show. */
+/** Decisions in the core's format, for cases that the captured node does not show. */
 export const NOW = Date.parse("2026-11-21T06:49:20Z");
 const MI = 2 ** 20;
 const before = (seconds: number): EpochMs => (NOW - seconds * 1000) as EpochMs;
@@ -16,7 +16,7 @@ const decidedImage = (name: string, mi: number, firstSeen: number, lastUsed: num
   firstDetectedAtMs: before(firstSeen),
   lastUsedAtMs: lastUsed === null ? null : before(lastUsed),
 });
-export const goes = (place: number, name: string, over: Partial<ImageRemoval> = {}): ImageRemoval => ({
+export const removedImage = (place: number, name: string, over: Partial<ImageRemoval> = {}): ImageRemoval => ({
   place,
   ...decidedImage(name, 10 * place, 300, null),
   why: "space",
@@ -25,7 +25,7 @@ export const goes = (place: number, name: string, over: Partial<ImageRemoval> = 
   end: "planned",
   ...over,
 });
-export const stays = (name: string, why: ImageKept["why"], over: Partial<ImageKept> = {}): ImageKept => ({
+export const keptImage = (name: string, why: ImageKept["why"], over: Partial<ImageKept> = {}): ImageKept => ({
   ...decidedImage(name, 5, 200, null),
   why,
   place: null,
@@ -35,20 +35,23 @@ export const stays = (name: string, why: ImageKept["why"], over: Partial<ImageKe
 });
 
 const CAPACITY = 1000 * MI;
-/** 90 % full, 80 % wanted; two go, of which one is tied, and four stay. */
+/** 90 % full, 80 % wanted: two images are removed, one of them in a tie, and four stay. */
 export const IMAGES: ImageGcDecision = {
   operation: "garbage-collect",
   policy: { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 120_000, maxAgeMs: 0, timer: true },
   fileSystem: { capacityBytes: CAPACITY, availableBytes: 100 * MI, usagePercent: 90, wantedBytes: 100 * MI },
-  remove: [goes(1, "a", { tie: true }), goes(2, "b", { lastUsedAtMs: before(250), exclusiveBytes: 5 * MI })],
+  remove: [
+    removedImage(1, "a", { tie: true }),
+    removedImage(2, "b", { lastUsedAtMs: before(250), exclusiveBytes: 5 * MI }),
+  ],
   keep: [
-    stays("web", "in-use", {
+    keptImage("web", "in-use", {
       usedBy: ["default/web c (running)", "default/web init (exited)"],
       lastUsedAtMs: before(0),
     }),
-    stays("pause", "pinned"),
-    stays("young", "too-young", { place: 3, firstDetectedAtMs: before(40), oldEnoughAtMs: before(-80) }),
-    stays("next", "not-needed", { place: 4, names: [], runtimeHandler: "kata" }),
+    keptImage("pause", "pinned"),
+    keptImage("young", "too-young", { place: 3, firstDetectedAtMs: before(40), oldEnoughAtMs: before(-80) }),
+    keptImage("next", "not-needed", { place: 4, names: [], runtimeHandler: "kata" }),
   ],
   freedBytes: 30 * MI,
   freedOnceBytes: 15 * MI,

@@ -22,7 +22,7 @@ function reasonsOf(kind: Kind, input: object, asked: object = {}, facts?: unknow
   if (!answer.ok) throw new Error(answer.error.message);
   return answer.value.reasons.flatMap(({ because }) => because);
 }
-/** Every code of the reasons, once each is a whole sentence. */
+/** The codes of all reasons; fails unless each reason has a whole sentence. */
 function codesOf(...all: readonly (readonly Reason[])[]): readonly string[] {
   for (const reason of all.flat()) {
     const text = reasonText(reason, false);

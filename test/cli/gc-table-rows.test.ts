@@ -12,7 +12,7 @@ import { IMAGE_KEEP_WHY, IMAGE_REMOVE_WHY, type ImageGcDecision } from "../../ap
 import { NEWEST } from "../../api/profiles/index.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
-import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
+import { CONTAINERS, IMAGES, keptImage, NOW, removedImage } from "./gc-decisions.ts";
 
 const TERMINAL = { columns: Number.POSITIVE_INFINITY, paint: plainPaint, write() {}, warn() {} };
 
@@ -26,7 +26,7 @@ function linesOf<K extends "image-gc" | "container-gc">(
   const text = answerText({ kind, node: "n1", policyVersion, decided, explain: "full", observedAtMs: NOW }, TERMINAL);
   return text.split("\n").slice(1);
 }
-/** The cells of the rows that match: two blanks or more part them. */
+/** The cells of the matching rows; two or more blanks separate cells. */
 const cellsOf = (lines: readonly string[], row: RegExp) =>
   lines.filter((line) => row.test(line)).map((line) => line.trim().split(/ {2,}/));
 
@@ -37,7 +37,7 @@ const [KEPT] = CONTAINERS.keep as readonly [ContainerKept];
 
 describe("the column WHY", () => {
   test("states for each removed image why", () => {
-    const remove = IMAGE_REMOVE_WHY.map((why, i) => goes(i + 1, why, { why }));
+    const remove = IMAGE_REMOVE_WHY.map((why, i) => removedImage(i + 1, why, { why }));
     const rows = cellsOf(linesOf("image-gc", imageGc({ remove, keep: [] })), /^\d {2}localhost/);
     expect(Object.fromEntries(rows.map((cells) => [cells[1], cells.at(-1)]))).toEqual({
       "localhost/too-old:1": "not used for too long",
@@ -47,7 +47,7 @@ describe("the column WHY", () => {
   });
 
   test("states for each kept image why", () => {
-    const keep = IMAGE_KEEP_WHY.map((why) => stays(why, why));
+    const keep = IMAGE_KEEP_WHY.map((why) => keptImage(why, why));
     const rows = cellsOf(linesOf("image-gc", imageGc({ remove: [], keep }), "keeps"), /^ *localhost/);
     expect(Object.fromEntries(rows.map((cells) => [cells[0], cells.at(-1)]))).toEqual({
       "localhost/in-use:1": "in use",
@@ -65,8 +65,8 @@ describe("the column WHY", () => {
 
   test("names one user of an image, and that there are others", () => {
     const keep = [
-      stays("one", "in-use", { usedBy: ["shop/web c (running)"] }),
-      stays("two", "image-volume", { usedBy: ["shop/web c (exited)", "shop/db c (running)"] }),
+      keptImage("one", "in-use", { usedBy: ["shop/web c (running)"] }),
+      keptImage("two", "image-volume", { usedBy: ["shop/web c (exited)", "shop/db c (running)"] }),
     ];
     const rows = cellsOf(linesOf("image-gc", imageGc({ remove: [], keep }), "keeps"), /^ *localhost/);
     expect(rows.map((cells) => cells.at(-1))).toEqual([
@@ -122,10 +122,10 @@ describe("a collection that ended early", () => {
   const stopped = { end: "stopped", message: "it is pinned now" } as const;
 
   test("before any image was removed says STOPPED with the reason, and counts nothing as freed", () => {
-    const keep = [stays("b", "not-reached")];
+    const keep = [keptImage("b", "not-reached")];
     const lines = linesOf(
       "image-gc",
-      imageGc({ remove: [goes(1, "a", stopped)], keep, freedBytes: 0, freedOnceBytes: 0 }),
+      imageGc({ remove: [removedImage(1, "a", stopped)], keep, freedBytes: 0, freedOnceBytes: 0 }),
       "keeps",
     );
     expect(lines[0]).toBe("STOPPED  no image was removed");
@@ -136,7 +136,7 @@ describe("a collection that ended early", () => {
   });
 
   test("after some removals counts those, but not the one where it stopped", () => {
-    const remove = [goes(1, "a", { end: "removed" }), goes(2, "b", stopped)];
+    const remove = [removedImage(1, "a", { end: "removed" }), removedImage(2, "b", stopped)];
     expect(linesOf("image-gc", imageGc({ remove }))[0]).toBe("REMOVES  1 image, 10 MiB");
     const failed = linesOf("image-gc", imageGc({ remove, error: "wanted to free 1 bytes" }), "fails");
     expect(failed[0]).toBe("FAILS  wanted to free 1 bytes");

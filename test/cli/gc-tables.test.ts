@@ -4,7 +4,7 @@ import type { PlaceReasons } from "../../api/model/forms.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { colorPaint, plainPaint, widthOf } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
-import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
+import { CONTAINERS, IMAGES, keptImage, NOW, removedImage } from "./gc-decisions.ts";
 
 interface Look {
   readonly columns?: number;
@@ -31,10 +31,10 @@ const lines = (text: string): readonly string[] => text.split("\n");
 const withMany = {
   ...IMAGES,
   keep: [
-    ...Array.from({ length: 210 }, (_, i) => stays(`web-${i}`, "in-use")),
-    stays("pause", "pinned"),
-    stays("pause-2", "pinned"),
-    ...Array.from({ length: 10 }, (_, i) => stays(`next-${i}`, "not-needed", { place: 3 + i })),
+    ...Array.from({ length: 210 }, (_, i) => keptImage(`web-${i}`, "in-use")),
+    keptImage("pause", "pinned"),
+    keptImage("pause-2", "pinned"),
+    ...Array.from({ length: 10 }, (_, i) => keptImage(`next-${i}`, "not-needed", { place: 3 + i })),
   ],
 };
 
@@ -86,7 +86,7 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, pulled again 
     const full = drawn("image-gc", withMany, "removes", { explain: "full" });
     expect(full).not.toContain(" more (");
     expect(lines(full).filter((line) => line.includes("localhost/web-"))).toHaveLength(210);
-    const remove = Array.from({ length: 40 }, (_, i) => goes(i + 1, `old-${i}`));
+    const remove = Array.from({ length: 40 }, (_, i) => removedImage(i + 1, `old-${i}`));
     expect(drawn("image-gc", { ...IMAGES, remove }, "removes")).toContain("\nand 15 more (for space 15)\n");
   });
 
@@ -101,9 +101,9 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, pulled again 
 
   test("the result of each removal, the kubelet's error and its events are printed once, with the kubelet's messages", () => {
     const remove = [
-      goes(1, "a", { end: "removed" }),
-      goes(2, "b", { end: "failed", message: "conflict:\nit is in use" }),
-      goes(3, "c", { end: "stopped", tie: true }),
+      removedImage(1, "a", { end: "removed" }),
+      removedImage(2, "b", { end: "failed", message: "conflict:\nit is in use" }),
+      removedImage(3, "c", { end: "stopped", tie: true }),
     ];
     const events = [
       { type: "Warning" as const, reason: "FreeDiskSpaceFailed", message: "Insufficient \u001b[31mspace" },

@@ -11,13 +11,12 @@ import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
 import { expectPublished } from "./published.ts";
 import { run } from "./run.ts";
 
-// each case starts several processes
 const listOf = (items: readonly object[], metadata: object = {}): string =>
   JSON.stringify({ apiVersion: "v1", kind: "PodList", metadata, items });
 const other = gcPod("other");
 const timesIn = (text: string, words: string): number => text.split(words).length - 1;
 
-/** Three images, one of them used by a pod that is gone, and a directory for everything. */
+/** Three images, one of which an already removed pod used, and one directory for everything. */
 async function ground() {
   const dir = scratchFolder();
   const runtime = new FakeRuntime();

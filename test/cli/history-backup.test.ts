@@ -140,6 +140,6 @@ test("a restore killed at any moment leaves either history complete", async () =
     expect(prefixes.size).toBe(1);
     for (const prefix of prefixes) seen.add(prefix);
   }
-  // both ends were met: killed before the new one was in its place, and after
+  // the kills happened both before and after the new backup replaced the old one
   expect(seen).toEqual(new Set(["old", "new"]));
 }, 120_000);

@@ -10,7 +10,7 @@ import { run } from "./run.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A data directory in which the newest decision, and the node that it is of, are so old: forty days. */
+/** A data directory in which the newest decision and its node are `ageMs` old, forty days by default. */
 async function oldHistory(ageMs = 40 * DAY_MS): Promise<string> {
   const dataDir = scratchFolder();
   const store = value(openNode({ file: historyFile(dataDir) }));

@@ -15,17 +15,17 @@ import { RAM_DISK } from "../kit/ram-disk.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { run, start } from "./run.ts";
 
-/** Rows of a history that takes a while to move. */
+/** The number of rows of a history that takes a while to move. */
 const MANY = 3000;
 const DAY_MS = 24 * 3600 * 1000;
 
 describe("history export and import", () => {
   const folder = scratchFolder(RAM_DISK);
-  /** A data directory in which an API has decided, and what was exported of it. */
+  /** A data directory that an API has written, and its export. */
   let lived: string;
   let file: string;
   let ids: readonly string[];
-  /** The view that people have of `lived`, which nothing changes. */
+  /** The readable form of `lived`, which no test changes. */
   let before: Awaited<ReturnType<typeof seen>>;
   const at = (name: string): string => join(folder, name);
   const into = (dataDir: string): readonly string[] => ["--data-dir", dataDir];
@@ -52,7 +52,7 @@ describe("history export and import", () => {
     before = await seen(into(lived));
   });
 
-  /** The view that people have of a history. */
+  /** A history as the commands print it for people. */
   const seen = async (args: readonly string[]) => {
     const shown = [];
     for (const id of ids) shown.push((await run(["history", "show", id, "-o", "json", ...args])).stdout);
@@ -223,7 +223,7 @@ describe("history export and import", () => {
     expect(await held(at("twice-moved"))).toEqual(await held(from));
   });
 
-  /** A history of many rows, the oldest of which are older than an API keeps. */
+  /** Makes a history of many rows, the oldest of which are past an API's retention. */
   async function large(dataDir: string): Promise<void> {
     const store = value(openNode({ file: join(dataDir, "history.db") }));
     const from = Date.now() - 40 * DAY_MS;
@@ -245,7 +245,7 @@ describe("history export and import", () => {
     );
     await store.close();
   }
-  /** The contents of a store, in counts and in the order of a stream. */
+  /** The contents of a store: its counts, and its rows in export order. */
   async function held(dataDir: string) {
     const store = value(openNode({ file: join(dataDir, "history.db") }));
     const rows: unknown[] = [];
@@ -259,7 +259,7 @@ describe("history export and import", () => {
     const from = at("large");
     if (!existsSync(from)) await large(from);
     const [out, to] = [at("large.ndjson"), at("large-moved")];
-    /** Runs a command that is killed later each time, until it comes to its end. */
+    /** Runs a command that is killed a little later each time, until it finishes. */
     const again = async (args: readonly string[]): Promise<{ kills: number; stderr: string }> => {
       for (let kills = 0; ; kills++) {
         const child = start(args);
@@ -271,7 +271,7 @@ describe("history export and import", () => {
         const killed = sleep(500 + 150 * kills).then(() => child.kill("SIGKILL"));
         const [code] = await ended;
         await killed;
-        // killed behind its last act, it has nothing left to do
+        // if the command was killed after its last step, there is nothing left to do
         if (kills > 0 && code === EXIT.badInput && stderr.includes("is there already")) return { kills, stderr };
         if (code !== null) {
           expect(stderr).not.toMatch(/error|cannot/);
@@ -296,7 +296,7 @@ describe("history export and import", () => {
     expect((await again(["history", "export", overHttp, "--api", api.url])).kills).toBeGreaterThan(0);
     expect((await run(["history", "import", overHttp, ...into(toOther)])).code).toBe(0);
     expect(await held(toOther)).toEqual(await held(to));
-    // an export that was cut off behind its first part goes on there
+    // an export that was interrupted after its first part continues there
     copyFileSync(out, at("whole"));
     const place = at("left.place");
     const first = readFileSync(out, "utf8").split("\n").slice(0, 400);

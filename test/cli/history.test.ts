@@ -270,7 +270,7 @@ describe("history and tokens", () => {
     expect(refused.stderr).toMatch(/^nodewise: 2 active tokens have the name ci: name one by its id: /);
     for (const id of twins) expect(refused.stderr).toContain(id);
     expect((await revoke(twins[0] as string)).code).toBe(0);
-    // one active token is left of the name, and one whose name is another's id
+    // one active token with this name remains, and one whose name is the id of another token
     const named = await create(twins[1] as string);
     expect((await revoke(twins[1] as string)).stderr).toBe(`token ${twins[1]} (ci) is revoked\n`);
     expect((await revoke("ci")).code).toBe(2);

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { vi } from "vitest";
 import { PATIENT } from "../patient.ts";
 
-/** An API behind a server that sends a signal when it is asked for the `nth` time. */
+/** Forwards requests to an API, and sends a signal when the `nth` request arrives. */
 export async function interrupting(
   api: string,
   nth: number,
@@ -32,7 +32,10 @@ export async function interrupting(
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
-/** It has heard it, and sleeps again: an answer that is there as well would be read before. */
+/**
+ * Sends SIGINT and waits until the process has handled it and sleeps again; otherwise it would read an answer that has
+ * arrived meanwhile first.
+ */
 export async function interrupted(pid: number): Promise<void> {
   const status = (): string => readFileSync(`/proc/${pid}/status`, "utf8");
   process.kill(pid, "SIGINT");

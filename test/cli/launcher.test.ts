@@ -6,7 +6,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 import { PATIENT } from "../patient.ts";
 import { CHECKOUT, ended, NODE, printed, type RunOptions, runProcess as runOf, start as startOf } from "./run.ts";
 
-/** From sources, as a checkout does. */
+/** Starts the sources, as a checkout does. */
 const start = (args: readonly string[], options: RunOptions = {}) => startOf(args, { launcher: CHECKOUT, ...options });
 const runProcess = (args: readonly string[], options: RunOptions = {}) =>
   runOf(args, { launcher: CHECKOUT, ...options });
@@ -126,8 +126,8 @@ describe.skipIf(!hasOldNode)(`the launcher on a Node that is too old${why}`, () 
   test("passes a signal on to the child, and the child's end back", async () => {
     const child = start(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE });
     const end = ended(child);
-    // The launcher first asks the candidate for its version; the child that we mean has our arguments, and is no copy of the
-    // launcher any more.
+    // The launcher first asks the candidate for its version. The child that this test looks for has the test's
+    // arguments and runs another Node than the launcher.
     const grandchild = await vi.waitFor(() => {
       const found = childrenOf(child.pid).find((pid) => {
         const [node, ...rest] = commandOf(pid);
@@ -141,7 +141,7 @@ describe.skipIf(!hasOldNode)(`the launcher on a Node that is too old${why}`, () 
     expect(existsSync(`/proc/${grandchild}`)).toBe(false);
   });
 
-  test("that is killed takes its child with it", async () => {
+  test("that is killed also ends its child", async () => {
     const child = start(["api", "--port", "0", "--data-dir", join(scratch, "killed")], { node: OLD_NODE });
     const url = (await printed(child, /\n/)).trim();
     expect((await fetch(`${url}/readyz`)).status).toBe(200);

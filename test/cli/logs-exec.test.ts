@@ -72,7 +72,7 @@ test("the runtime comes from the option, the settings, the daemon or the default
   const option = ["--runtime-endpoint", socket("option")];
   expect(await ran(...at, "--settings", settings, ...option)).toEqual([4, expect.stringContaining(asked("option"))]);
   expect(await ran("logs", "web", "--state-dir", state)).toEqual([4, expect.stringContaining(asked("file"))]);
-  // an older daemon's
+  // an older daemon reports no endpoint
   reported = {};
   const usual = "asking the runtime at unix:///run/containerd/containerd.sock (name another with --runtime-endpoint";
   expect(await ran(...at)).toEqual([4, expect.stringContaining(usual)]);

@@ -12,7 +12,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 import { expectPublished } from "./published.ts";
 import { manifest, run } from "./run.ts";
 
-/** As the kubelet of a node wrote it on which a plugin has registered. */
+/** The checkpoint that a kubelet wrote on a node where a plugin had registered. */
 const CHECKPOINT =
   '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"example.com/resource":["Dev-1","Dev-2"]}},"Checksum":468646588}';
 
@@ -142,7 +142,7 @@ describe("nodewise snapshot", () => {
     const ran = await run(["snapshot", "--config", file("config.yaml", "maxPods: many\n")]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(/^nodewise: .*config\.yaml:1:10: kubeletConfiguration\.maxPods: /);
-    // also in what a kubelet tells of its own
+    // the same holds for the kubelet's /configz
     const message = file("configz.json", '{\n "kubeletconfig": {\n  "maxPods": "many"}}');
     for (const args of [["snapshot"], ["decide", "cgroups", "--node", manifest("node.yaml")]]) {
       const { stderr } = await run([...args, "--config", message]);

@@ -25,7 +25,7 @@ const file = (name: string, text: string): string => {
 };
 
 const linesOf = (text: string): string[] => text.trimEnd().split("\n");
-/** The text below the title, the assumption and the verdict. */
+/** The text without the lines of the title, the assumption and the verdict. */
 const bodyOf = (text: string): string => linesOf(text).slice(3).join("\n");
 
 describe.concurrent("decide cpus", () => {

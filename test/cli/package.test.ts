@@ -23,7 +23,7 @@ beforeAll(() => {
   home = join(scratch, "prefix/lib/node_modules/nodewise");
 });
 
-/** Every file below, with its path from there. */
+/** Every file below `dir`, by its path relative to `dir`. */
 const filesIn = (dir: string): readonly string[] =>
   readdirSync(dir, { recursive: true, withFileTypes: true })
     .filter((one) => !one.isDirectory())
@@ -69,7 +69,7 @@ describe("the packed package", () => {
 
   test("has a daemon bundle in ASCII with a source map, without other commands' code", () => {
     const code = textIn("dist/daemon.js");
-    // one other character and V8 keeps all of it at two bytes each
+    // a single other character makes V8 store the whole text with two bytes per character
     expect([...code.matchAll(/[^\0-\x7f]/g)]).toEqual([]);
     const imports = /\b(?:import(?:\(|[\w$*{}\s,]*from|)|getBuiltinModule\()"([\w@./:-]+)"/g;
     const names = [...code.matchAll(imports)].map(([, name]) => String(name));
@@ -83,7 +83,7 @@ describe("the packed package", () => {
   });
 });
 
-/** The oldest Node that the package asks for is in a cache (.ci/oldest-node puts it there). */
+/** The oldest supported Node, which .ci/oldest-node puts into a cache. */
 const OLDEST = join(CACHE, "node-22.18.0/node");
 const why = existsSync(OLDEST) ? "" : ` (skipped: there is no ${OLDEST}; .ci/oldest-node fetches it)`;
 const NODES = [

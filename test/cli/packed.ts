@@ -7,14 +7,16 @@ import { BUILT, NODE } from "./run.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const NPM = ["--ignore-scripts", "--silent"];
 
-/** The roots of a checkout that can be packed, without `dist`. */
+/** The top-level files and folders of a checkout that are packed, without `dist`. */
 function packedRoots(): readonly string[] {
   const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { files: readonly string[] };
   const roots = new Set(["package.json", "README.md", "LICENSE", ...files.map((file) => file.split("/")[0] ?? "")]);
   return [...roots].filter((root) => root !== "dist");
 }
 
-/** What `npm run build` makes, with what else is packed beside it, in `folder`: a checkout without sources. Answers the folder. */
+/**
+ * Runs `npm run build` into `folder` and adds the other packed files: a checkout without sources. Returns the folder.
+ */
 export function built(folder: string): string {
   const filter = (path: string): boolean => !path.endsWith(".ts");
   for (const root of packedRoots()) cpSync(join(ROOT, root), join(folder, root), { recursive: true, filter });
@@ -23,7 +25,10 @@ export function built(folder: string): string {
   return folder;
 }
 
-/** Makes what `npm run build && npm pack` make, in `folder`, which is new: two test files may do so at a time. Answers the file. */
+/**
+ * Runs `npm run build && npm pack` in `folder`, a new one by default, so that two test files may do it at the same
+ * time. Returns the file.
+ */
 export function pack(folder = mkdtempSync(join(tmpdir(), "nodewise-packed-"))): string {
   mkdirSync(folder, { recursive: true });
   const cwd = BUILT ?? built(join(folder, "checkout"));
@@ -32,7 +37,7 @@ export function pack(folder = mkdtempSync(join(tmpdir(), "nodewise-packed-"))): 
   return join(folder, filename);
 }
 
-/** Installs the packed file as a person does, below `prefix`; answers the command that is then there. */
+/** Installs the packed file below `prefix` as a person does; returns the path of the installed command. */
 export function install(file: string, prefix: string): string {
   execFileSync("npm", ["install", "--global", "--prefix", prefix, "--prefer-offline", ...NPM, file]);
   return join(prefix, "bin/nodewise");

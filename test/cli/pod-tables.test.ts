@@ -139,7 +139,7 @@ describe("texts for display", () => {
     expect(boundText("memory", "most", 622_591)).toBe("607.9 KiB");
     expect(boundText("memory", "least", 432013313)).toBe("412.1 MiB");
     expect(boundText("memory", "most", 432013312)).toBe("412 MiB");
-    // never more than what it must stay below
+    // the text never exceeds a bound that the amount must stay below
     expect(boundText("memory", "most", 16_383)).toBe("15.9 KiB");
     expect(boundText("pid", "most", 16_383)).toBe("16,383");
     expect([boundText("memory", "least", 1), boundText("cpu", "most", 1500)]).toEqual(["1 B", "1500m"]);

@@ -189,7 +189,7 @@ describe("nodewise pods", () => {
       if (!started.ok) throw new Error(started.error);
       return started.value;
     };
-    // one that nobody else is given while nobody listens there
+    // a port that no other program gets while the test does not listen on it
     const port = await freePort();
     const first = await serve(port, "first");
     const child = start(["pods", "--watch", "0.1", "--status-url", first.url]);
@@ -319,7 +319,7 @@ test("nodewise pods shows why the daemon's last start was refused, until it has 
   const dir = join(home, "nodewise/actuator");
   mkdirSync(dir, { recursive: true });
   const env = { XDG_STATE_HOME: home };
-  // a directory in which no cgroups are: exit 3
+  // a directory without cgroups makes the daemon exit with 3
   const begin = ["actuator", "--mode", "enforce", "--state-dir", dir, "--cgroup-mount", daemon.scratch];
   const manifests = join(home, "manifests");
   mkdirSync(manifests);
@@ -337,7 +337,7 @@ test("nodewise pods shows why the daemon's last start was refused, until it has 
   writeFileSync(file, JSON.stringify({ ...STATUS, at: old.toISOString() }));
   utimesSync(file, old, old);
   expect((await run(["pods", "--state-dir", dir])).stdout).toContain(why);
-  // and it has started since
+  // the daemon has started since then
   utimesSync(file, new Date(Date.now() + 1000), new Date(Date.now() + 1000));
   expect((await run(["pods", "--state-dir", dir])).stdout).not.toContain(why);
 });

@@ -9,7 +9,7 @@ const EXAMPLES = fileURLToPath(new URL("../../docs/guide/policy-tests", import.m
 const folder = scratchFolder();
 
 let made = 0;
-/** A folder with these files in it. */
+/** A folder with these files. */
 function folderWith(files: Readonly<Record<string, string>>): string {
   const of = join(folder, String(made++));
   mkdirSync(of);
@@ -69,7 +69,7 @@ describe("nodewise test", () => {
     expect(ran.stderr).toMatch(/broken\.yaml:\d+:\d+: is not YAML or JSON/);
     expect(ran.stderr).toContain("expects: is no field of a case: did you mean `expect`?");
     expect(ran.stderr).toContain("did you mean `admission`?");
-    // not told as missing as well
+    // the member is not reported as missing too
     expect(ran.stderr).not.toContain("expect: is missing");
     expect(ran.stdout).toMatch(/\n1 passed, 0 failed, 3 faults in case files\n$/);
     const json = await run(["test", of, "-o", "json"]);
@@ -109,7 +109,7 @@ describe("nodewise test", () => {
     ]);
     const github = await run(["test", of, "-o", "github"]);
     expect(github.stdout).toMatch(/title=bad::.*snapshoot/);
-    // a fault in the members that all cases share is a fault of each case
+    // a fault in the members that all cases share counts as a fault of each case
     const shared = folderWith({ "all.yaml": `kind: admission\nnoww: x\ncases: ${JSON.stringify([good])}\n` });
     expect((await run(["test", shared])).stdout).toBe("0 passed, 0 failed, 1 fault in case files\n");
   });
@@ -184,7 +184,7 @@ describe("nodewise test", () => {
     expect(await mismatchesOf("{error: broken}", ADMISSION)).toEqual([["error", "broken", "refused"]]);
     const wrong = "kind: admission\ngiven:\n  node: {metadata: {name: 7}}\n";
     const found = await mismatchesOf("{verdict: decided}", wrong);
-    // the place is that in the file of the case
+    // the place in the file of the case
     expect(found?.[0]?.[2]).toMatch(/case\.yaml:4:27: node\.metadata\.name: /);
   });
 

@@ -44,7 +44,7 @@ else
     });
     const { PATH = "" } = process.env;
     const place = (url: string) => ["--database", url, "--database-password-file", passwordFile];
-    /** One clear line, the exit code of a history that cannot be used, and no password. */
+    /** Expects one clear line, the exit code of an unusable history, and no password. */
     const failure = async (url: string, message: RegExp, args = ["token", "create", "t"]) => {
       const ran = await run([...args, ...place(url)]);
       expect(ran.stderr).toMatch(message);
@@ -120,7 +120,7 @@ else
         0,
         expect.stringMatching(/^imported: decisions 21, snapshots 21, nodes 1;/),
       ]);
-      // none is among those that go row by row
+      // no row took the path that writes row by row
       const rest =
         "SELECT (SELECT count(*) FROM nodewise.decisions_rest) AS d, (SELECT count(*) FROM nodewise.snapshots_rest) AS s";
       expect(await server.query("moved", rest)).toEqual([{ d: 0, s: 0 }]);
@@ -221,7 +221,7 @@ else
 
     test("refuse a server that is too old", async () => {
       const url = await server.database("old");
-      // the real server, which says of itself that it is older
+      // the real server behind a proxy that reports an older version
       const proxy = createServer((socket) => {
         const up = tcp(server.port, "127.0.0.1");
         socket.pipe(up);

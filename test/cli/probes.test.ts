@@ -139,7 +139,7 @@ a cell is 1s
       expect(ran, args.join(" ")).toMatchObject({ code: 2, stdout: "" });
       expect(ran.stderr).toMatch(fault);
     }
-    // one fault of all types, told once
+    // a fault that concerns all types is reported once
     const once = await run(["decide", "probes", "--pod", PROBED, "--outcomes", "nope"]);
     expect(once.stderr.trimEnd().split("\n")).toHaveLength(1);
     const none = await run(["decide", "probes", "--outcomes", "ok"]);

@@ -18,15 +18,15 @@ beforeEach(() => {
 const base = () => `stateDir: ${dir}/state\ncgroupMount: ${dir}/none\nkubeletDir: ${dir}/none\nnodeName: n1\n`;
 const write = (more: string): void => writeFileSync(settings, base() + more);
 
-/** Signal 1 in a mask. */
+/** The bit of signal 1 in a signal mask. */
 const SIGHUP = 1n;
 
-/** A daemon with what it said, line by line; `said` waits for a line that none before it was. */
+/** A daemon and its output lines; `said` waits for a line that it has not returned before. */
 function daemon(args: readonly string[]) {
   const child = start(["actuator", ...args]);
   const end = ended(child);
-  // one stream says nothing of how far the other has come
-  const heard = [child.stdout, child.stderr].map((stream) => {
+  // each stream has its own position, because the order between the two streams is not known
+  const outputs = [child.stdout, child.stderr].map((stream) => {
     const one = { text: "" };
     stream.on("data", (chunk: Buffer) => {
       one.text += chunk;
@@ -35,7 +35,7 @@ function daemon(args: readonly string[]) {
   });
   const said = async (pattern: RegExp): Promise<string> => {
     for (;;) {
-      for (const one of heard) {
+      for (const one of outputs) {
         const match = pattern.exec(one.text);
         if (match === null) continue;
         one.text = one.text.slice(match.index + match[0].length);
@@ -66,7 +66,7 @@ test("SIGHUP applies live settings, names those that wait, and keeps all for a f
     expect(message).toContain(`manifests ${dir}/a.yaml -> ${dir}/b.yaml`);
     expect(message).toContain("intervalSeconds 3600 -> 1800");
     expect(message).toContain("; takes effect after a restart: cgroupRoot /nodewise -> /other");
-    // at once, not in an hour
+    // at once, and not only after an hour
     await said(/"namespace":"default","name":"b-n1"/);
 
     hangUp();
@@ -101,10 +101,10 @@ test("SIGHUP before the settings are read does not end the daemon, and has them 
     return BigInt(`0x${mask}`);
   };
   try {
-    // as soon as it catches it, and its own code is not loaded yet: another process strips it of its types
+    // the daemon catches SIGHUP early, before its own code is loaded: another process is still stripping the types
     await vi.waitUntil(() => (caught() & SIGHUP) !== 0n, { timeout: 90_000, interval: 5 });
     hangUp();
-    // it opens its settings, which nobody has written yet
+    // the daemon opens the FIFO of its settings, into which nothing has been written yet
     const first = await Promise.race([open(settings, "w"), end.then((ran) => Promise.reject(new Error(ran.stderr)))]);
     hangUp();
     await first.writeFile(`${base()}intervalSeconds: 3600\n`);
@@ -179,7 +179,7 @@ test("a faulty reload stays in the status with its place until another one succe
     const place =
       /! settings: .*actuator\.yaml:7:14: retrySecond: no such setting; retrySeconds\?; the old settings stay\n/;
     expect(await shown()).toMatch(place);
-    // whoever looks once more has not mended it
+    // another turn alone does not correct the settings
     await said(/cgroups decided/);
     expect(await shown()).toMatch(place);
     write(`${own}mode: loud\n`);

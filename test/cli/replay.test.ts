@@ -12,7 +12,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 import { interrupted, interrupting } from "./interrupting.ts";
 import { ended, run, start } from "./run.ts";
 
-/** Decisions without a snapshot, behind those that can be made again: three pages of them. */
+/** The number of decisions without a snapshot, three pages, after the decisions that can be replayed. */
 const GONE = 2500;
 const scratch = scratchFolder();
 const dataDir = join(scratch, "history");
@@ -46,7 +46,7 @@ const linesOf = (stdout: string): Record<string, never>[] =>
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line));
-/** Without the pages in between, which end where the machine is so fast. */
+/** The lines without the progress of intermediate pages, whose ends depend on the machine's speed. */
 const answersOf = (stdout: string) => linesOf(stdout).filter((line) => !("going" in line));
 
 describe("nodewise replay", () => {
@@ -210,7 +210,7 @@ describe("nodewise replay", () => {
     const patch = await replay(...same, "--patch", config);
     expect(patch.code).toBe(3);
     expect(patch.stderr).toMatch(/^nodewise: [^\n]*unknown field "kubeReservedd" \(kubeReserved\?\)[^\n]*\n$/);
-    // one that was recorded can be taken away
+    // a patch may remove a field that was recorded
     const away = await replay(...same, "--patch", file("away.yaml", "kubeReservedd: null\nmaxPods: 20\n"));
     expect(away).toMatchObject({ code: 3, stderr: "" });
   });

@@ -9,20 +9,23 @@ import { NEWEST } from "../../api/profiles/index.ts";
 const path = (relative: string): string => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
 const BUNDLED = path("node_modules/.bin/node");
 
-/** The assumption for a node that reports no kubelet version. */
+/** The assumption that is printed for a node without a kubelet version. */
 export const NO_VERSION = `no kubelet version is given: ${NEWEST.version}, the newest that is known here, answers; --kubelet takes another`;
 
 /** Where test/cli/build-once.ts has built the package for this run. */
 export const BUILT = process.env["BUILT_PACKAGE"];
-/** It runs the sources. */
+/** The launcher of the checkout, which runs the sources. */
 export const CHECKOUT = path("api/cli/nodewise.js");
-/** The launcher of the package, where it is built: from sources a command takes up to four times the processor time. */
+/**
+ * The launcher of the built package, if there is one: a command that runs from sources takes up to four times the CPU
+ * time.
+ */
 export const LAUNCHER = BUILT === undefined ? CHECKOUT : join(BUILT, "api/cli/nodewise.js");
-/** The Node that the launcher needs; whoever has a newer one runs the tests with it. */
+/** The Node that the launcher needs; on a machine with a newer Node, the Node that runs the tests. */
 export const NODE = existsSync(BUNDLED) ? BUNDLED : process.execPath;
 export const manifest = (file: string): string => path(`test/cli/manifests/${file}`);
 
-/** The launcher in a folder under the name by which kubectl finds it as a plugin. */
+/** Puts the launcher into a folder under the name by which kubectl finds it as a plugin. */
 export function pluginIn(folder: string): string {
   const launcher = join(folder, "kubectl-nodewise");
   if (!existsSync(launcher)) symlinkSync(LAUNCHER, launcher);
@@ -45,7 +48,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Nothing of the test's own environment but PATH, HOME and where Node keeps what it compiled. */
+/** Only PATH, HOME and Node's compile cache of the test's own environment, plus `more`. */
 export function environment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   return { PATH, HOME, NODE_COMPILE_CACHE, ...more };
@@ -60,7 +63,8 @@ export function start(
 }
 
 /**
- * Runs the command line to its end: within this process, which has loaded it, unless an option or the command wants one of its own.
+ * Runs the command line to its end: in this process, which has already loaded the code, unless an option or the command
+ * needs its own process.
  */
 export function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { env = {}, input, ...ofProcess } = options;
@@ -73,9 +77,9 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
   };
   return piped.run(streams, () => runHere(args, env, input !== undefined, streams));
 }
-/** They go on until a signal. */
+/** These commands run until a signal. */
 const NEEDS_PROCESS = new Set(["up", "api", "collect", "actuator", "takeover"]);
-/** Whether a command needs a process: `exec` and `logs` do at the terminal, or if they follow. */
+/** Whether a command needs its own process: `exec` and `logs` do with a terminal, and `logs` with --follow. */
 const needsProcess = ([command = "", ...args]: readonly string[]): boolean =>
   NEEDS_PROCESS.has(command) || (["exec", "logs"].includes(command) && args.some((arg) => /^-[itf]+$/.test(arg)));
 
@@ -92,7 +96,7 @@ interface Streams {
   readonly stdout: Collected;
   readonly stderr: Collected;
 }
-/** The standard streams of a run in this process. */
+/** The standard streams of a command that runs in this process. */
 const piped = new AsyncLocalStorage<Streams>();
 for (const name of ["stdin", "stdout", "stderr"] as const) {
   const own = process[name];
@@ -112,7 +116,7 @@ async function runHere(
   let code = 0;
   const listening = SIGNALS.map((signal) => process.listeners(signal));
   const own = process.env;
-  // commander looks there for options that are not given, before it begins with the command
+  // commander reads options from the environment before it starts the command
   process.env = whole;
   const ended = main(args, {
     terminal: terminalOn(stdout, stderr, whole),
@@ -125,7 +129,7 @@ async function runHere(
   });
   process.env = own;
   await ended;
-  // the command is over, and its process would be
+  // the command is over; in its own process its signal handlers would be gone too
   for (const [i, signal] of SIGNALS.entries())
     for (const listener of process.listeners(signal))
       if (!listening[i]?.includes(listener)) process.off(signal, listener);
@@ -133,10 +137,10 @@ async function runHere(
 }
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Runs it as `start` does. */
+/** Runs the command as `start` does, to its end. */
 export function runProcess(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const child = start(args, options);
-  // It may rightly end without having read its input.
+  // A command may exit without reading its input.
   child.stdin.on("error", () => {});
   child.stdin.end(options.input ?? "");
   return ended(child);
@@ -154,7 +158,7 @@ export async function ended(child: ChildProcess): Promise<Ran> {
   return { code, signal, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
 }
 
-/** The child's output once it matches; fails when the child ends before. */
+/** The child's output once it matches; throws if the child exits before that. */
 export function printed(
   child: Pick<ReturnType<typeof start>, "stdout" | "stderr" | "on">,
   pattern: RegExp,

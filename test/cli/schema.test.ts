@@ -37,7 +37,7 @@ const RUNTIME = ["images", "containers", "sandboxes", "imagefs"].flatMap((part) 
   `--${part}`,
   realNode(`${part}.json`),
 ]);
-/** The arguments that some kinds take in addition to the snapshot; a kind may refuse its request nevertheless. */
+/** The arguments that some kinds need in addition to the snapshot; a kind may still refuse its request. */
 const ASKED: Readonly<Record<string, readonly string[]>> = {
   cpus: POD,
   memory: POD,

@@ -131,7 +131,7 @@ describe("nodewise up", () => {
 
     const own = join(scratch, "own");
     const args = ["up", "--port", "0", "--node-name", "here", "--data-dir", own];
-    // makes its history, and then does not listen without a token
+    // the command makes its history, and then refuses to listen without a token
     const closed = await run([...args, "--host", "0.0.0.0"]);
     expect([closed.code, readdirSync(own)]).toEqual([2, expect.arrayContaining(["history.db", "made-by-nodewise-up"])]);
     const child = start(args);
@@ -155,7 +155,7 @@ describe("nodewise up", () => {
     const dataDir = join(scratch, "up");
     const args = ["--port", "0", "--node-name", "here", "--manifests", manifest("two-pods.yaml")];
     const env = environment({ NODEWISE_DATA_DIR: dataDir });
-    // a terminal's Ctrl-C goes to the whole group of processes
+    // Ctrl-C at a terminal signals the whole process group
     const child = spawn("npm", ["start", "--", ...args], { cwd: ROOT, env, stdio: "pipe", detached: true });
     const end = ended(child);
     const text = await printed(child, /Ctrl-C/);
@@ -167,7 +167,7 @@ describe("nodewise up", () => {
     const nodes = (await (await fetch(`${url}/v1/nodes`)).json()) as { nodes: { name: string }[] };
     expect(nodes.nodes.map(({ name }) => name).toSorted()).toEqual(["here", "n1"]);
     process.kill(-(child.pid as number), "SIGINT");
-    // npm's own end; that of the command was 0 above
+    // this is npm's own exit; the command exited with 0, as checked above
     expect(await end).toMatchObject({ signal: "SIGINT", stderr: "" });
     const recorded = await run(["history", "--data-dir", dataDir, "--node", "here", "-o", "json"]);
     expect(

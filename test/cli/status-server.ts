@@ -4,7 +4,7 @@ import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { type StatusServer, startStatusServer } from "../../actuator/status/server.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 
-/** Serves a daemon's status while a file's tests run, and has a directory for them. */
+/** Serves a daemon's status while the tests of a file run, and makes a directory for them. */
 export function statusServer(status: () => NodeStatus): { readonly url: string; readonly scratch: string } {
   let daemon: StatusServer;
   const scratch = scratchFolder();

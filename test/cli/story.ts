@@ -11,7 +11,7 @@ interface Step {
   };
 }
 
-/** A moment of the captured run of device plugins as a snapshot: the pods that were there, and the kubelet's checkpoint. */
+/** A step of the captured device plugin run as a snapshot: the pods of that moment and the kubelet's checkpoint. */
 export function storyStep(name: string) {
   const steps = JSON.parse(readFileSync(STORY, "utf8")) as readonly Step[];
   const after = steps.find((step) => step.name === name)?.after;

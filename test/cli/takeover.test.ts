@@ -35,7 +35,7 @@ test.each([
   expect(ran.stderr).toContain(text.replace("DIR", dir));
 });
 
-/** A daemon's settings, below a cgroup root of nobody else's, and one manifest, `web`. */
+/** Writes a daemon's settings with a cgroup root that no other program uses, and one manifest, `web`. */
 function settledNode(settings: object = {}) {
   const dir = scratchFolder();
   const below = (name: string): string => join(dir, name);
@@ -72,7 +72,7 @@ test("takeover --stop waits for a daemon that then starts the pods", { timeout: 
     if (call === "StopPodSandbox" && phase === "after" && sandbox !== undefined) sandbox.state = "SANDBOX_NOTREADY";
     return undefined;
   };
-  // whatever runs on the machine beside this test
+  // `--kubelet-elsewhere`: a kubelet on the test's machine does not matter
   const stop = () => run(["takeover", "--settings", file, "--kubelet-elsewhere", "--stop"]);
   const refused = await stop();
   expect(refused).toMatchObject({ code: 3, stdout: "" });
@@ -85,12 +85,12 @@ test("takeover --stop waits for a daemon that then starts the pods", { timeout: 
   expect(JSON.parse(planned.stdout).stops, planned.stderr).toHaveLength(1);
   await expectPublished("takeover", planned.stdout);
 
-  // as the daemon does it
+  // takes the lock as a daemon does
   const { bootID = "" } = observeMachine().system;
   const root = await takeLock(claimsDirectory(), config.cgroupRoot, bootID);
   if (!root.ok) throw new Error(root.error);
   onTestFinished(() => root.value.release());
-  expect(await stop()).toMatchObject({ code: 3 }); // it enforces cgroups, and runs no pods
+  expect(await stop()).toMatchObject({ code: 3 }); // the lock belongs to a daemon that enforces cgroups and runs no pods
   const directories = await claimDirectories(config, bootID);
   if (!directories.ok) throw new Error(directories.error);
   onTestFinished(() => directories.value.release());
@@ -99,7 +99,7 @@ test("takeover --stop waits for a daemon that then starts the pods", { timeout: 
   expect(runtime.sandboxes.get("s1")?.state).toBe("SANDBOX_NOTREADY");
 });
 
-/** The refusal to stop one pod, if any. */
+/** The reason why one pod may not be stopped, if any. */
 async function against(settings: object, given: Parameters<typeof refusalOf>[2], traces = NO_TRACES) {
   const { config } = settledNode(settings);
   const web = runnable({}, { namespace: "default", name: "web-n1", uid: "own" });

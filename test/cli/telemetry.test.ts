@@ -93,7 +93,7 @@ describe("nodewise api --decision-log", () => {
     const to = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
     const { url, child, end } = await api("hangs", ["--decision-log", `${to}/logs`, "--otlp", to]);
     const ids = [await decide(url, "1"), await decide(url, "2")];
-    // it waits for an answer when it is told to end
+    // the API waits for a response of the receiver when it gets SIGTERM
     await vi.waitUntil(() => open.size > 0, PATIENT);
     const began = performance.now();
     child.kill("SIGTERM");
@@ -111,7 +111,7 @@ describe("nodewise api --decision-log", () => {
     expect(reportOf("the API stops before the decision log is delivered: it stays in the history")).toMatchObject([
       { receiver: `${to}/logs`, waiting: 2 },
     ]);
-    // three a decision: the request, the decision, the history
+    // three spans per decision: the request, the decision and the history
     expect(reportOf("the API stops before its last telemetry is delivered: it is lost")).toMatchObject([
       { spans: 6, metrics: "not delivered" },
     ]);
@@ -185,7 +185,7 @@ describe("nodewise api --otlp", () => {
     await decide(url, "1");
     child.kill("SIGTERM");
     expect((await end).code).toBe(0);
-    // waiting spans were sent at the end
+    // the API sent the waiting spans before it exited
     expect(spans.map(({ name }) => name)).toContain("POST /v1/decisions/{decision}");
     expect(spans[0]?.resource).toMatchObject({
       "service.name": "nodewise-prod",

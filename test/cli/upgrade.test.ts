@@ -14,7 +14,7 @@ const scratch = scratchFolder();
 const dataDir = join(scratch, "history");
 const api = sharedApi({ dataDir });
 
-/** Two nodes of 1.36 whose pod MemoryQoS throttles, and one of 1.37. */
+/** Two nodes of 1.36, on which MemoryQoS throttles a pod, and one node of 1.37. */
 const snapshotOf = (name: string, kubeletVersion: string) => {
   const { status } = exampleSnapshot(name)["node"] as { readonly status: object };
   const app = container("app", { memory: "64Mi" }, { memory: "128Mi" });
@@ -276,13 +276,13 @@ describe("nodewise upgrade with a history", () => {
       const ends = async (...args: string[]) => (await upgrade("--to", "1.37", ...source, ...args)).code;
       expect(await ends("--node", "n3")).toBe(0);
       expect(await ends("--node", "n4")).toBe(3);
-      // its recorded decisions are compared all the same
+      // the node's recorded decisions are compared nevertheless
       const history = await upgrade("--to", "1.37", ...source, "--node", "n4", "--since", "1h", "-o", "json");
       expect([history.code, history.stderr]).toEqual([3, ""]);
       expect(parsed(history.stdout)).toMatchObject({ unreported: [{ node: "n4", why }], history: { counts: {} } });
       expect(await ends("--node", "n3", "n4")).toBe(3);
       expect(await ends("--node", "n1", "n4")).toBe(1);
-      // nothing was recorded in that time
+      // no decision was recorded in that time
       expect(await ends("--node", "n3", "--until", "1h")).toBe(3);
       expect(await ends("--node", "n3", "--since", "1h")).toBe(0);
     }
@@ -313,7 +313,7 @@ describe("nodewise upgrade with a history", () => {
       ["--data-dir", dataDir],
       ["--api", api.url],
     ]) {
-      // given beside a stored node, or stored with it
+      // the configuration is given with the command, or it is stored with the node
       for (const [node, given] of [["n5", config] as const, ["n6", []] as const]) {
         const { code, stdout } = await upgrade("--to", "1.37", "--node", node, ...given, ...source, "--json");
         expect([code, parsed(stdout)["unreported"]]).toEqual([3, [{ node, why: words(node) }]]);

@@ -72,7 +72,7 @@ describe("why on a live cluster", () => {
     const asked = await why(cluster, "shop/waits");
     expect(asked.stdout).toContain("UNSCHEDULED  the scheduler has found no node for it\n");
     expect(asked.stdout).toContain("DECISION admission on n1: refused");
-    // its configuration was asked for, and so were the events
+    // both the kubelet's configuration and the events were requested
     expect([asked.stdout, asked.stderr].join("")).not.toMatch(/default configuration|get events/);
     expect(asked.stdout).toContain("\nthe cluster has no events of the pod: an API server keeps them for an hour\n");
     const asOf = Date.parse(/ as of (\S+)\n/.exec(asked.stdout)?.[1] ?? "");

@@ -12,7 +12,7 @@ const named = (object: object, name: string): ApiObject => {
   const { metadata, ...rest } = object as ApiObject;
   return { ...rest, metadata: { ...metadata, name } };
 };
-/** A pod of node n1 with these claims; `more`: of its status. */
+/** A pod of node n1 with these claims and this status. */
 const user = (name: string, claims: readonly string[], status: Fields = {}): ApiObject => {
   const { metadata, spec } = claiming(name, claims) as ApiObject & { spec: object };
   return {
@@ -28,7 +28,9 @@ const namesIn = (list: unknown): readonly string[] =>
 const asked = ({ api }: TestCluster): readonly string[] =>
   api.requests.filter((path) => path.startsWith("/apis/")).map((path) => path.replace("/apis/resource.k8s.io/v1/", ""));
 
-/** A pod `p` of n1 that uses the claims `a`, which has a device of n1, and `gone`, which is not there. */
+/**
+ * A cluster with a pod `p` on n1 that uses two claims: `a`, which has a device of n1, and `gone`, which does not exist.
+ */
 async function shop(): Promise<TestCluster> {
   const cluster = await testCluster();
   const { api } = cluster;
@@ -84,7 +86,7 @@ describe("reading the resource claims of a node's pods", () => {
     cluster.api.put("pods", user("other", ["b"]));
     okOf(await readPod(await opened(cluster.kubeconfig()), "default", "guar-int"));
     expect(asked(cluster)).toEqual([]);
-    // reading that pod reads its claims too
+    // a read of that pod includes its claims
     okOf(await readPod(await opened(cluster.kubeconfig()), "default", "done"));
     expect(asked(cluster)).toContain("namespaces/default/resourceclaims/a");
   });
@@ -114,7 +116,7 @@ describe("reading the resource claims of a node's pods", () => {
     const first = okOf(await readNode(await opened(cluster.kubeconfig()), "n1"));
     expect(namesIn(first.resourceSlices)).toEqual(["n1-gpus", "net"]);
     expect(asked(cluster)).toContain(`resourceslices?fieldSelector=spec.driver%3D${DRIVER}&limit=100`);
-    // the pool of the node has a second slice, which is for all nodes
+    // the node's pool has a second slice, which is for all nodes
     const pool = { name: "n1", generation: 2, resourceSliceCount: 2 };
     api.put("resourceslices", sliceOf("n1-gpus", ["gpu-0"], { nodeName: "n1", pool }));
     api.put("resourceslices", sliceOf("n1-more", ["gpu-9"], { allNodes: true, pool }));

@@ -16,7 +16,7 @@ interface Followed extends TestCluster {
   readonly changes: string[];
   readonly snapshots: NodeDocuments[];
   readonly faults: (readonly [FollowedResource, ClusterFault | null])[];
-  /** The changes since the last time. */
+  /** The changes since the last call. */
   news(): readonly string[];
   stop(): Promise<void>;
 }
@@ -51,7 +51,7 @@ async function followed(cluster: TestCluster, options: Partial<FollowOptions> = 
   };
   return { ...cluster, changes, snapshots, faults, news, stop };
 }
-/** A machine that tests much at a time is slow. */
+/** Generous, for a machine that runs many tests at the same time. */
 const PATIENCE_MS = 30_000;
 const podsIn = (documents: NodeDocuments | undefined): unknown => fieldsOf(documents?.pods)["items"];
 const FOLLOWED = ["events", "nodes", "pods", "resourceclaims"];
@@ -76,7 +76,7 @@ test("a follower gets all objects first, and then each change once", async () =>
   api.put("events", { metadata: { name: "e", namespace: "shop" }, reason: "Evicted" });
   api.delete("pods", "shop/web");
   api.put("nodes", nodeAt("n2", 1));
-  // each node is looked at again after a while
+  // the follower reads each node again after the interval
   const second = await vi.waitFor(
     () => snapshots.find(({ name }) => name === "n2") ?? expect.fail("no n2"),
     PATIENCE_MS,
@@ -180,7 +180,7 @@ test("a failed watch recovers as soon as the server accepts it, long before the 
     () => expect(faults.filter(([, fault]) => fault === null)).toHaveLength(FOLLOWED.length),
     PATIENCE_MS,
   );
-  // by its watches alone: nothing was listed, and nothing was heard
+  // the follower recovers through its watches alone: it lists nothing again
   expect(lists()).toBe(before);
 });
 
@@ -211,7 +211,7 @@ test("a token that expires during a watch is renewed", async () => {
   const { api, news, users, faults } = await followed(cluster);
   await watching(api);
   news();
-  // the file is the first that the test's cluster wrote
+  // the first kubeconfig that the test cluster wrote
   const { writeFileSync } = await import("node:fs");
   const { kubeconfigText } = await import("../kit/cluster.ts");
   writeFileSync(`${cluster.folder}/kubeconfig-1`, kubeconfigText(api.port, { token: "next" }, {}));
@@ -245,11 +245,11 @@ test("each node is read once per interval, only so many at a time, and a dead ku
   const { snapshots, stop } = await followed(cluster, { intervalMs: 1000, nodesAtATime: 4 });
   const times = (name: string): number => snapshots.filter((one) => one.name === name).length;
   await vi.waitFor(() => expect(names.map(times).every((n) => n >= 3)).toBe(true), PATIENCE_MS);
-  // two requests a node
+  // two requests for each node
   expect(most).toBeLessThanOrEqual(8);
   expect(Math.max(...names.map(times))).toBeLessThanOrEqual(Math.min(...names.map(times)) + 2);
   await vi.waitFor(() => expect(times("dead")).toBeGreaterThan(0), PATIENCE_MS);
-  // it failed once, and is left alone since
+  // the node failed once, and its kubelet is not asked again after that
   expect(dead.requests.length).toBeLessThanOrEqual(4);
   await stop();
   expect(snapshots.filter(({ name }) => name === "dead")[0]?.missing).toMatchObject([

@@ -10,7 +10,7 @@ import { readNodeNames } from "../../api/cluster/read.ts";
 import { kubeconfigText, READER, testAuthority, testCluster } from "../kit/cluster.ts";
 import { faultOf, okOf, opened } from "./opened.ts";
 
-/** Where the server listens, until the test ends. */
+/** The port of a server that listens until the test ends. */
 async function portOf(server: Server): Promise<number> {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   onTestFinished(() => {
@@ -291,7 +291,7 @@ describe("an exec credential plugin", () => {
     expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
     const info =
       '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}';
-    // a token that tells no end is kept
+    // a token without an expiry time is kept
     expect(readFileSync(join(folder, "calls"), "utf8")).toBe(`get-token p ${info}\n`);
   });
 

@@ -3,7 +3,7 @@ import type { Result } from "../../api/base/result.ts";
 import { type Cluster, type ClusterOptions, openCluster } from "../../api/cluster/cluster.ts";
 import type { ClusterFault } from "../../api/cluster/fault.ts";
 
-/** The cluster of a kubeconfig, which must open; closed when the test ends. */
+/** Opens the cluster of a kubeconfig, which must succeed, and closes it when the test ends. */
 export async function opened(kubeconfig: string, options: Partial<ClusterOptions> = {}): Promise<Cluster> {
   const cluster = okOf(await openCluster({ kubeconfig, env: {}, timeoutMs: 2000, ...options }));
   onTestFinished(() => cluster.close());

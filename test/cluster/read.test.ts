@@ -30,7 +30,7 @@ describe("reading a node", () => {
       kubeletConfiguration: { maxPods: 20, cpuManagerPolicy: "static" },
     });
     expect(decoded.ok && decoded.value.pods).toHaveLength(11);
-    // the pods of this node alone are asked for, and the kubelet is not asked for what the API server told
+    // only the pods of this node are requested, and the kubelet is not asked for what the API server has returned
     expect(api.requests).toContain("/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=100");
     expect(kubelet.requests.sort()).toEqual(["/configz", "/stats/summary"]);
   });
@@ -188,7 +188,7 @@ subjects:
       "nodewise-nodes-proxy",
       '"nodewise-nodes-proxy:jane"',
     ]);
-    // whoever got the first role alone must not get this right with it
+    // users that have only the first role must not get this right through it
     expect(roles.map((role) => role.includes("resources: [nodes/proxy]"))).toEqual([false, false, true, false]);
   });
 });

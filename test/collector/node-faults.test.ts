@@ -4,7 +4,7 @@ import { type NodeFault, NodeFaults } from "../../api/collector/node-faults.ts";
 const PARTS = ["pods", "configz", "stats", "snapshot"] as const;
 const fault = (part: NodeFault["part"], code = "timed-out"): NodeFault => ({ part, code, text: `${part} ${code}` });
 const [configz, stats] = [fault("configz"), fault("stats")];
-/** The faults reported of each read of a node. */
+/** The faults that are reported for each read of a node. */
 const reportOf = (faults: NodeFaults, ...looks: readonly (readonly NodeFault[])[]) =>
   looks.map((look) => faults.looked("n1", PARTS, look));
 

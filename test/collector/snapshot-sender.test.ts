@@ -18,14 +18,14 @@ import { draws, Met } from "../properties/draws.ts";
 type Json = Readonly<Record<string, unknown>>;
 const KINDS: readonly Kind[] = ["allocatable", "eviction"];
 
-/** A collector's side of turns, over the real API. */
+/** The turns that a collector sends to the real API. */
 class World {
-  /** `METHOD PATH: WHAT STATUS` of each request. */
+  /** `PATH [whole|changes] [holding] STATUS` of each request. */
   readonly requests: string[] = [];
   hasTurns = true;
   isAway = false;
   isAnswerLost = false;
-  /** The last body. */
+  /** The body of the last request. */
   text = "";
   seconds = 0;
   store = value(openNode({ file: ":memory:" }));
@@ -67,14 +67,14 @@ class World {
     if (this.isAnswerLost) throw new TypeError("fetch failed");
     return response;
   };
-  /** Decisions that were made, or why none was. */
+  /** Sends a turn. Returns the number of decisions, or the reason why there are none. */
   async send(node: string, snapshot: Json, kinds = KINDS): Promise<number | string> {
     const taken = await this.turns.send(node, snapshot, kinds);
     return taken.ok ? taken.value.decisions : `${taken.error.code}: ${taken.error.message}`;
   }
   take = (): readonly string[] => this.requests.splice(0);
 }
-/** The captured pods, new objects each time. */
+/** The captured pods as new objects. */
 const podsOn = (nodeName: string): readonly Json[] =>
   captured.pods.map((one: { readonly spec: Json }) => structuredClone({ ...one, spec: { ...one.spec, nodeName } }));
 const nodeNamed = (name: string, seconds: number, over: Json = {}): Json => ({
@@ -187,7 +187,7 @@ test("to an API without turns snapshots are put and decided in a batch", async (
   world.isAway = false;
   expect(await world.send("n1", nodeNamed("n1", 180))).toBe(2);
   expect(world.take()).toEqual(["nodes/n1/turns whole 404", ...WHOLE]);
-  // and without ever having been away
+  // the same after a while without a failed request
   world.hasTurns = true;
   onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(performance, "now").mockReturnValue(performance.now() + RETRY_TURNS_MS);
@@ -201,7 +201,7 @@ test("snapshots with pods without a uid are sent whole each time", async () => {
   const bare = { metadata: { name: "bare" }, spec: { containers: [{ name: "c" }] } };
   for (const seconds of [0, 60]) {
     const posted = nodeNamed("n1", seconds, { pods: { kind: "List", items: [...captured.pods, bare] } });
-    // an eviction would have to name them
+    // eviction is not decided, because an eviction has to name the pods
     expect(await world.send("n1", posted)).toBe(1);
   }
   expect(world.take()).toEqual(["nodes/n1/turns whole 200", "nodes/n1/turns whole 200"]);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { run } from "../cli/run.ts";
 import { type Command, DOCUMENTS, masked, ROOT, sessionsOf, typeAll } from "./sessions.ts";
 
-/** A line `...` of a document stands for any number of lines. */
+/** Whether the printed lines match the document; a line `...` in the document matches any number of lines. */
 function isAsShown(shown: readonly string[], printed: readonly string[]): boolean {
   const [first, ...rest] = shown;
   if (first === undefined) return printed.length === 0;
@@ -16,7 +16,10 @@ const linesOf = (lines: readonly string[]): readonly string[] => {
   while (all.at(-1) === "") all.pop();
   return all;
 };
-/** The programs, subcommands and flags that a test of its own has to give; a flag may be a setting of that name. */
+/**
+ * The programs, subcommands and flags of a command, all of which its own test has to use; a flag may appear there as
+ * the setting of that name.
+ */
 const wordsOf = (command: string): readonly string[] => {
   const [own = ""] = command.replace(/ #.*/, "").split(" -- ");
   return [
@@ -25,7 +28,10 @@ const wordsOf = (command: string): readonly string[] => {
     ...(own.match(/(?<= )--[a-z][-a-z]+/g) ?? []),
   ];
 };
-/** Tests start the program by its launcher, to which `npx` and `kubectl` lead; what the shell itself does is in no test. */
+/**
+ * Words that tests need not contain: tests start the program by its launcher, which `npx` and `kubectl` also run, and a
+ * test contains no shell builtins.
+ */
 const NOT_NAMED = new Set(["nodewise", "npx", "kubectl", "run", "export", "cd", "echo"]);
 const programsOf = (command: string): readonly string[] =>
   command
@@ -35,16 +41,16 @@ const programsOf = (command: string): readonly string[] =>
     .filter((word) => !NOT_NAMED.has(word));
 const camelCase = (flag: string): string =>
   flag.replace(/^--/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-/** The commands of the program within sentences, such as `nodewise lint --fail-on error`, without its name. */
+/** The program's commands in sentences, such as `nodewise lint --fail-on error`, without the program's name. */
 const inlineIn = (document: string): ReadonlySet<string> =>
   new Set(
     [...readFileSync(join(ROOT, document), "utf8").matchAll(/`(?:npx |kubectl )?nodewise\s([^`]+)`/g)].map(
       ([, words = ""]) => words.replace(/\s+/g, " ").replace(/ (?:--|[>|]) .*/, ""),
     ),
   );
-/** The parts of a command line that its own help does not list; empty if it lists all. */
+/** The parts of a command line that its own help does not list. */
 async function unknownIn(words: string): Promise<readonly string[]> {
-  // options of the cluster may stand before the command
+  // the cluster options may precede the command
   const own = words.replace(/^(?:-\S+ \S+ )+/, "");
   const [names = ""] = /^(?:[a-z][-a-z]*(?: |$))*/.exec(own) ?? [];
   const { stdout } = await run([...names.trim().split(" "), "--help"]);

@@ -13,7 +13,7 @@ the case, \`issues\` lists each place in the input, \`needs\` what is missing, \
 | --- | --- | --- | --- |
 `;
 
-/** The whole page. */
+/** The text of the page. */
 export function errorsPage(): string {
   const refusals: ReadonlySet<string> = new Set(REFUSAL_CODES);
   const rows = Object.entries(PROBLEMS).map(

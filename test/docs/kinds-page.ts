@@ -50,13 +50,13 @@ const reasonRow = (reason: string): string => `| \`${reason}\` | ${cell(meaningO
 /** A text in a table. A placeholder is code: Markdown would take it for an HTML tag. */
 const cell = (text: string): string => text.replaceAll("|", "\\|").replace(/<\w+>/g, "`$&`");
 
-/** The whole page, from the register of the kinds. */
+/** The text of the page, generated from the registry of kinds. */
 export const kindsPage = (): string =>
   `${HEAD}${Object.entries<KindSpec>(KIND_SPECS satisfies Record<Kind, KindSpec>)
     .map(section)
     .join("")}`;
 
-/** README with its table of the kinds anew. */
+/** The README with its table of kinds generated again. */
 export const withKinds = (readme: string): string =>
   readme.replace(
     /(\| kind \| what it answers \|\n\| --- \| --- \|\n)(?:\|.*\n)*/,

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { ended, LAUNCHER, NODE, printed, start } from "../cli/run.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
-/** The address that the documents name. */
+/** The address in the documents. */
 const SHOWN = "localhost:8787";
 
-/** A command in a document, and what is shown below it. */
+/** A command in a document and its output below it. */
 export interface Command {
-  /** 1 for the first. */
+  /** The line number in the document; the first line is 1. */
   readonly line: number;
   readonly text: string;
   readonly output: readonly string[];
@@ -18,7 +18,7 @@ export interface Command {
 /** A block with commands. */
 export interface Session {
   readonly line: number;
-  /** The tests that run these commands, separated by spaces; null: they are run as they stand. */
+  /** The tests that run these commands, separated by spaces; null: the commands run as written. */
   readonly runBy: string | null;
   readonly commands: readonly Command[];
 }
@@ -33,7 +33,7 @@ const FENCE = /^\s*```(\w*)$/;
 const RUN_BY = /^\s*<!-- run by (\S+(?: \S+)*) -->$/;
 const PROMPT = /^\s*[$#] /;
 
-/** Every block of a document that has a prompt (`$`, or `#` for root) before a command. */
+/** Every block of a document that has a command after a prompt (`$`, or `#` for root). */
 export function sessionsOf(document: string): readonly Session[] {
   const lines = readFileSync(join(ROOT, document), "utf8").split("\n");
   const sessions: Session[] = [];
@@ -63,7 +63,7 @@ function commandsIn(lines: readonly string[], firstLine: number): readonly Comma
   return commands;
 }
 
-/** The line without what differs from run to run, and from machine to machine. */
+/** The line without the parts that differ between runs and machines. */
 export const masked = (line: string): string =>
   line
     .trimEnd()
@@ -71,7 +71,9 @@ export const masked = (line: string): string =>
     .replace(/nw_\w+/g, "nw_TOKEN")
     .replace(/^token [0-9a-f]{12} /, "token ID ");
 
-/** Where the commands of one document are typed: copies of the checkout's example files, a history and an API of their own. */
+/**
+ * A place to type the commands of one document: copies of the checkout's example files, with its own history and API.
+ */
 export class Terminal {
   readonly #home = mkdtempSync(join(tmpdir(), "nodewise-docs-"));
   #directory = this.#home;
@@ -91,14 +93,14 @@ export class Terminal {
     }
   }
 
-  /** Serves the API, under the address that the documents name. */
+  /** Serves the API under the address in the documents. */
   async serve(): Promise<void> {
     this.#hasHistory = true;
     this.#api = start(["api", "--port", "0"], { env: this.#environment() });
     const text = await printed(this.#api, /http:\/\/[\d.]+:\d+/);
     this.#address = String(/http:\/\/([\d.]+:\d+)/.exec(text)?.[1]);
   }
-  /** Answers what the command prints, to its two streams in the order in which it did. */
+  /** Runs a command and returns the lines that it printed to stdout and stderr, in their order. */
   async type(command: string): Promise<readonly string[]> {
     const text = command.replaceAll(SHOWN, this.#address);
     const script = `exec 2>&1\n${text}\npwd > "${this.#home}/directory"`;
@@ -131,7 +133,7 @@ export class Terminal {
   }
 }
 
-/** Types all commands of a document, and hands over what each printed. */
+/** Types all commands of a document, and passes on what each of them printed. */
 export async function typeAll(
   document: string,
   onPrinted: (command: Command, printed: readonly string[]) => void,

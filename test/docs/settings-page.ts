@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { checkSettings } from "../../actuator/core/config.ts";
 import { ROOT } from "./sessions.ts";
 
-/** The page's path, and that of the file that it is made of. */
+/** The path of the page, and the path of the file from which the page is generated. */
 export const SETTINGS_PAGE = "docs/reference/settings.md";
 const FILE = "actuator/deploy/actuator.yaml";
 
@@ -23,7 +23,7 @@ interface Setting {
   readonly value: string;
 }
 
-/** Settings that one comment speaks of stand in one row. */
+/** A row of the table: all settings that one comment describes share a row. */
 function row(settings: readonly Setting[], comment: string, withDefault: ReadonlySet<string>): string {
   const names = settings.map(({ name }) => `\`${name}\``).join("<br>");
   const shown = ({ name, value }: Setting): string =>
@@ -33,7 +33,7 @@ function row(settings: readonly Setting[], comment: string, withDefault: Readonl
   return `| ${names} | ${settings.map(shown).join("<br>")} | ${words} |\n`;
 }
 
-/** The whole page. */
+/** The text of the page. */
 export function settingsPage(): string {
   const checked = checkSettings({ stateDir: "/var/lib/nodewise" });
   if (!checked.ok) throw new Error(JSON.stringify(checked.error));

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { type Command, sessionsOf } from "./sessions.ts";
 
-/** A node is another one in each run: its times, ids, numbers and bars are masked. A pod's node stands in its name. */
+/** Times, ids, numbers and bars differ in each run and are masked. The name of a pod contains its node's name. */
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "TIME"],
   [/\bcontainerd \d\S*/g, "containerd VERSION"],
@@ -11,13 +11,13 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:\d+(?:\.\d+)?(?:ms|[dhms]))+\b/g, "N"],
   [/\d+(?:\.\d+)?(?: (?:[KMG]iB|ms|s)\b)?/g, "N"],
   [/\s+/g, " "],
-  // a pass of this very second has no age
+  // the age is absent in the second in which a pass ran
   [/ · cgroups N ago:/g, ","],
 ];
 const shapeOf = (text: string): string =>
   MASKS.reduce((masked, [pattern, word]) => masked.replace(pattern, word), text).trim();
 
-/** The command as it stands in the document, after its prompt. */
+/** The command in the document with this text after its prompt. */
 function commandIn(document: string, text: string): Command {
   const commands = sessionsOf(document).flatMap(({ runBy, commands }) => (runBy === null ? [] : commands));
   const found = commands.find((command) => command.text === text);
@@ -26,8 +26,8 @@ function commandIn(document: string, text: string): Command {
 }
 
 /**
- * Fails where a command that needs a daemon, containers or plugins printed another thing than the document shows below it.
- * A line `...` stands for any number of lines.
+ * Fails if a command that needs a daemon, containers or plugins did not print what the document shows below it. A line
+ * `...` in the document matches any number of lines.
  */
 export function expectAsShown(document: string, text: string, printed: string): void {
   const parts = commandIn(document, text)

@@ -1,4 +1,6 @@
-// Writes the pages of the kinds, the error codes and the settings, the table of the kinds in README, and what the commands print into the documents where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
+// `node test/docs/update.ts [DOCUMENT]` writes the generated pages of the kinds, the error codes and the settings, the
+// table of kinds in README, and the output of commands into the documents, except where a document shows only parts of
+// the output.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ERRORS_PAGE, errorsPage } from "./errors-page.ts";

@@ -10,7 +10,7 @@ import { expectAsShown } from "./shown.ts";
 
 const PLACE = ["--local", "--env", "objects"];
 
-/** A checkout that this test may write into. */
+/** A checkout in which this test may write files. */
 function checkout(): string {
   const folder = scratchFolder();
   copyFileSync(join(ROOT, "wrangler.toml"), join(folder, "wrangler.toml"));
@@ -23,7 +23,7 @@ test("the Workers guide's first token opens the Worker, and a printed token open
   const folder = checkout();
   const generated = await run(["token", "generate"]);
   expectAsShown("docs/guide/workers.md", "nodewise token generate > .dev.vars", generated.stderr);
-  // as the guide's shell does, which reads its own variable from the file
+  // as in the guide, whose shell then reads its own variable from the file
   execFileSync("sh", ["-c", "cat > .dev.vars"], { cwd: folder, input: generated.stdout });
   const vars = readFileSync(join(folder, ".dev.vars"), "utf8");
   const token = execFileSync("sh", ["-c", '. ./.dev.vars; echo "$NODEWISE_TOKEN"'], { cwd: folder, encoding: "utf8" });
@@ -47,7 +47,7 @@ test("the Workers guide's first token opens the Worker, and a printed token open
 
   const dev = await running(PLACE, folder);
   try {
-    // curl -s -H "authorization: Bearer $NODEWISE_TOKEN"
+    // the same as curl -s -H "authorization: Bearer $NODEWISE_TOKEN"
     const ask = (path: string, bearer: string, body?: object) =>
       fetch(dev.url + path, {
         method: body === undefined ? "GET" : "POST",

@@ -26,7 +26,7 @@ describe.skipIf(!opened.ok)(`successive passes and daemons on one cgroup root${w
     await pass();
     const before = read(tier, file);
     manifest("web.yaml", "{half of it");
-    // another process, which never saw the pod
+    // another process, which has never seen the pod
     const blind = await passOnce(options());
     if (!blind.ok) throw new Error(blind.error);
     expect(blind.value.applied?.results).toEqual([]);

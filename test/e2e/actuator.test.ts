@@ -110,7 +110,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const first = await pass();
     const journal = inDir("state", `journal${root.replaceAll("/", "+")}.jsonl`);
-    // a daemon that dies between the journal and its last step leaves this
+    // the journal of a daemon that died after writing to the journal and before its last step
     const lines = readFileSync(journal, "utf8").trimEnd().split("\n");
     expect(lines.length).toBe(2);
     writeFileSync(journal, `${lines[0]}\n`);

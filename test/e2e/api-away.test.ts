@@ -12,7 +12,7 @@ import { captured } from "../kit/real-node.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { freePort } from "./pods/port.ts";
 
-/** Decisions of a node that runs pods, over an API that is another process and comes and goes. */
+/** Decisions of a node that runs pods. The API is another process, which is stopped and started again. */
 let dir: string;
 let api: ReturnType<typeof start> | undefined;
 let url: string;
@@ -34,7 +34,10 @@ afterEach(() => stopApi("SIGKILL"));
 
 const recorded = captured("snapshot.json");
 const START = Date.parse(recorded.observedAt);
-/** The node a little later. Every pass decides something else, since the same again is a count on the last one's record. */
+/**
+ * The node some seconds later. The decision of every pass differs, because the history only counts an unchanged
+ * decision.
+ */
 const after = (seconds: number) => ({
   ...recorded,
   kubeletConfiguration: { ...recorded.kubeletConfiguration, podPidsLimit: 1000 + seconds },
@@ -53,7 +56,7 @@ const report = (seconds: number, name: string) => ({
   results: [{ status: "applied", op: "admit", pod: name }],
 });
 
-/** The client of a daemon's life; a new one on the same directory is a new life. */
+/** Opens the client of one daemon run; opening a new client on the same directory is a restart of the daemon. */
 function openClient() {
   const problems: Problem[] = [];
   const state = join(dir, "state");
@@ -66,7 +69,7 @@ function openClient() {
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value;
   };
-  /** A turn: a pass over the cgroups, a pod that comes in, a look at what runs short. */
+  /** A turn: a pass over the cgroups, the admission of a pod, and an eviction check. */
   const turn = async (seconds: number, name: string): Promise<readonly (readonly [Kind, string])[]> => {
     const snapshot = after(seconds);
     const cgroups = await decide("cgroups", snapshot);
@@ -94,7 +97,7 @@ interface Row {
   readonly kind: Kind;
   readonly at: string;
 }
-/** The history tells how often each decision and each report is there. */
+/** How often the history has each decision and each report. */
 async function history() {
   const { node } = recorded;
   const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T;
@@ -114,7 +117,7 @@ async function history() {
 }
 
 test("the node decides while the API is unreachable, and the API later knows every decision once", async () => {
-  // one that nobody else is given while the API is away
+  // a port that no other program gets while the API is away
   const port = String(await freePort());
   await startApi(port);
   const first = openClient();
@@ -122,7 +125,7 @@ test("the node decides while the API is unreachable, and the API later knows eve
   await stopApi("SIGKILL");
   expect(await first.turn(10, "b")).toEqual(bothWays("here"));
   expect(first.outbox.size).toBe(3);
-  // the daemon dies as well, and comes back before the API
+  // the daemon dies too, and starts again before the API
   const second = openClient();
   expect(await second.turn(20, "c")).toEqual(bothWays("here"));
   expect(second.outbox.size).toBe(6);

@@ -4,8 +4,8 @@ import { planFor, reopen, stopping } from "../actuator/cgroups/contract-kit.ts";
 import { bigTree } from "../actuator/cgroups/contract-trees.ts";
 import { BOOT } from "../actuator/cgroups/hierarchy-kit.ts";
 
-// Applies the big tree on this machine's cgroup v1 and stops before one of its changes, for its parent to kill it there.
-// Arguments: root, journal file, number of changes to let through.
+// Applies the big tree to this machine's cgroup v1 and stops before one of its changes, where the parent process kills
+// it. Arguments: the root, the journal file, and the number of changes to make before the stop.
 const [root = "", journalFile = "", after = "0"] = process.argv.slice(2);
 const opened = openHierarchy({ root });
 if (!opened.ok) throw new Error(opened.error.message);

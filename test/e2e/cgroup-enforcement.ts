@@ -1,4 +1,5 @@
-// Checks that only a real kernel can fail, on either version. Only node:assert: they also run in the virtual machine.
+// Checks that need a real kernel, of cgroup v1 or v2. They use only node:assert, because they also run in the virtual
+// machine.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +26,7 @@ const C1 = "/kubepods/burstable/pod1/c1";
 const textOf = (ground: KernelFixture, path: string, file: string): string =>
   readFileSync(`${ground.directory(file.slice(0, file.indexOf(".")), path)}/${file}`, "utf8").trim();
 
-/** The kernel keeps these values of the big tree, read past the actuator. */
+/** The values of the big tree that the kernel has to keep, read without the actuator. */
 const KEPT: Readonly<Record<1 | 2, readonly (readonly [string, string, string])[]>> = {
   1: [
     ["/kubepods", "cpu.shares", "1843"],
@@ -62,7 +63,7 @@ const KEPT: Readonly<Record<1 | 2, readonly (readonly [string, string, string])[
   ],
 };
 
-/** A process that holds this much memory in a cgroup until `stop`. */
+/** A process that holds this much memory in a cgroup until `stop` is called. */
 async function holdMemory(ground: KernelFixture, path: string, mib: number): Promise<{ stop(): Promise<void> }> {
   const script = `process.stdin.once("data", () => {
     globalThis.held = Buffer.alloc(${mib * MIB}, 1); process.stdout.write("held"); setInterval(() => {}, 1e6); });`;
@@ -92,7 +93,7 @@ function limited(version: 1 | 2, mib: number): CgroupsDecision {
 
 export const KERNEL_CHECKS: readonly KernelCheck[] = [
   {
-    name: "the kernel holds every value of a decision",
+    name: "the kernel keeps every value of a decision",
     async run(ground) {
       const { version } = ground.hierarchy;
       await withJournal(ground.bootId, async (journal) => {
@@ -103,7 +104,7 @@ export const KERNEL_CHECKS: readonly KernelCheck[] = [
     },
   },
   {
-    name: "a memory limit below what is in use is refused with the numbers, kills nothing, and holds its parent's back",
+    name: "a memory limit below the usage is refused with the numbers, kills nothing, and delays the parent's limit",
     async run(ground) {
       const { version } = ground.hierarchy;
       await withJournal(ground.bootId, async (journal) => {
@@ -153,7 +154,7 @@ export const KERNEL_CHECKS: readonly KernelCheck[] = [
     },
   },
   {
-    name: "a cgroup in use is not removed, and one that was just left is",
+    name: "a cgroup with a process is not removed, and one whose process has just left is",
     async run(ground) {
       const { hierarchy } = ground;
       for (const path of ["/", "/a"]) assert.ok((await hierarchy.create(path, hierarchy.support().controllers)).ok);

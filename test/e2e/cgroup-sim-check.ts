@@ -1,5 +1,5 @@
-// Is the kernel in memory, which the property tests run on, like the real one? Only node:assert: it also runs in the
-// virtual machine.
+// Does the kernel in memory, on which the property tests run, behave like the real kernel? Uses only node:assert,
+// because the check also runs in the virtual machine.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { draws } from "../actuator/cgroups/draws.ts";
@@ -11,7 +11,7 @@ import type { KernelCheck, KernelFixture } from "./cgroup-enforcement.ts";
 const WRITES = 2000;
 const PATHS = ["/", "/a", "/a/b", "/a/c"];
 const CPUSETS = ["0", "1", "0-1", "0,1", "", "99999", "1-0"];
-// An empty cgroup is charged for the kernel's own records of its children: lower limits may be busy.
+// The kernel charges an empty cgroup for its records of the children: lower limits may fail with EBUSY.
 const AMOUNTS = ["8388609", "16777216", "33554432", "9223372036854775807", "x"];
 
 const FILES: Readonly<Record<1 | 2, Readonly<Record<string, readonly string[]>>>> = {
@@ -43,7 +43,7 @@ const FILES: Readonly<Record<1 | 2, Readonly<Record<string, readonly string[]>>>
 const controllerOf = (file: string): string => file.slice(0, file.indexOf("."));
 const full = (root: string, path: string): string => (path === "/" ? root : root + path);
 
-/** The same cgroups in both, with the same values. */
+/** Creates the real hierarchy's cgroups in the simulated kernel, with the same values. */
 async function mirrored({ hierarchy, directory }: KernelFixture): Promise<SimKernel> {
   const { version, root } = hierarchy;
   const { controllers } = hierarchy.support();
@@ -69,7 +69,7 @@ async function mirrored({ hierarchy, directory }: KernelFixture): Promise<SimKer
 }
 
 export const SIM_CHECK: KernelCheck = {
-  name: "the kernel in memory answers every write with the same errno and keeps the same text",
+  name: "the kernel in memory returns the same errno for every write and keeps the same text",
   async run(ground) {
     const { hierarchy, directory } = ground;
     const { version, root } = hierarchy;

@@ -93,7 +93,7 @@ describe.skipIf(!isV1)("a read-only cgroup v1 hierarchy, or one with a read-only
     const pod = POD("web", "100m", memory).replace("name: web", "name: web, uid: u1");
     writeFileSync(join(dir, "manifests/web.yaml"), pod);
   }
-  /** One pass in a mount namespace of its own. */
+  /** Runs one pass in its own mount namespace. */
   function pass(readOnly: readonly string[], { mode = "enforce", by = "exec" } = {}) {
     const mounts = readOnly.map((name) => `mount -o remount,bind,ro ${AT}/${name}`);
     const own = ["--state-dir", join(dir, "state"), "--manifests", join(dir, "manifests"), "--cgroup-root", root];

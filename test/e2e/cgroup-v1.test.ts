@@ -42,7 +42,7 @@ const directory = (controller: string, path: string): string => join(MOUNT_ROOT,
 const textOf = (path: string, file: string): string =>
   readFileSync(join(directory(file.slice(0, file.indexOf(".")), path), file), "utf8").trim();
 
-/** Directories of ours that are left in any hierarchy. */
+/** The hierarchies in which a directory of this test remains. */
 const left = (): string[] => readdirSync(MOUNT_ROOT).filter((mount) => existsSync(join(MOUNT_ROOT, mount, ROOT)));
 
 function openOwnRoot(): void {
@@ -56,7 +56,7 @@ async function removeOwnRoot(): Promise<void> {
   expect(left()).toEqual([]);
 }
 
-/** Runs a process that applies the big tree, and kills it when it stands before one of its changes. */
+/** Runs a process that applies the big tree, and kills it before one of its changes. */
 async function killedBefore(journalFile: string, after: number): Promise<void> {
   const script = join(import.meta.dirname, "cgroup-crash-child.ts");
   const child = spawn(process.execPath, [script, ROOT, journalFile, String(after)], {

@@ -8,8 +8,8 @@ import { KERNEL_CHECKS, type KernelFixture } from "./cgroup-enforcement.ts";
 import { SIM_CHECK } from "./cgroup-sim-check.ts";
 
 // Runs without a test framework, bundled into one file: does the actuator keep its contract on a real cgroup v2?
-// Argument: where cgroup2 is mounted (default /sys/fs/cgroup). Prints one line a check, then how many ran; exits with 1
-// when one failed. Its root is a cgroup of its own, removed after every check.
+// Argument: the mount point of cgroup2 (default /sys/fs/cgroup). Prints one line per check, then the number of checks;
+// exits with 1 if a check failed. Uses its own root cgroup, which is removed after every check.
 const mountRoot = process.argv[2] ?? "/sys/fs/cgroup";
 const root = `/nodewise-job-${process.pid}`;
 const checks = [...CONTRACT, ...KERNEL_CHECKS, SIM_CHECK];

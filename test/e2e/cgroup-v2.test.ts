@@ -6,7 +6,7 @@ import { prepareGuest } from "./vm/build.ts";
 import { bundle } from "./vm/bundle.ts";
 import { type GuestResult, runInGuest } from "./vm/run.ts";
 
-/** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a tenth of it. */
+/** Generous: the guest is emulated, and other processes may use the processors. An idle machine needs a tenth of it. */
 const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 1_200_000;
 const TEST_TIMEOUT_MS = GUEST_TIMEOUT_MS + 10_000;
@@ -19,7 +19,7 @@ async function runJob(context: TestContext, file: string): Promise<GuestResult> 
   return runInGuest({ files, command: ["node", "/job/main.mjs"], timeoutMs: GUEST_TIMEOUT_MS });
 }
 
-/** A job ends with the line "N checks ran"; one that ran nothing has shown nothing. */
+/** A job ends with the line "N checks ran"; a job that ran no checks has proved nothing. */
 function expectAllChecksPassed({ exitCode, stdout }: GuestResult): void {
   expect(exitCode, stdout).toBe(0);
   const ran = /^(\d+) checks ran$/m.exec(stdout)?.[1];
@@ -48,7 +48,7 @@ describe("cgroup v2 in a virtual machine", () => {
   }, async (context) => {
     const guest = await prepareGuest();
     if (!guest.ok) skip(context, guest.error.message);
-    // As long as a failing job's report: powering off must not cut its end off.
+    // The output is as long as a failing job's report: powering off must not truncate it.
     const script = 'seq 1 5000; cat "$1"; printf "%s|" "$@" >&2; exit 7';
     const command = ["sh", "-c", script, "sh", "/data/a file", "", "$HOME 'x'"];
     const files = { "/data/a file": "a=ä\n\n" };

@@ -28,7 +28,7 @@ if (why !== undefined) {
   console.warn(`skipped containerd end to end: ${why}`);
 }
 
-/** As a decision sees it. */
+/** The runtime's lists as a decision reads them. */
 async function decoded(runtime: Runtime) {
   const { images = [], containers = [], sandboxes = [] } = runtimeModel.parse(await must(runtime.list()));
   return { images, containers, sandboxes };
@@ -58,7 +58,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
       const listed = images.find(({ id }) => id === image.id);
       expect(listed).toMatchObject({ repoTags: [tag], pinned: false, layers: image.layers });
       const layerBytes = image.layers.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-      // The rest are the image's manifest and configuration.
+      // The rest is the size of the image's manifest and configuration.
       const rest = (listed?.size ?? 0) - layerBytes;
       expect(rest).toBeGreaterThan(200);
       expect(rest).toBeLessThan(4096);
@@ -109,7 +109,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
       id: again,
       state: "CONTAINER_EXITED",
       createdAt: by(again)?.createdAt,
-      // 1.6 does not tell it
+      // containerd 1.6 does not report it
       imageId: expect.toBeOneOf([null, app.id]),
       imageRef: app.id,
       sandboxId: job.sandboxId,
@@ -130,7 +130,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     expect(await must(containerd.runtime.imageNow(big.id, ""))).toMatchObject({ id: big.id, pinned: false });
     await must(containerd.runtime.removeImage(big.id, ""));
     expect(await must(containerd.runtime.imageNow(big.id, ""))).toBeNull();
-    // The blob and the unpacked file: containerd keeps both.
+    // containerd keeps both the blob and the unpacked file.
     await expect.poll(async () => (await available()) - before).toBeGreaterThan(15 * MIB);
   });
 
@@ -166,7 +166,7 @@ describe.skipIf(why !== undefined)("a real containerd", { timeout: TEST_MS }, ()
     }
     expect(await must(runtime.imageNow("nodewise.test/never:1", ""))).toBeNull();
     const stopped = await runtime.stopContainer(GONE, 0);
-    // 1.6 says so, 2.x does not mind.
+    // containerd 1.6 returns NOT_FOUND; 2.x succeeds.
     if (!stopped.ok) expect(stopped.error).toMatchObject({ call: "StopContainer", code: "NOT_FOUND" });
   });
 

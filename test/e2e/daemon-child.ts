@@ -1,17 +1,18 @@
 import { DAEMON } from "../../api/cli/start.ts";
 import { ended, type Ran, type RunOptions, start } from "../cli/run.ts";
 
-/** `nodewise actuator` as a process of its own, which tells by lines of one of its streams. */
+/** `nodewise actuator` as a separate process. Subclasses read the lines of one of its streams. */
 export abstract class DaemonChild {
   protected readonly child: ReturnType<typeof start>;
   protected isEnded = false;
-  /** The beginning of a line that has not come to its end. */
+  /** The beginning of a line whose end has not arrived yet. */
   protected rest = "";
-  /** All that it said, once it has come to an end by itself or was told to. */
+  /** Its whole output, once it has exited by itself or was stopped. */
   readonly ended: Promise<Ran>;
 
   constructor(args: readonly string[], stream: "stdout" | "stderr", options: RunOptions = {}) {
-    // with what it would start itself anew for: that takes longer, and is for tests of the package
+    // with the options with which it would otherwise restart itself: a restart takes longer, and the tests of the
+    // package cover it
     this.child = start(["actuator", ...args], { ...DAEMON, ...options });
     this.ended = ended(this.child);
     this.child[stream].on("data", (chunk: Buffer) => {
@@ -30,12 +31,12 @@ export abstract class DaemonChild {
 
   protected abstract read(line: string): void;
 
-  /** At once, as a crash or the kernel's memory killer does. */
+  /** Kills the daemon with SIGKILL, as a crash or the OOM killer does. */
   async kill(): Promise<void> {
     this.child.kill("SIGKILL");
     await this.ended;
   }
-  /** To its clean end. */
+  /** Stops the daemon cleanly. */
   stop(): Promise<Ran> {
     this.child.kill("SIGTERM");
     return this.ended;

@@ -44,7 +44,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
   beforeAll(async () => {
     node = await GcNode.start(DISK_BYTES);
     node.collectFrom(THRESHOLDS);
-    // one that nobody else is given while the API is away
+    // a port that no other program gets while the API is away
     url = await startApi(String(await freePort()));
     await node.startDaemon({ api: url }).nextTurn();
     story = new ImageStory(node, THRESHOLDS);
@@ -55,11 +55,11 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
   }, START_MS);
 
   const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T;
-  /** Oldest first. */
+  /** The recorded removals, oldest first. */
   const removals = async (): Promise<readonly Removal[]> =>
     (await get<{ removals: readonly Removal[] }>("/v1/nodes/gc/removals?kind=image-gc")).removals.toReversed();
-  /** Waits until the history tells what it should, and answers it. */
-  const untilTold = async (isThere: (rows: readonly Removal[]) => boolean): Promise<readonly Removal[]> => {
+  /** Waits until the recorded removals satisfy the condition, and returns them. */
+  const untilRecorded = async (isThere: (rows: readonly Removal[]) => boolean): Promise<readonly Removal[]> => {
     for (;;) {
       const rows = await removals();
       if (isThere(rows)) return rows;
@@ -77,7 +77,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     expect(report.answer?.decidedBy).toBe("api");
     expect(report.problems).toEqual([]);
 
-    const rows = await untilTold((reported) => reported.length > 0);
+    const rows = await untilRecorded((reported) => reported.length > 0);
     expect(
       rows.map(({ id, names, bytes, why, end, at, againAt }) => [id, names, bytes, why, end, at, againAt]),
     ).toEqual(
@@ -89,7 +89,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     expect(await get(`/v1/decisions/${rows[0]?.decisionId}`)).toMatchObject({ kind: "image-gc", node: "gc" });
 
     await story.arrive("a-1", 2);
-    const [, again] = await untilTold((reported) => reported.some(({ againAt }) => againAt !== null));
+    const [, again] = await untilRecorded((reported) => reported.some(({ againAt }) => againAt !== null));
     expect([again?.names, Date.parse(again?.againAt ?? "") > Date.parse(report.at)]).toEqual([[tag("a-1")], true]);
     expect((await removals()).map(({ againAt }) => againAt !== null)).toEqual([false, true, false]);
     expect(await get("/v1/nodes/gc/removals/summary")).toMatchObject({
@@ -110,19 +110,19 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
     expect(report.answer?.decidedBy).toBe("here");
     expect(await startApi(new URL(url).port)).toBe(url);
 
-    const rows = await untilTold((reported) => reported.length > before.length);
+    const rows = await untilRecorded((reported) => reported.length > before.length);
     expect(rows.slice(0, before.length)).toEqual(before);
     const added = rows.slice(before.length);
     expect(added.map(({ names, end, at }) => [names, end, at])).toEqual(
       expected.map((name) => [[name], "removed", report.at]),
     );
-    // The next passes are decided there again, and what comes back is known to have been here.
+    // The API decides the next passes again, and images that come back are known to have been here before.
     const later = await daemon.until("an answer of the API", () =>
       daemon.collections("image-gc", Date.parse(report.at) + 1).find(({ answer }) => answer?.decidedBy === "api"),
     );
     expect(later.removals).toEqual([]);
     await story.arrive("b-0", 2);
-    const all = await untilTold((reported) => reported.at(-1)?.againAt !== null);
+    const all = await untilRecorded((reported) => reported.at(-1)?.againAt !== null);
     expect(all.map(({ names, againAt }) => [names[0], againAt !== null])).toEqual([
       [tag("a-0"), false],
       [tag("a-1"), true],

@@ -60,7 +60,7 @@ describe.skipIf(why !== undefined)("collecting images on the command line", { ti
     expect(await daemon.stop()).toMatchObject({ code: 0 });
     expect(await names()).toEqual(all);
 
-    // Settings that would remove, and a person who only wants to see it.
+    // Settings that enable removals, and a person who only wants a preview.
     const [once, preview, asJson] = await Promise.all([
       run(["actuator", "--settings", node.settingsFile(), "--dry-run"]),
       gc("--preview"),
@@ -87,7 +87,7 @@ describe.skipIf(why !== undefined)("collecting images on the command line", { ti
       [tag("plain-3"), "the images removed before it free enough"],
       [tag("used"), "the images removed before it free enough"],
     ]);
-    // rows without an order stand as the runtime lists them, which is by chance
+    // rows without an order appear as the runtime lists them, in no fixed order
     expect(reported.slice(2).sort()).toEqual([
       ["nodewise.test/pause:1", "sandboxes start from it"],
       [tag("running"), "in use by default/web app (running)"],

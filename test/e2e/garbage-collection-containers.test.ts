@@ -24,7 +24,7 @@ const why = noContainerd("containers");
 describe.skipIf(why !== undefined)("collecting dead containers, and their images,", { timeout: TEST_MS }, () => {
   let node: GcNode;
   let story: ImageStory;
-  /** Ended, and neither deleted nor over a limit. */
+  /** A pod that has ended and is not deleted, and whose dead containers exceed no limit. */
   let job: RunPod;
   const ids = { web: [] as string[] };
   const pods = { web: podOf("web", "uid-web"), job: podOf("job", "uid-job", { phase: "Succeeded" }) };
@@ -132,7 +132,7 @@ describe.skipIf(why !== undefined)("collecting dead containers, and their images
     expect(links()).toEqual(left);
   });
 
-  /** The turn since then in which the eviction manager reclaimed. */
+  /** The first turn after `sinceMs` in which the eviction manager reclaimed. */
   const pressed = (sinceMs: number): Promise<GcReport> =>
     node.daemon.until("a reclaim", () =>
       node.daemon.turns.find(
@@ -184,7 +184,8 @@ describe.skipIf(why !== undefined)("collecting dead containers, and their images
       imageGCHighThresholdPercent: 100,
       evictionHard: { "nodefs.available": "20%" },
     });
-    // One disk or two is looked at once in a kubelet's life.
+    // A kubelet checks only once in its life whether images are on a separate disk, so this daemon starts with a new
+    // state directory.
     await node.startDaemon({ kubeletDir, stateDir: join(node.dir, "state-of-one") }).nextTurn();
     await story.arrive("unused-2", 8);
     const crossing = await story.cross(10 * MIB);

@@ -5,7 +5,7 @@ import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { imageDecision, removedBy } from "./gc/daemon.ts";
 import { ImageStory, tag } from "./gc/image-story.ts";
 import { GcNode } from "./gc/node.ts";
-import { goes } from "./gc/rules.ts";
+import { imagesToRemove } from "./gc/rules.ts";
 import { noContainerd } from "./gc/skip.ts";
 
 const START_MS = 300_000;
@@ -30,7 +30,7 @@ describe.skipIf(why !== undefined)("a daemon killed during a garbage collection"
   const c = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => tag(`c-${from + i}`));
   const remembered = (): ImageGcFacts =>
     JSON.parse(readFileSync(join(node.dir, "state/facts-image-gc.json"), "utf8")).next;
-  /** A call of the pass that comes to this image never ends; resolves when it has come there. */
+  /** Makes the call that removes this image hang; resolves when the call has been made. */
   const hangAt = (name: string, where: "before" | "after", removed: string[]): Promise<void> => {
     const reached = Promise.withResolvers<void>();
     const stopThere = async (method: string, request: unknown): Promise<void> => {
@@ -55,10 +55,10 @@ describe.skipIf(why !== undefined)("a daemon killed during a garbage collection"
   test("loses no result, removes nothing twice, reports the pass after its restart, and goes on", async () => {
     for (const [i, name] of c(0, 10).entries()) names.set(await story.arrive(`c-${i}`, 1.5), name);
     const seenFirst = new Map<string, number>(remembered().records.map(([id, at]) => [names.get(id) ?? "", at]));
-    /** Images that the runtime was asked to remove, and did. */
+    /** Images that the runtime was asked to remove and has removed. */
     const removed: string[] = [];
 
-    // Killed when the second is removed, and the daemon does not know.
+    // The daemon is killed after the runtime has removed the second image, before it gets the response.
     const first = node.daemon;
     const withoutAnswer = hangAt(tag("c-1"), "after", removed);
     const plan = await story.cross(8 * MIB);
@@ -68,18 +68,18 @@ describe.skipIf(why !== undefined)("a daemon killed during a garbage collection"
     expect(removed).toEqual(c(0, 2));
     expect(first.removals.map(({ name }) => name)).toEqual(c(0, 1));
 
-    // Killed when the fourth was to be removed, and the runtime never heard of it.
-    const untold = hangAt(tag("c-3"), "before", removed);
-    expect(goes(await story.images(), node.space(), THRESHOLDS)).toEqual(c(2, 7));
+    // The daemon is killed before its request to remove the fourth image reaches the runtime.
+    const notReached = hangAt(tag("c-3"), "before", removed);
+    expect(imagesToRemove(await story.images(), node.space(), THRESHOLDS)).toEqual(c(2, 7));
     const second = node.startDaemon();
-    await untold;
+    await notReached;
     await second.kill();
     expect(second.stderr).toContain("image-gc: a pass was interrupted: 2 ends reported now, 0 still there");
     expect(removed).toEqual(c(0, 3));
     expect(second.removals.map(({ name }) => name)).toEqual(c(2, 3));
 
     hangAt("none", "before", removed);
-    const rest = goes(await story.images(), node.space(), THRESHOLDS);
+    const rest = imagesToRemove(await story.images(), node.space(), THRESHOLDS);
     expect(rest).toEqual(c(3, 6));
     const third = node.startDaemon();
     const report = await third.collection("image-gc", 0);
@@ -100,7 +100,7 @@ describe.skipIf(why !== undefined)("a daemon killed during a garbage collection"
     expect(kept.filter(([name]) => c(6, 10).includes(String(name)))).toEqual(
       c(6, 10).map((name) => [name, seenFirst.get(name)]),
     );
-    // Nothing is left to be settled.
+    // No interrupted pass is left to report.
     await third.nextTurn();
     expect(third.stderr.match(/interrupted/g)).toHaveLength(1);
     expect(readFileSync(join(node.dir, "state/collection.jsonl"), "utf8").trim()).toBe("");

@@ -5,7 +5,7 @@ import { must } from "./containerd/pods.ts";
 import { type GcDaemon, imageDecision, removedBy } from "./gc/daemon.ts";
 import { type Crossing, ImageStory, tag } from "./gc/image-story.ts";
 import { GcNode } from "./gc/node.ts";
-import { goes } from "./gc/rules.ts";
+import { imagesToRemove } from "./gc/rules.ts";
 import { noContainerd } from "./gc/skip.ts";
 
 const START_MS = 300_000;
@@ -13,7 +13,7 @@ const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const DISK_BYTES = 128 * MIB;
 const THRESHOLDS = { high: 85, low: 70 };
-/** Manifest, configuration and their like take some pages of each image. */
+/** The space that an image's manifest, configuration and other metadata may take. */
 const METADATA_BYTES = 64 * 1024;
 
 const why = noContainerd("images");
@@ -60,7 +60,8 @@ describe.skipIf(why !== undefined)("image garbage collection on a full disk", { 
     const { expected, before, images } = crossing;
     const report = await daemon.collection("image-gc", crossing.sinceMs);
 
-    // The example is one: of twenty and the sandbox's, all that were never used go, and two that were used go.
+    // The scenario is the intended one: of twenty images and the sandbox image, all images that were never used are
+    // removed, and two that were used.
     expect([images.length, expected.length]).toEqual([21, 14]);
     expect(expected.slice(-2)).toEqual([tag("used-2"), tag("used-0")]);
     expect(daemon.removals.filter(({ target }) => target === "image").map(({ name }) => name)).toEqual(expected);
@@ -72,7 +73,7 @@ describe.skipIf(why !== undefined)("image garbage collection on a full disk", { 
     const stays = images.map(({ name }) => name).filter((name) => !expected.includes(name));
     expect(left.toSorted()).toEqual(stays.toSorted());
     expect(Object.fromEntries(imageDecision(report).keep.map((kept) => [kept.names[0], kept.why]))).toEqual({
-      // containerd 2.x pins it itself
+      // containerd 2.x pins the sandbox image itself
       [PAUSE_IMAGE]: (await isPinned(PAUSE_IMAGE)) ? "pinned" : "sandbox-image",
       [tag("running")]: "in-use",
       [tag("exited")]: "in-use",
@@ -84,7 +85,7 @@ describe.skipIf(why !== undefined)("image garbage collection on a full disk", { 
     for (const { containerId } of [running, exited])
       expect(await must(node.containerd.runtime.containerNow(containerId))).not.toBeNull();
 
-    // the disk got back the layers that no other image needs, once each
+    // the freed space is that of the layers that no remaining image needs, each counted once
     const freed = story.freedBytes(expected, left);
     expect(report.fileSystem.before).toEqual(before);
     const after = node.space();
@@ -114,14 +115,14 @@ describe.skipIf(why !== undefined)("image garbage collection on a full disk", { 
     };
     const fire = "rpc error: code = Internal desc = disk is on fire";
     for (const [i, size] of [1, 2, 1, 2].entries()) await story.arrive(`more-${i}`, size);
-    // By now it is old enough, and the first in the order.
+    // By now the image is old enough, and the first in the removal order.
     story.letGo("young");
     const young = (await node.images()).get(tag("young"))?.id;
     const one = await story.cross(16 * MIB, () => {
       failing = (id) => id === young;
     });
     const sound = one.images.filter(({ name }) => name !== tag("young"));
-    const others = goes(sound, one.before, THRESHOLDS);
+    const others = imagesToRemove(sound, one.before, THRESHOLDS);
     const report = await daemon.collection("image-gc", one.sinceMs);
     expect(one.expected[0]).toBe(tag("young"));
     expect(report.removals.map(({ name, end }) => [name, end])).toEqual([
@@ -171,7 +172,7 @@ describe.skipIf(why !== undefined)("image garbage collection on a full disk", { 
       pinned,
       before: async (method) => {
         if (method !== "RemoveImage" || next !== undefined) return;
-        // The pass after this one waits until what it will find is known.
+        // The next pass waits until the state that it will find is set up.
         next = story.cross(null);
         const pod = { name: "late", uid: "uid-late", image: tag("guarded-1") };
         late = (await node.containerd.runPod(pod)).containerId;

@@ -5,10 +5,13 @@ import { until } from "./pods/until.ts";
 
 const TAIL = 3000;
 const STOP_MS = 10_000;
-/** The environment of programs in Go: a collection of garbage when the heap is five times what is in use, and not twice. */
+/**
+ * The environment of Go programs: a garbage collection starts when the heap is five times as large as the live data,
+ * instead of twice.
+ */
 const QUICK_GO = { GOGC: "400" };
 
-/** A program that a test starts beside it, with its output in a file. */
+/** A program that a test starts in the background, with its output in a file. */
 export class LoggedProcess {
   readonly #child: ChildProcess;
   readonly #logFile: string;
@@ -16,7 +19,7 @@ export class LoggedProcess {
   constructor(program: string, args: readonly string[], logFile: string) {
     const log = openSync(logFile, "a");
     const options = { stdio: ["ignore", log, log], env: { ...process.env, ...QUICK_GO } } satisfies SpawnOptions;
-    // killed with this process: tests of the next run would find a kubelet that stays
+    // the program is killed with this process: a kubelet that kept running would disturb the next test run
     this.#child = spawn("setpriv", ["--pdeathsig", "KILL", program, ...args], options);
     closeSync(log);
     this.#child.on("error", () => undefined);
@@ -32,7 +35,7 @@ export class LoggedProcess {
     return readFileSync(this.#logFile, "utf8");
   }
 
-  /** Waits until `isReady`; throws with the end of the log when the program ends before. */
+  /** Waits until `isReady` returns true; throws with the end of the log if the program exits before that. */
   async ready(what: string, isReady: () => Promise<boolean>): Promise<void> {
     const tail = (): string => this.log().slice(-TAIL);
     const look = async (): Promise<true | undefined> => {

@@ -10,7 +10,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 
 type Opened = ReturnType<typeof openHierarchy> & { readonly root: string };
 
-/** A cgroup root of this process's own on this machine, or why there is none. */
+/** A cgroup root that only this process uses, or the reason why there is none. */
 export function openOwn(name: string): Opened {
   const root = `/nodewise-${name}-${process.pid}`;
   return { ...openHierarchy({ root }), root };
@@ -27,7 +27,9 @@ spec:
     resources: {requests: {cpu: ${cpu}, memory: ${memory}}, limits: {cpu: ${cpu}, memory: ${memory}}}
 `;
 
-/** For each test a directory with `manifests`, and the actuator over it; the cgroups go with the test. */
+/**
+ * Provides for each test a directory with `manifests` and an actuator that uses it; removes the cgroups after the test.
+ */
 export function ground(opened: Opened) {
   const { root } = opened;
   let dir: string;

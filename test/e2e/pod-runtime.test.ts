@@ -25,7 +25,7 @@ if (why !== undefined) {
 
 describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_MS }, () => {
   let ground: PodRuntimeFixture;
-  /** Its cgroup was filled before the sandbox. */
+  /** The values of its cgroup were written before the sandbox started. */
   let web: OwnPod;
   beforeAll(async () => {
     if (!opened.ok) throw new Error(opened.error.message);
@@ -106,7 +106,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(ground.file(web.cgroup, "memory.limit_in_bytes")).toBe(String(256 * MIB));
 
     await must(ground.runtime.updateContainer(id, { cpuShares: 512, cpusetCpus: cpus }));
-    // limits that were not named stay
+    // the update keeps limits that it does not name
     expect(values(...cpuAndMemory, "cpuset.cpus")).toEqual(["512", "20000", "100000", String(64 * MIB), cpus]);
     await must(
       ground.runtime.updateContainer(id, { cpuQuota: 50_000, cpuPeriod: 100_000, memoryLimitInBytes: 96 * MIB }),
@@ -150,7 +150,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(readFileSync(join(files, "file"), "utf8")).toBe("more\n");
     const reported = await ground.reportOf(id);
     expect(reported?.logPath).toBe(join(web.config.logDirectory ?? "", "inside/0.log"));
-    // the runtime writes it after the process has
+    // the runtime writes a line after the process has written it
     const log = await until("both lines in the log", () => {
       const lines = readFileSync(reported?.logPath ?? "", "utf8").split("\n");
       return lines.length > 2 ? lines.slice(0, -1) : undefined;
@@ -214,7 +214,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
       ground.run(web, { name: "badly", attempt: 4, command: ["sh", "-c", "exit 3"] }),
       ground.run(web, {
         name: "hungry",
-        // the runtime listens for an end by want of memory only once the container has started
+        // the runtime watches for OOM events only after the container has started
         command: ["sh", "-c", "sleep 3; exec tail /dev/zero"],
         linux: { resources: { memoryLimitInBytes: 16 * MIB, memorySwapLimitInBytes: 16 * MIB } },
       }),
@@ -222,11 +222,11 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     const end = await ground.ended(well);
     expect(end).toMatchObject({ state: "exited", exitCode: 0, reason: "Completed", attempt: 0, name: "well" });
     expect(end.createdAtMs).toBeLessThanOrEqual(end.startedAtMs ?? 0);
-    // 2.x takes the start's time after it has begun: a short life may end some milliseconds before
+    // containerd 2.x takes the start time after the process has started, so a short life may end milliseconds before it
     expect(end.createdAtMs).toBeLessThanOrEqual(end.finishedAtMs ?? 0);
     expect(Math.abs(Date.now() - (end.finishedAtMs ?? 0))).toBeLessThan(TEST_MS);
     expect(await ground.ended(badly)).toMatchObject({ exitCode: 3, reason: "Error", attempt: 4 });
-    // the runtime may tell the end first, and its cause later
+    // the runtime may report the exit first and its cause later
     await expect.poll(async () => (await ground.ended(hungry)).reason, WAITS).toBe("OOMKilled");
     expect(await ground.ended(hungry)).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
   });
@@ -234,7 +234,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
   test("a stop is signalled within the grace period, and a kill follows it", async () => {
     const waits = "echo ready; while true; do /bin/busybox sleep 0.05; done";
     const trap = (then: string) => ["sh", "-c", `trap '${then}' TERM; ${waits}`];
-    /** A line of its log once it is there. */
+    /** A line of the container's log, as soon as it has been written. */
     const says = async (id: string, line: string): Promise<string> => {
       const { logPath = "" } = (await ground.reportOf(id)) ?? {};
       return until(line, () => readFileSync(logPath, "utf8").match(`stdout F ${line}\n`)?.[0]);
@@ -287,7 +287,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await must(runtime.image("nodewise.test/named:1"))).toMatchObject({ user: "nobody" });
     expect(await must(runtime.image(APP))).toMatchObject({ user: null });
     expect(await must(runtime.image("nodewise.test/never:1"))).toBeNull();
-    // by its id, as the kubelet asks for it, it is told by its name
+    // the container is created with the image's id, as the kubelet does, and reported with the image's name
     const app = (await must(runtime.image(APP)))?.id ?? "";
     const image = { image: app, userSpecifiedImage: APP };
     const held = await ground.create(web, { name: "by-id", command: SLEEP, image });
@@ -336,7 +336,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     }
     await must(runtime.stopContainer(GONE, 0));
     await must(runtime.stopSandbox(GONE));
-    // the directories of its cgroup are the agent's to remove
+    // the runtime leaves the directories of the pod's cgroup to the actuator
     expect(ground.hierarchy.paths()).toContain(pod.cgroup);
     expect(ground.hierarchy.processes(pod.cgroup)).toBe(0);
   });
@@ -385,7 +385,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     const again = await must(fresh.value.pods());
     fresh.value.close();
     expect(again).toEqual(before);
-    // nobody asked while it was away
+    // the pods are not requested while the runtime is stopped
     await containerd.halt("SIGKILL");
     await containerd.resume();
     expect(await must(runtime.pods())).toBe(before);

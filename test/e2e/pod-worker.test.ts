@@ -35,7 +35,7 @@ const mount = {
   isExpression: false,
   propagation: "None",
 } as const;
-/** It writes to each of its volumes, tells what it sees, and says good-bye. */
+/** Writes to each of its volumes, prints what it sees, and writes a termination message when it ends. */
 const SCRIPT = `trap 'echo -n "bye $(cat /fast/hook)" > /dev/termination-log; exit 3' TERM
 echo hello $NAME; ls -ld /fast; echo kept > /host/file; cat /etc/hosts | head -n 1; while :; do sleep 0.1; done`;
 

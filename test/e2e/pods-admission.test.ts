@@ -7,7 +7,7 @@ import { noPods } from "./pods/skip.ts";
 const LONG_MS = 300_000;
 const CPUS = availableParallelism();
 const CRITICAL = 2_000_000_000;
-/** So much that two of its kind are too many. */
+/** The node does not have room for two pods of this size. */
 const MOST = CPUS * 1000 - 400;
 const GRACE_SECONDS = 4;
 const why = noPods("admission on the node");
@@ -48,7 +48,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     ]);
     await daemon.event("big", "OutOfcpu", words);
     expect((await node.containersOf("big")).length).toBe(0);
-    // a daemon that is killed has not forgotten who is in
+    // a daemon remembers the admitted pods after it was killed
     await daemon.kill();
     await node.startDaemon().pod("big", "refused again", ({ reason }) => reason === "OutOfcpu");
     await node.daemon.running("low", "beside");
@@ -57,7 +57,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
   test("starts a critical pod after its victim has ended within its grace period", async () => {
     const { daemon } = node;
     const [victim] = await node.containersOf("low");
-    // the victim lives until the one that waits for it was seen
+    // the victim keeps running until the test has seen the pod that waits for it
     const seen = Promise.withResolvers<void>();
     node.meddling = { before: (method) => (method === "StopContainer" ? seen.promise : undefined) };
     node.server.set([low, beside, big, critical]);
@@ -73,7 +73,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     expect(endedAtMs - Date.parse(preempting.at)).toBeGreaterThanOrEqual(GRACE_SECONDS * 1000 - 100);
     expect(started?.createdAtMs ?? 0).toBeGreaterThan(endedAtMs);
 
-    // an API server's pod has failed for good; whoever made it makes another
+    // a pod of an API server has failed for good; its controller creates a new one
     const lost = await daemon.pod("low", "ended", ({ state }) => state === "terminated");
     expect(lost).toMatchObject({
       phase: "Failed",

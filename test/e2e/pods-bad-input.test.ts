@@ -21,8 +21,8 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
 
   const problem = (text: string | RegExp) =>
     node.daemon.until(`problem ${text}`, ({ problems }) => problems.find((one) => one.match(text) !== null));
-  /** The one that was there from the beginning. */
-  const unharmed = async (...names: readonly string[]): Promise<void> => {
+  /** The containers that were running from the beginning still run. */
+  const expectStillRunning = async (...names: readonly string[]): Promise<void> => {
     for (const name of names) {
       const [one, other] = await node.containersOf(name);
       expect([name, one?.state, one?.attempt, other]).toEqual([name, "running", 0, undefined]);
@@ -54,31 +54,31 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
     await until("its line in the log", () => holds(logged().length > 0));
     await turns(2);
     expect(logged()).toEqual([expect.stringMatching(/asks\.yaml:\d+:\d+: default\/asks-e2e is not run: spec\./)]);
-    // a pod that runs is not ended because its new form cannot be run
+    // a running pod is not ended when its new manifest cannot be run
     node.put("grown", podOf("grown", { containers: [maps] }));
     await node.daemon.until("both refusals", ({ refusedManifests }) =>
       refusedManifests.length === 2 ? true : undefined,
     );
     await turns(2);
-    await unharmed("steady", "edited", "grown");
+    await expectStillRunning("steady", "edited", "grown");
   });
 
   test("keep the last valid version in force while broken, and the place is reported", async () => {
     node.put("edited", "apiVersion: v1\nkind: Pod\nmetadata: {name: edited\n");
     expect(await problem(/edited\.yaml/)).toMatch(/edited\.yaml.*(?:line|:)\s*\d/);
-    // as a file looks for a moment whose writer does not replace it whole
+    // the file of a writer that does not replace it atomically is empty for a moment
     node.put("edited", "");
     expect(await problem(/edited\.yaml: holds no/)).toContain("holds no object: expected JSON or YAML");
     node.put("other", "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: other}\nspec: {}\n");
     expect(await problem(/other\.yaml/)).toContain("expected apiVersion `v1` and kind `Pod`");
     await turns(2);
-    await unharmed("steady", "edited", "grown");
-    // nor does a daemon that has never read it whole
+    await expectStillRunning("steady", "edited", "grown");
+    // nor does a daemon end the pod if it has never read the complete file
     await node.daemon.kill();
     node.startDaemon();
     expect(await problem(/edited\.yaml: holds no/)).toContain("to end its pods remove the file");
     await turns(2);
-    await unharmed("steady", "edited", "grown");
+    await expectStillRunning("steady", "edited", "grown");
   });
 
   test("with the name of another pod leave the one in force running, and both files are reported", async () => {
@@ -87,11 +87,11 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
     await node.daemon.running("twin");
     node.put("twin-2", podOf("twin", { containers: [{ env: [{ name: "N", value: "2" }] }] }));
     expect(await problem(/twin-2\.yaml/)).toMatch(/twin-e2e is also in .*twin-1\.yaml, which counts: rename one/);
-    // nor does one that comes before it
+    // a manifest whose name comes earlier does not take precedence either
     node.put("twin-0", podOf("twin", { containers: [{ env: [{ name: "N", value: "0" }] }] }));
     expect(await problem(/twin-0\.yaml/)).toMatch(/twin-e2e is also in .*twin-1\.yaml, which counts: rename one/);
     await turns(2);
-    await unharmed("twin");
+    await expectStillRunning("twin");
     const runs = async (text: string) => {
       const [one] = await node.containersOf("twin");
       return one?.state === "running" && (await node.exec(one.id, "echo $N")) === text;
@@ -123,18 +123,18 @@ describe.skipIf(why !== undefined)("faulty manifests", { timeout: LONG_MS }, () 
     await node.daemon.gone("renewed");
   });
 
-  test("in a directory that disappears end no pod", async () => {
+  test("do not end their pods when their directory disappears", async () => {
     renameSync(node.manifests, `${node.manifests}-away`);
     await problem(/manifests.*no such|manifests.*not there|manifests.*exist/i);
     await turns(2);
-    await unharmed("steady", "edited", "grown");
-    // somebody else's instead of it, and then the right one
+    await expectStillRunning("steady", "edited", "grown");
+    // first a file takes the directory's place, then the right directory
     writeFileSync(node.manifests, "");
     await turns(2);
     rmSync(node.manifests);
     renameSync(`${node.manifests}-away`, node.manifests);
     await turns(2);
-    await unharmed("steady", "grown");
+    await expectStillRunning("steady", "grown");
     mkdirSync(join(node.manifests, "inner"));
     await problem(/inner.*is a directory/);
     node.put("late", podOf("late"));

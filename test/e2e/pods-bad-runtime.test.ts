@@ -36,10 +36,10 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     for (const name of ["homeless", "unmade", "lucky"]) node.put(name, podOf(name));
     const message = `Failed to create pod sandbox: rpc error: code = Unknown desc = ${details}`;
     await daemon.event("homeless", "FailedCreatePodSandBox", message);
-    const row = await daemon.pod("homeless", "told", (one) => one.message !== "");
+    const row = await daemon.pod("homeless", "reported", (one) => one.message !== "");
     expect([row.phase, row.message]).toEqual(["Pending", message]);
     await daemon.event("unmade", "Failed", `Error: ${details}`);
-    const unmade = await daemon.pod("unmade", "told", ({ reason }) => reason === "CreateContainerError");
+    const unmade = await daemon.pod("unmade", "reported", ({ reason }) => reason === "CreateContainerError");
     expect(unmade.containers[0]?.restarts).toBe(0);
     await daemon.running("lucky");
     node.meddling = {};
@@ -48,7 +48,7 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
   });
 
   test("is reported as hanging, and used again when it is back", async () => {
-    // until here every call had the time that a loaded machine needs
+    // until here, the timeout of every call allowed for a loaded machine
     await node.daemon.kill();
     const daemon = node.startDaemon({ runtimeTimeoutSeconds: 6 });
     await daemon.running("steady", "lucky");
@@ -61,7 +61,7 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
         return "hang";
       },
     };
-    // a turn that has its lists already would end the pod
+    // a turn that has already read the lists would end the pod
     await reached.promise;
     node.put("late", podOf("late"));
     node.remove("lucky");
@@ -76,9 +76,9 @@ describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: L
     await unharmed();
   });
 
-  test("and does not answer a start does not start the sandbox twice", async () => {
+  test("does not get a sandbox started twice when its response to the start is lost", async () => {
     const { daemon } = node;
-    // it is done, and the answer comes when nobody waits for it any more
+    // the runtime carries out the call, and answers after the caller has given up
     let held = 0;
     node.meddling = {
       after: async (method, request) => {

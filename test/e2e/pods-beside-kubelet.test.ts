@@ -34,20 +34,20 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     kubelets.push(kubelet);
     return kubelet;
   };
-  /** How many of its containers this daemon has started. */
+  /** How many containers of this pod the daemon has started. */
   const startsOf = (name: string): number => node.daemon.eventsOf(name, "Started").length;
   const ready = async (name: string): Promise<true | undefined> => {
     const pods = [...(await node.held()).values()].filter((pod) => pod.name === name);
     return pods.some(({ containers }) => containers.some(({ state }) => state === "running")) || undefined;
   };
 
-  test("is no hindrance with a containerd of its own", async () => {
+  test("does not affect the daemon if it uses its own containerd", async () => {
     other = await startContainerd({ images: [{ name: IMAGE, sizeBytes: 4096, base: "tools" }] });
     const kubelet = await beside(other.endpoint);
     kubelet.put("web", podOf("web", { uid: "0a0b0c0d-1111-4222-8333-000000000002" }));
     const daemon = node.startDaemon();
     await daemon.running("web");
-    // with an address, by the network that is configured for it
+    // a pod with its own address, from the network that is configured for it
     node.put("addressed", podOf("addressed", { hostNetwork: false }));
     expect(
       (await daemon.pod("addressed", "with its address", ({ ip, phase }) => ip !== "" && phase === "Running")).ip,
@@ -74,7 +74,7 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     const { daemon, containerd } = node;
     const kubelet = await beside(containerd.endpoint);
     kubelet.put("theirs", podOf("theirs", { uid: "0a0b0c0d-1111-4222-8333-000000000001" }));
-    // a sign of another kind may be seen before
+    // a sign of another kind may be detected before
     const found = await daemon.until("the kubelet's process", ({ otherKubelet, problems }) =>
       otherKubelet?.signs.includes("process") ? { otherKubelet, problems } : undefined,
     );
@@ -82,16 +82,17 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     expect(found.otherKubelet.message).toContain(`process ${kubelet.pid} (kubelet) uses it`);
     expect(found.otherKubelet.message).toContain("docs/guide/beside-a-kubelet.md");
 
-    // it ends each pod that it does not know, once: nothing is started for it again and again
+    // the kubelet ends each unknown pod once: the daemon does not start it again and again
     for (const name of ["web", "addressed"]) await daemon.event(name, "StoppedByOthers");
     const heldBack = (name: string) =>
       daemon.pod(name, "held back", ({ containers }) => containers[0]?.reason === "OtherKubelet");
     const held = await heldBack("web");
     const addressed = await heldBack("addressed");
-    // between the end of its container and that of its sandbox one more may start, which is stopped as well
+    // the daemon may start one more container between the end of the container and the end of the sandbox; it is
+    // stopped as well
     const starts = [held.stoppedByOthers ?? 0, addressed.stoppedByOthers ?? 0] as const;
     for (const count of starts) expect([1, 2]).toContain(count);
-    // the log comes another way than the status
+    // the log arrives independently of the status
     await expect.poll(() => [startsOf("web"), startsOf("addressed")], WAITS).toEqual(starts);
     await until("the kubelet's own pod", () => ready("theirs-beside"));
     node.put("late", podOf("late"));

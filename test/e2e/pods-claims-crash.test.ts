@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { NodeOperation } from "../../api/decide/dra/claim-info.ts";
 import { claimingPod, claimManifest, knownClaims, servesCdi } from "./pods/claims-on-node.ts";
-import { DriverProcess, type Lie } from "./pods/driver-process.ts";
+import { type DriverFault, DriverProcess } from "./pods/driver-process.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
@@ -10,14 +10,14 @@ import { holds, until } from "./pods/until.ts";
 const LONG_MS = 300_000;
 const why = noPods("ResourceClaims over crashes");
 const [PREPARE, UNPREPARE] = ["NodePrepareResources", "NodeUnprepareResources"] as const;
-/** In a call: the driver has not begun, or has done all and not answered. */
+/** The moments of a call: the driver has not begun, or it has done everything and not answered. */
 const MOMENTS = ["hangs", "hangs when it has done it"] as const;
 
 describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let gpu: DriverProcess;
   let tests = 0;
-  /** Each test has a pod and a claim of its own, of one name. */
+  /** The name of each test's own pod and claim. */
   let name = "";
   beforeAll(async () => {
     node = await PodNode.start({ settings: { draDrivers: "serve", retrySeconds: 1 }, isMeddled: true });
@@ -29,7 +29,7 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
     await node.daemon.running("stays");
   }, LONG_MS);
   afterEach(async () => {
-    // whatever happened: its claim was prepared once, it was never started again, and nobody else holds anything
+    // after every test: the kept claim was prepared once, its pod was never restarted, and no other claim is prepared
     expect(gpu.prepared).toEqual(["claim-kept"]);
     expect(knownClaims(node)).toEqual(["kept: uid-stays"]);
     expect((await node.containersOf("stays")).map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
@@ -53,14 +53,22 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
     await node.daemon.gone(name);
     await until("only the claim that stays", () => holds(gpu.prepared.length === 1));
   };
-  /** In the next call of that kind the driver stops at that moment; then `kill` happens, and it lies no more. */
-  const inCall = async (operation: NodeOperation, lie: Lie, start: () => void, kill: () => Promise<unknown>) => {
-    gpu.lie({ [operation]: lie });
+  /**
+   * Sets the fault of an operation, calls `start`, waits for the call to the driver, then calls `kill` and removes the
+   * fault.
+   */
+  const inCall = async (
+    operation: NodeOperation,
+    fault: DriverFault,
+    start: () => void,
+    kill: () => Promise<unknown>,
+  ) => {
+    gpu.setFaults({ [operation]: fault });
     const asked = gpu.asked(operation);
     start();
     await asked;
     await kill();
-    gpu.lie({});
+    gpu.setFaults({});
   };
   const restarted = async (): Promise<void> => {
     await gpu.kill();
@@ -87,8 +95,8 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
       await ends();
       expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
     });
-    test.each(MOMENTS)("in NodePrepareResources, where it %s, the pod starts once it is back", async (lie) => {
-      await inCall(PREPARE, lie, begins, () => gpu.kill());
+    test.each(MOMENTS)("in NodePrepareResources, where it %s, the pod starts once it is back", async (fault) => {
+      await inCall(PREPARE, fault, begins, () => gpu.kill());
       await failsToPrepare();
       expect(await node.containersOf(name)).toEqual([]);
       gpu.start();
@@ -126,12 +134,12 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
       await ends();
       expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE]);
     });
-    test.each(MOMENTS)("in NodeUnprepareResources, where it %s, it unprepares once it is back", async (lie) => {
+    test.each(MOMENTS)("in NodeUnprepareResources, where it %s, it unprepares once it is back", async (fault) => {
       begins();
       await node.daemon.running(name);
       await inCall(
         UNPREPARE,
-        lie,
+        fault,
         () => node.remove(name),
         () => gpu.kill(),
       );
@@ -146,8 +154,8 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
   });
 
   describe("when the daemon is killed", () => {
-    test.each(MOMENTS)("in NodePrepareResources, where the driver %s, the next one prepares again", async (lie) => {
-      await inCall(PREPARE, lie, begins, () => node.daemon.kill());
+    test.each(MOMENTS)("in NodePrepareResources, where the driver %s, the next one prepares again", async (fault) => {
+      await inCall(PREPARE, fault, begins, () => node.daemon.kill());
       expect(knownClaims(node)).toEqual(["kept: uid-stays", `${name}: uid-${name}`]);
       node.startDaemon();
       await node.daemon.running(name);
@@ -167,19 +175,22 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
       await isGone();
       expect(await node.containersOf(name)).toEqual([]);
     });
-    test.each(MOMENTS)("in NodeUnprepareResources, where the driver %s, the next one unprepares again", async (lie) => {
-      begins();
-      await node.daemon.running(name);
-      await inCall(
-        UNPREPARE,
-        lie,
-        () => node.remove(name),
-        () => node.daemon.kill(),
-      );
-      node.startDaemon();
-      await isGone();
-      expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE, UNPREPARE]);
-    });
+    test.each(MOMENTS)(
+      "in NodeUnprepareResources, where the driver %s, the next one unprepares again",
+      async (fault) => {
+        begins();
+        await node.daemon.running(name);
+        await inCall(
+          UNPREPARE,
+          fault,
+          () => node.remove(name),
+          () => node.daemon.kill(),
+        );
+        node.startDaemon();
+        await isGone();
+        expect(gpu.callsOf(name)).toEqual([PREPARE, UNPREPARE, UNPREPARE]);
+      },
+    );
     test("while a pod runs, a restarted container uses what was prepared", async () => {
       begins();
       await node.daemon.running(name);
@@ -195,58 +206,58 @@ describe.skipIf(why !== undefined)("ResourceClaims across crashes", { timeout: L
 
   test("faulty drivers affect their own claims only, and nothing is left once they behave", async () => {
     const cdi = (await servesCdi(node)) ? /unresolvable CDI devices/ : /CDI devices \(.*\): containerd /;
-    const wrong: readonly (readonly [Lie, RegExp])[] = [
-      ["tells of another claim", /NodePrepareResources returned result for unknown claim UID nobodys-0$/],
+    const wrong: readonly (readonly [DriverFault, RegExp])[] = [
+      ["names another claim", /NodePrepareResources returned result for unknown claim UID nobodys-0$/],
       ["leaves the claim out", /NodePrepareResources skipped 1 ResourceClaims$/],
       ["has a million devices", /ResourceExhausted|more than the \d+ of a claim/],
       ["has no CDI device of that name", cdi],
       ["hangs", /waits for the DRA driver/],
     ];
-    const liars = wrong.map(([lie, words], i) => {
+    const faultyDrivers = wrong.map(([fault, words], i) => {
       const driver = new DriverProcess(node, `liar-${i}.example.com`);
-      driver.lie({ [PREPARE]: lie });
+      driver.setFaults({ [PREPARE]: fault });
       driver.start();
       node.put(`claim-liar-${i}`, claimManifest(`liar-${i}`, [`liar-${i}`], driver.name));
       node.put(`liar-${i}`, claimingPod(`liar-${i}`, [`liar-${i}`]));
-      return { driver, words, lie, pod: `liar-${i}` };
+      return { driver, words, fault, pod: `liar-${i}` };
     });
     try {
       begins();
       node.put("plain", podOf("plain"));
       await Promise.all(
-        liars.map(({ pod, words }) =>
+        faultyDrivers.map(({ pod, words }) =>
           node.daemon.pod(pod, `waiting: ${words}`, ({ containers: [one] }) => words.test(one?.message ?? "")),
         ),
       );
       await node.daemon.running(name, "plain");
       node.remove("plain");
       await ends();
-      // a claim that is prepared is not prepared again, whatever its devices are like: this pod cannot start
-      const others = liars.filter(({ lie }) => lie !== "has no CDI device of that name");
-      for (const { driver } of liars) {
-        driver.lie({});
+      // a prepared claim is not prepared again, whatever faults its devices have: this pod cannot start
+      const others = faultyDrivers.filter(({ fault }) => fault !== "has no CDI device of that name");
+      for (const { driver } of faultyDrivers) {
+        driver.setFaults({});
         await driver.kill();
         driver.start();
       }
       await node.daemon.running(...others.map(({ pod }) => pod));
-      for (const { driver, lie } of others) driver.lie({ [UNPREPARE]: lie });
-      node.remove(...liars.map(({ pod }) => pod));
+      for (const { driver, fault } of others) driver.setFaults({ [UNPREPARE]: fault });
+      node.remove(...faultyDrivers.map(({ pod }) => pod));
       await node.daemon.until("what is wrong with each", ({ problems }) =>
         holds(
           others
-            .filter(({ lie }) => lie !== "hangs")
+            .filter(({ fault }) => fault !== "hangs")
             .every(({ pod }) => problems.some((one) => one.includes(`pod uid-${pod} cannot unprepare`))),
         ),
       );
       for (const { driver } of others) {
         await driver.kill();
-        driver.lie({});
+        driver.setFaults({});
         driver.start();
       }
-      await node.daemon.gone(...liars.map(({ pod }) => pod));
-      expect(liars.flatMap(({ driver }) => driver.prepared)).toEqual([]);
+      await node.daemon.gone(...faultyDrivers.map(({ pod }) => pod));
+      expect(faultyDrivers.flatMap(({ driver }) => driver.prepared)).toEqual([]);
     } finally {
-      await Promise.all(liars.map(({ driver }) => driver.kill()));
+      await Promise.all(faultyDrivers.map(({ driver }) => driver.kill()));
     }
   });
 });

@@ -12,7 +12,7 @@ import { holds, until } from "./pods/until.ts";
 
 const LONG_MS = 300_000;
 const OTHER = "nic.example.com";
-/** Its devices are the runtime's to add. */
+/** The driver whose devices the runtime adds. */
 const CDI = "cdi.example.com";
 const NAMES = ["a", "b", "c", "d", "e", "f", "g"];
 const why = noPods("pods with ResourceClaims");
@@ -115,7 +115,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
       await reportOf("Healthy");
       gpu.report({ device, health: 2, healthCheckTimeoutSeconds: 3600, message: "too hot" });
       await reportOf("Unhealthy", "too hot");
-      // a driver that says nothing after that
+      // after that, the driver reports no devices
       gpu.devices = [];
       await node.daemon.kill();
       const watchers = gpu.watchers.length;
@@ -176,7 +176,7 @@ describe.skipIf(why !== undefined)("pods with ResourceClaims", { timeout: LONG_M
     await node.daemon.running("other", "plain");
     await ends("other", "plain");
     await released(nic);
-    // a call that hangs is cancelled when its pod is to end
+    // a hanging call is cancelled when its pod has to end
     await ends(...many);
     expect(knownClaims(node)).toEqual([]);
   });

@@ -26,7 +26,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  /** It first tells which CPUs the others have at that moment, and then its own. */
+  /** A pod whose container first prints which CPUs the shared pod has at that moment, and then its own. */
   const exclusive = async (name: string, cpu: number): Promise<object> => {
     const [shared] = await node.containersOf("shared");
     const looks = `cat /cpusets/kubepods/besteffort/pod*/${shared?.id}/cpuset.cpus; grep Cpus_allowed_list /proc/self/status`;
@@ -41,7 +41,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
       ],
     });
   };
-  /** The kernel's own file. */
+  /** The content of cpuset.cpus in the kernel. */
   const cpusOf = async (name: string): Promise<string> => {
     const [newest] = await node.containersOf(name);
     const path = node.hierarchy.paths().find((one) => one.endsWith(`/${newest?.id}`)) ?? "/none";
@@ -49,8 +49,8 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
   };
   const cpusBecome = (name: string, cpus: string): Promise<true> =>
     until(`${name} on ${cpus}`, async () => ((await cpusOf(name)) === cpus ? true : undefined));
-  /** It saw this first: the others' CPUs, and its own. */
-  const firstSight = async (name: string): Promise<readonly string[]> => {
+  /** The first lines that the container printed: the shared pod's CPUs, and its own. */
+  const firstOutput = async (name: string): Promise<readonly string[]> => {
     const lines = await until(`the first words of ${name}`, async () => {
       const [newest] = await node.containersOf(name);
       const lines = readFileSync(newest?.logPath ?? "", "utf8").split("\n");
@@ -58,7 +58,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     });
     return lines.slice(0, -1).map((line) => line.replace(/^\S+ stdout F (?:Cpus_allowed_list:\s*)?/, ""));
   };
-  /** The runtime's record of RunPodSandbox. */
+  /** The container runtime's record of RunPodSandbox. */
   const sandboxOf = async (name: string): Promise<object> => {
     const { connection } = node.containerd;
     const { items } = await must(connection.call("ListPodSandbox", {}));
@@ -89,7 +89,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     await cpusBecome("shared", ALL);
     node.put("engine", await exclusive("engine", 1));
     const [engine] = await daemon.running("engine");
-    const [others = "", own = ""] = await firstSight("engine");
+    const [others = "", own = ""] = await firstOutput("engine");
     taken = own;
     expect(own).toMatch(/^[1-9]\d*$/);
     expect(sameCpus(others)).toBe(without(own));
@@ -133,7 +133,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     expect(await node.containersOf("second")).toEqual([]);
     node.remove("engine");
     await daemon.running("second");
-    const [others = "", own = ""] = await firstSight("second");
+    const [others = "", own = ""] = await firstOutput("second");
     expect(sameCpus(own)).toBe(without("0"));
     expect(others).toBe("0");
     node.remove("second");
@@ -153,7 +153,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     node.meddling = {};
     const daemon = node.startDaemon();
     await daemon.running("shared", "engine");
-    const [others = "", own = ""] = await firstSight("engine");
+    const [others = "", own = ""] = await firstOutput("engine");
     expect([own, sameCpus(others)]).toEqual([taken, without(taken)]);
     expect(state().entries).toEqual(entries);
     node.remove("engine");
@@ -171,7 +171,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
       await node.daemon.stop();
       const daemon = node.startDaemon({ kubeletVersion });
       await daemon.running("engine", "shared");
-      // somebody comes and goes, so that the file is written
+      // a pod is added and removed, so that the daemon writes the file
       node.put("guest", podOf("guest", { containers: [{ script: SERVES }] }));
       await daemon.running("guest");
       node.remove("guest");

@@ -14,7 +14,7 @@ const LEAVING: readonly CriMethod[] = ["StopContainer", "StopPodSandbox", "Remov
 const momentsOf = (methods: readonly CriMethod[]) =>
   methods.flatMap((method) => (["before", "after"] as const).map((where) => ({ method, where })));
 const MANY = ["one", "two", "three", "four"];
-/** After the process was started: before it reads its settings, while it starts pods, when it has. */
+/** Milliseconds after the process was started: before it reads its settings, while it starts pods, and after that. */
 const DELAYS_MS = [300, 800, 1300, 1900];
 const why = noPods("a daemon that is killed");
 
@@ -26,7 +26,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  /** Each start of its container is a line in a file on the node. */
+  /** A pod whose container appends a line to a file on the node at each start. */
   const counting = (name: string): object =>
     podOf(name, {
       volumes: [{ name: "starts", hostPath: { path: join(node.dir, "starts") } }],
@@ -41,15 +41,15 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
     const file = join(node.dir, "starts", name);
     return existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 1 : 0;
   };
-  /** Once its process has come to tell of the first. */
+  /** The number of starts, as soon as the container has recorded the first one. */
   const startsOf = (name: string): Promise<number> => until(`a start of ${name}`, () => linesOf(name) || undefined);
-  /** The runtime holds so many sandboxes of it, and so many containers that run. */
+  /** The number of the pod's sandboxes in the runtime, and of its running containers. */
   const instancesOf = async (name: string) => {
     const pods = [...(await node.held()).values()].filter((pod) => pod.name.startsWith(`${name}-`));
     const running = pods.flatMap(({ containers }) => containers.filter(({ state }) => state === "running"));
     return { sandboxes: pods.flatMap(({ sandboxes }) => sandboxes).length, running: running.length };
   };
-  /** One daemon after the other, each killed a step later than the one before. */
+  /** Starts one daemon after the other and kills each one step later than the one before. */
   const killAtEach = async (methods: readonly CriMethod[]): Promise<void> => {
     for (const { method, where } of momentsOf(methods)) {
       const reached = node.hangAt(method, where);
@@ -69,7 +69,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
     expect(await instancesOf("web")).toEqual({ sandboxes: 1, running: 1 });
     const pods = await node.daemon.until("its pods", (status) => status.pods);
     expect(pods.map(({ uid }) => uid)).toEqual([web?.uid]);
-    // one that is being replaced lies beside its new text for a moment
+    // while a record is replaced, its new text exists in a temporary file beside it
     const records = readdirSync(join(node.dir, "state/pods")).filter((name) => name.endsWith(".json"));
     expect(records).toEqual([`${web?.uid}.pod.json`]);
     await node.daemon.kill();

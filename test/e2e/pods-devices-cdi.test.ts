@@ -11,7 +11,7 @@ const LONG_MS = 300_000;
 const why = noPods("pods with CDI devices");
 const TOY = "example.com/toy";
 
-/** As a vendor's driver leaves it for the runtime. */
+/** A CDI specification as a vendor's driver writes it for the runtime. */
 const specOf = (driver: string): object => ({
   cdiVersion: "0.5.0",
   kind: "vendor.example/toy",
@@ -24,7 +24,7 @@ const specOf = (driver: string): object => ({
   })),
   containerEdits: { mounts: [{ hostPath: driver, containerPath: "/toy-driver", options: ["ro", "bind"] }] },
 });
-/** The answer of a plugin that leaves all to the specification. */
+/** The answer of a plugin that leaves everything to the CDI specification. */
 const namesOnly = (request: Record<string, unknown>): object => {
   const [{ devicesIds = [] } = {}] = request["containerRequests"] as readonly { devicesIds?: readonly string[] }[];
   return { containerResponses: [{ cdiDevices: devicesIds.map((id) => ({ name: `vendor.example/toy=${id}` })) }] };
@@ -52,7 +52,10 @@ describe.skipIf(why !== undefined).each(runtimes)(
       await close();
       await node?.stop();
     }, LONG_MS);
-    /** Replaced whole, since the runtime may read it at any moment; of a file from elsewhere 1.7 does not hear. */
+    /**
+     * Replaces the file atomically, because the runtime may read it at any moment. containerd 1.7 does not notice a
+     * file that was moved from another directory.
+     */
     const specify = (spec: object): void => {
       mkdirSync(node.containerd.cdi, { recursive: true });
       const fresh = join(node.containerd.cdi, "toy.fresh");

@@ -31,7 +31,10 @@ if (why !== undefined) {
   console.warn(`skipped what containers get for their devices: ${why}`);
 }
 
-/** A number for local use, without a driver: who may open it is told that there is none, who may not is told that. */
+/**
+ * A major device number for local use, which has no driver: opening the device fails with NO_DRIVER if it is allowed,
+ * and with DENIED if it is not.
+ */
 const MAJOR = "240";
 const NO_DRIVER = "No such device or address";
 const DENIED = "Operation not permitted";
@@ -47,7 +50,7 @@ describe.skipIf(why !== undefined)("a container's device options on a real conta
   }, LONG_MS);
   afterAll(() => ground?.stop(), LONG_MS);
 
-  /** Brings it up; the ids of its containers by name. */
+  /** Starts the pod; returns the ids of its containers by name. */
   async function up(web: RunnablePod, dir: string, devices: ContainerDevices): Promise<ReadonlyMap<string, string>> {
     const { runtime, hierarchy } = ground;
     const worker = new PodWorker({
@@ -79,7 +82,7 @@ describe.skipIf(why !== undefined)("a container's device options on a real conta
     expect([turn.error, turn.faults, turn.refusal]).toEqual([null, {}, null]);
     return new Map((await seenNow())?.containers.map(({ name, id }) => [name, id]));
   }
-  /** Runs a script inside, and answers its output of either stream. */
+  /** Runs a script in the container and returns its stdout and stderr. */
   const inside = async (id: string, script: string): Promise<string> => {
     const { stdout, stderr } = await must(ground.runtime.exec(id, ["/bin/busybox", "sh", "-c", script], 60));
     return `${stdout}${stderr}`.trim();

@@ -9,14 +9,14 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
 const LONG_MS = 300_000;
-const why = noPods("pods beside greedy device plugins");
-/** Variables of 100,000 bytes each. */
+const why = noPods("pods beside device plugins that exceed a limit");
+/** The answer of a plugin with this many variables of 100,000 bytes each. */
 const answering = (variables: number) => () => {
   const names = Array.from({ length: variables }, (_, i) => `BIG${i}`);
   return { containerResponses: [{ envs: Object.fromEntries(names.map((name) => [name, "x".repeat(100_000)])) }] };
 };
 
-describe.skipIf(why !== undefined)("beside plugins that exceed their share", { timeout: LONG_MS }, () => {
+describe.skipIf(why !== undefined)("device plugins that exceed a limit", { timeout: LONG_MS }, () => {
   let node: PodNode;
   const plugins: NodePlugin[] = [];
   const joins = async (plugin: NodePlugin): Promise<void> => {
@@ -35,11 +35,11 @@ describe.skipIf(why !== undefined)("beside plugins that exceed their share", { t
     await node?.stop();
   }, LONG_MS);
 
-  test("of device ids, pods with other devices and without any start", async () => {
+  test("for device ids do not keep pods with other devices, or without devices, from starting", async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `${i}`.padStart(4000, "L"));
     const hogs = ["hog.io/h1", "hog.io/h2"];
     for (const resource of hogs) await joins(pluginOn(node, [], { resource, devices: healthy(...ids) }));
-    const messages = await node.daemon.until("both are told of", ({ problems }) => {
+    const messages = await node.daemon.until("the problems of both plugins", ({ problems }) => {
       const its = hogs.map((resource) => problems.find((message) => message.includes(resource)));
       return its.includes(undefined) ? undefined : its;
     });
@@ -50,7 +50,7 @@ describe.skipIf(why !== undefined)("beside plugins that exceed their share", { t
     await node.daemon.running("plain");
   });
 
-  test("of Allocate answers, other pods start, and only their own are refused with the reason", async () => {
+  test("for Allocate answers get only their own pods refused, with the reason, and other pods start", async () => {
     await joins(pluginOn(node, ["x"], { resource: "big.io/one", answers: { Allocate: answering(3) } }));
     await joins(
       pluginOn(node, ["b0", "b1", "b2", "b3", "b4"], { resource: "big.io/many", answers: { Allocate: answering(2) } }),

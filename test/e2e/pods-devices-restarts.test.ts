@@ -46,7 +46,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     await node.daemon.running("stays");
   }, LONG_MS);
   afterEach(async () => {
-    // whatever happened: it never lost its devices, and was never started again
+    // after every test: the pod has kept its devices and was never restarted
     expect(idsOf("uid-stays")).toEqual(["a", "b"]);
     expect((await node.containersOf("stays")).map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
   });
@@ -56,7 +56,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     await node?.stop();
   }, LONG_MS);
 
-  const comesIn = async (name: string): Promise<void> => {
+  const runPod = async (name: string): Promise<void> => {
     node.put(name, deviceOf(name, 1, GPU, { uid: `uid-${name}` }));
     await node.daemon.running(name);
     expect(["c", "d"]).toContain(idsOf(`uid-${name}`)[0]);
@@ -101,9 +101,9 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     const before = allocations();
     await happens();
     node.startDaemon();
-    await comesIn("next");
+    await runPod("next");
     expect(await runningId("stays")).toBe(id);
-    // the one that came in, and no other
+    // one allocation for the admitted pod, and no other
     expect(allocations()).toBe(before + 1);
   });
 
@@ -115,13 +115,13 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
       await node.daemon.stop();
       node.startDaemon({ kubeletVersion });
       await node.daemon.running("stays");
-      // reads the checkpoint that another version wrote, and writes it
-      await comesIn(`under-${i}`);
+      // the daemon reads the checkpoint that another version wrote, and writes it
+      await runPod(`under-${i}`);
       expect(await runningId("stays")).toBe(id);
       expect(idsOf("uid-stays"), kubeletVersion).toEqual(["a", "b"]);
       expect((await (await fetch(`${node.statusUrl}/v1/status`)).json()) as object).toMatchObject({ problems: [] });
     }
-    // one for each that came in, none for the pod that was there
+    // one allocation for each admitted pod, and none for the pod that was already running
     expect(allocations()).toBe(before + versions.length);
   });
 
@@ -129,7 +129,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     await plugin.vanish();
     await node.daemon.until("the plugin's end", ({ devices }) => devices?.find(({ allocatable }) => allocatable === 0));
     await plugin.start();
-    await comesIn("after");
+    await runPod("after");
   });
 
   test("a pod still starts when the daemon is killed between its admission and the plugin's answer", async () => {
@@ -183,7 +183,7 @@ describe.skipIf(why !== undefined)("pods' devices across restarts", { timeout: L
     });
     expect(kinds).toEqual(["given-back", "leak"]);
     await daemon.running("stays");
-    await comesIn("freed");
+    await runPod("freed");
   });
 
   test.for(GO_BUILDS)(

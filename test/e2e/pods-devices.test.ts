@@ -14,7 +14,7 @@ const LONG_MS = 300_000;
 const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 1 };
 const why = noPods("pods with devices");
 
-/** Who holds which devices, by the daemon's own checkpoint. */
+/** The devices that each container holds according to the daemon's own checkpoint. */
 function heldIn(node: PodNode): Readonly<Record<string, readonly string[]>> {
   const text = readFileSync(
     join(node.dir, "state", "managers", "device-plugins", "kubelet_internal_checkpoint"),
@@ -92,7 +92,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     const held = heldIn(node);
     expect(held["uid-keeps app"]).toEqual(before);
     expect([...(held["uid-late app"] ?? []), ...(before ?? [])].toSorted()).toEqual(["a", "b", "c", "d"]);
-    // the plugin's first answer is enough
+    // the plugin's first answer suffices
     const ask = clientOf(join(node.dir, "pr", "kubelet.sock"));
     const message = await until("the exporters' view", async () => {
       const list = JSON.stringify(await ask("List"));
@@ -188,7 +188,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     await node.daemon.kill();
     await gpus.vanish();
     const [container] = await node.containersOf("boots");
-    // as a reboot leaves it: dead containers, and a kernel of another id
+    // the state after a reboot: dead containers, and another boot id
     await node.kill(container?.id ?? "");
     const bootFile = join(node.dir, "state", "managers", "device-plugins", "boot_id");
     writeFileSync(bootFile, "00000000-0000-4000-8000-000000000000");
@@ -223,7 +223,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
         return one?.name === "example.com/flips" && `${one.resources.map((device) => device.health)}` === `${health}`;
       });
     await reportOf("Healthy", "Healthy");
-    // one that has not started is refused for a device that is not healthy
+    // a pod that has not started is refused if its device is unhealthy
     await daemon.running("flips");
     flips.list([{ ID: "f0", health: "Unhealthy" }, ...healthy("f1")]);
     expect(await rowWith(1)).toMatchObject({ capacity: 2, flips: 1 });

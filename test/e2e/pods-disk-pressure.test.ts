@@ -10,9 +10,9 @@ import { noPods } from "./pods/skip.ts";
 const LONG_MS = 300_000;
 const Mi = 2 ** 20;
 const why = noPods("the kernel's disk pressure");
-/** The pressure lasts until a test says otherwise. */
+/** The transition period keeps the pressure until a test changes the configuration. */
 const SHORT_OF_DISK = { evictionHard: { "nodefs.available": "32Mi" }, evictionPressureTransitionPeriod: "1h" };
-/** A pod that writes so many MiB into a file, and then goes on. */
+/** A pod that writes this many MiB into a file and then keeps running. */
 const writes = (
   name: string,
   mebibytes: number,

@@ -10,7 +10,7 @@ import { until } from "./pods/until.ts";
 
 const LONG_MS = 300_000;
 const why = noPods("a daemon and a runtime that end");
-/** A hierarchy without a controller, which runtimes join. */
+/** A hierarchy without a controller; runtimes put their containers into it as well. */
 const NAMED = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"].find(existsSync);
 
 describe.skipIf(why !== undefined)("ending a daemon or its runtime", { timeout: LONG_MS }, () => {
@@ -19,7 +19,7 @@ describe.skipIf(why !== undefined)("ending a daemon or its runtime", { timeout: 
     node = await PodNode.start();
     node.put("low", podOf("low", { priority: 10, containers: [{ script: STUBBORN }] }));
     node.put("high", podOf("high", { priority: 1000 }));
-    // as a daemon leaves it that was killed before it could remove it
+    // the directory that a daemon leaves if it is killed before it can remove it
     if (NAMED !== undefined)
       mkdirSync(join(NAMED, node.cgroupRoot, "kubepods/burstable/podlost/c1"), { recursive: true });
     await node.startDaemon().running("low", "high");
@@ -47,7 +47,7 @@ describe.skipIf(why !== undefined)("ending a daemon or its runtime", { timeout: 
     expect(after.filter((id) => before.includes(id))).toEqual(before);
     expect(after).toHaveLength(before.length + 2);
     await daemon.until("calm", ({ problems }) => (problems.length === 0 ? true : undefined));
-    // this node's runtime has no CNI plugin, which keeps no pod on the machine's network from running
+    // this node's runtime has no CNI plugin; pods on the host network run nevertheless
     await daemon.until("the network's line", ({ runtime }) =>
       runtime?.notReady?.find((one) => /network not ready: NetworkReady=false reason:NetworkPluginNotReady /.test(one)),
     );
@@ -65,7 +65,7 @@ describe.skipIf(why !== undefined)("ending a daemon or its runtime", { timeout: 
     expect(await ids()).toEqual(before);
     const daemon = node.startDaemon();
     for (const row of await daemon.running("low", "high")) expect(row.containers[0]?.restarts).toBe(0);
-    // so that whatever it would do it has begun
+    // by then the daemon has started everything that it would do
     await daemon.turns(2);
     expect(await ids()).toEqual(before);
     expect(daemon.events).toEqual([]);
@@ -94,7 +94,7 @@ describe.skipIf(why !== undefined)("ending a daemon or its runtime", { timeout: 
       ["low-e2e", "pending", "Drained"],
     ]);
 
-    // nobody has deleted them
+    // the pods have not been deleted
     const [again] = await node.startDaemon().running("low", "high");
     expect(again?.containers[0]?.state).toBe("running");
   });

@@ -12,20 +12,21 @@ const why = noPods("what others started");
 
 describe.skipIf(why !== undefined)("a foreign pod in the same runtime", { timeout: LONG_MS }, () => {
   let node: PodNode;
-  /** Ids of everything that is not the daemon's. */
+  /** Ids of all sandboxes and containers that do not belong to the daemon. */
   const foreign: string[] = [];
   beforeAll(async () => {
     node = await PodNode.start();
     const { containerd } = node;
-    // as a person makes them with crictl, running and dead
+    // pods as a person makes them with crictl, running and dead
     const running = await containerd.runPod({ name: "by-hand", uid: "uid-by-hand", image: IMAGE });
     const dead = await containerd.exitPod({ name: "dead", uid: "uid-dead", image: IMAGE });
-    // under the very uid and name of a pod of the daemon's, of a former attempt; one that runs would hold ours
+    // a sandbox with the uid and name of one of the daemon's pods, from a former attempt; a running one would hold up
+    // the pod
     const same = await containerd.runSandbox({ name: "ours-e2e", uid: UID, attempt: 9 });
     foreign.push(same.sandboxId, await containerd.addContainer(same, { name: "other", image: IMAGE }));
     await must(containerd.connection.call("StopPodSandbox", { podSandboxId: same.sandboxId }));
     for (const { sandboxId, containerId } of [running, dead]) foreign.push(sandboxId, containerId);
-    // a sandbox of another daemon, with another name
+    // a sandbox with the owner label of another daemon
     const { config } = running.pod;
     const labels = {
       "io.kubernetes.pod.name": "theirs",
@@ -42,7 +43,7 @@ describe.skipIf(why !== undefined)("a foreign pod in the same runtime", { timeou
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  /** Sandboxes and containers that are there, with what they do. */
+  /** The existing sandboxes and containers, with their states. */
   const states = async (): Promise<ReadonlyMap<string, string>> => {
     const { connection } = node.containerd;
     const { containers } = await must(connection.call("ListContainers", {}));
@@ -66,7 +67,7 @@ describe.skipIf(why !== undefined)("a foreign pod in the same runtime", { timeou
     const shown = await daemon.until("its pods", ({ pods }) => pods.map(({ name }) => name).sort());
     expect(shown).toEqual(["crash-e2e", "ours-e2e"]);
 
-    // killed, and its records lost: what bears another's name is no orphan of its own
+    // killed, and its records are lost: a pod with another daemon's owner label is not treated as an orphan
     await daemon.kill();
     node.remove("crash");
     const next = node.startDaemon({ stateDir: `${node.dir}/state-2` });

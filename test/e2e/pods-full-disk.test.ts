@@ -27,7 +27,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
   let disk: SmallFileSystem;
   const settings = (evictionPeriodSeconds: number) => ({
     manifestPods: "ordinary",
-    // an evicted pod of a manifest stays away for so long
+    // the time until an evicted pod of a manifest may start again
     retrySeconds: 600,
     stateDir: join(disk.path, "state"),
     podsDirectory: join(disk.path, "pods"),
@@ -48,7 +48,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
     const { bavail, bsize } = statfsSync(disk.path);
     return bavail * bsize;
   };
-  /** By pod's name, as they lie on the disk: each of them whole. */
+  /** The states in the records on disk, by pod name; throws if a record is not complete. */
   const states = (): Readonly<Record<string, string>> => {
     const directory = join(disk.path, "state/pods");
     const files = readdirSync(directory).filter((file) => file.endsWith(".pod.json"));
@@ -59,8 +59,11 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
     });
     return Object.fromEntries(records) as Record<string, string>;
   };
-  /** It takes all that there is, for as long as nobody evicts it: that may be shorter than the daemon takes to answer. */
-  const full = async (name: string) => {
+  /**
+   * Waits until the pod has filled the disk. The disk may be full for a shorter time than the daemon needs to answer,
+   * because the pod is evicted.
+   */
+  const filledBy = async (name: string) => {
     let least = Number.POSITIVE_INFINITY;
     const looking = setInterval(() => {
       least = Math.min(least, availableBytes());
@@ -73,14 +76,14 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
     node.put("small", writes("small", 1));
     const daemon = node.startDaemon(settings(1));
     await daemon.running("small");
-    await full("filler");
+    await filledBy("filler");
     await daemon.event("filler", "Evicted", /^The node was low on resource: ephemeral-storage\. /);
     await daemon.pod("filler", "ended", ({ state, reason }) => state === "terminated" && reason === "Evicted");
     await daemon.until("room", () => (availableBytes() > 40 * Mi ? true : undefined));
     await daemon.until("an end of the problems", ({ problems }) =>
       problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
     );
-    // a record that could not be written is written at the end of a sync
+    // a record that could not be written before is written at the end of a sync
     await expect.poll(states, WAITS).toEqual({ small: "lives", filler: "ended evicted" });
     expect(daemon.eventsOf("small", "Evicted")).toEqual([]);
     await daemon.kill();
@@ -94,10 +97,10 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
   });
 
   test("a pod that fills it is evicted by a daemon started later, although it cannot write a record", async () => {
-    // nobody looks for pressure
+    // this daemon does not check for pressure
     const before = node.startDaemon(settings(3600));
     await before.running("small");
-    await full("found");
+    await filledBy("found");
     await before.kill();
     const daemon = node.startDaemon(settings(1));
     await daemon.pod("found", "ended", ({ state, reason }) => state === "terminated" && reason === "Evicted");
@@ -118,7 +121,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
   test("a full disk makes the daemon not ready until there is room", async () => {
     const daemon = node.startDaemon(settings(3600));
     await daemon.running("small");
-    await full("held");
+    await filledBy("held");
     const readiness = async (): Promise<unknown> => (await fetch(`${node.statusUrl}/readyz`)).json();
     await expect.poll(readiness, WAITS).toMatchObject({
       ready: false,
@@ -133,7 +136,7 @@ describe.skipIf(why !== undefined)("on a disk that also holds the daemon's recor
   test("a pod that fills it can be deleted, also by a daemon started later", async () => {
     const before = node.startDaemon(settings(3600));
     await before.running("small");
-    await full("deleted");
+    await filledBy("deleted");
     await before.kill();
     node.remove("deleted");
     const daemon = node.startDaemon(settings(3600));

@@ -37,7 +37,7 @@ describe.skipIf(why !== undefined)("pods with host ports and priority classes", 
     await new Promise((resolve) => server.close(resolve));
     await daemon.until("a free port", ({ problems }) => holds(reportOf(problems).length === 0));
     await daemon.running("web");
-    // the process that has the port now is the pod's own
+    // the process that uses the port now belongs to the pod
     await daemon.kill();
     const again = node.startDaemon();
     await again.running("web");

@@ -13,12 +13,12 @@ const LONG_MS = 300_000;
 const why = noPods("nodewise logs and exec");
 const [TALKS_POD, TWO] = ["talks-e2e", "default/two-e2e"];
 const TALKS = "echo one; echo to the other >&2; sleep 1000 & trap 'exit 0' TERM; wait";
-/** Ends each time that the file is there. */
+/** The container exits whenever the file exists. */
 const RESTARTS = "echo began; while [ ! -e /end ]; do sleep 0.1; done; echo ends; exit 3";
 
 describe.skipIf(why !== undefined)("nodewise logs and exec over a real containerd", { timeout: LONG_MS }, () => {
   let node: PodNode;
-  /** The words of `talks`, in the order in which the runtime wrote them: its streams are two. */
+  /** The output of `talks` in the order in which the runtime wrote it: stdout and stderr are two streams. */
   let logged: readonly string[] = [];
   beforeAll(async () => {
     node = await PodNode.start({ configuration: { containerLogMaxSize: "20k", containerLogMonitorInterval: "3s" } });
@@ -43,7 +43,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       "other/two-e2e",
     ]);
     const [talks] = await node.containersOf("talks");
-    // the runtime writes it after the container has
+    // the runtime writes a line after the container has written it
     logged = await until("both lines in the log", () => {
       const lines = readFileSync(talks?.logPath ?? "", "utf8").split("\n");
       return lines.length > 2 ? lines : undefined;
@@ -117,7 +117,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       child.stdout.on("data", (bytes: Buffer) => {
         text += bytes;
       });
-      // it begins with the newest instance of that moment: one that starts late would not show the former's words
+      // a follower begins with the instance that is newest when it starts, so it has to start before the restart
       await until("the follower's start", () => holds(text === "began\n"));
       const [app] = await node.containersOf("two", "b");
       await node.exec(app?.id ?? "", "seq 1 3000 | sed 's/^/line /' > /proc/1/fd/1");

@@ -11,7 +11,7 @@ import { holds, until, WAITS } from "./pods/until.ts";
 const LONG_MS = 300_000;
 const why = noPods("the logs of containers");
 const CONFIGURATION = { containerLogMaxSize: "1Mi", containerLogMaxFiles: 3, containerLogMonitorInterval: "3s" };
-/** Numbered lines, some MB a second. */
+/** Prints numbered lines, several MB per second. */
 const FLOODS =
   "trap 'exit 0' TERM; i=0; while :; do seq $i $((i + 4999)) | sed 's/^/line /'; i=$((i + 5000)); sleep 0.05; done";
 
@@ -28,23 +28,23 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     const [pod = ""] = readdirSync(join(node.dir, "logs")).filter((name) => name.startsWith("default_flood-"));
     return join(node.dir, "logs", pod, "app");
   };
-  /** Names of what is kept of it, without what a rotation that was cut short left beside. */
+  /** The names of the rotated logs in use, without files that an interrupted rotation left behind. */
   const rotated = async (): Promise<readonly string[]> =>
     (await rotatedLogs(directory(), "0.log")).inUse.map(({ name }) => name);
-  /** Where a line that is kept does not follow upon the one before it, and how many lines are kept. */
+  /** The number of kept lines, and the places where a kept line does not follow the line before it. */
   const jumps = async (): Promise<{ readonly lines: number; readonly jumps: readonly string[] }> => {
-    // a daemon that was killed may have taken the log's name, and not had a new one begun
+    // a daemon that was killed may have renamed the log before the runtime began a new one
     const names = [...(await rotated()), "0.log"].filter((name) => existsSync(join(directory(), name)));
     const found: string[] = [];
     let [lines, last, line] = [0, Number.NaN, ""];
     for (const name of names) {
       const bytes = readFileSync(join(directory(), name));
       const text = (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString();
-      // the runtime may end a log in the middle of a line (`P`), and goes on with it in the next one
+      // the runtime may end a log in the middle of a line (`P`) and continue the line in the next log
       for (const [, time, tag, part = ""] of text.matchAll(/^(\S+) stdout ([PF]) (.*)$/gm)) {
         line += part;
         if (tag !== "F") continue;
-        // the beginning of the first one that is kept may have been in a log that is gone
+        // the start of the first kept line may have been in a log that has been removed
         if (lines === 0 && !line.startsWith("line ")) {
           line = "";
           continue;
@@ -58,7 +58,7 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
   };
   test("are bounded for a container that floods its log, without a missing line in between", async () => {
     await node.daemon.running("flood");
-    // the next one may be under way already, and the compressed log of the last one gone
+    // the next rotation may already be running, so the last compressed log may be missing
     const names = await until("a second rotation", async () => {
       const found = existsSync(directory()) ? await rotated() : [];
       return found.length === 2 ? found : undefined;
@@ -72,16 +72,16 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     expect(metrics).toMatch(/^nodewise_container_log_rotation_failures_total 0$/m);
     const [app] = await node.containersOf("flood");
     const links = readdirSync(join(node.dir, "links")).filter((name) => name.includes(app?.id ?? "?"));
-    // in the middle of a rotation there is no log of that name
+    // during a rotation, no log has that name
     expect(links.map((name) => readlinkSync(join(node.dir, "links", name)))).toEqual([join(directory(), "0.log")]);
   });
 
   test("are created again when a log was removed", async () => {
     const log = join(directory(), "0.log");
-    // a rotation may have taken it away for a moment
+    // a rotation may have renamed the log for a moment
     await expect.poll(() => rmSync(log), WAITS).toBeUndefined();
     await until("a new log", () => holds((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0));
-    // its lines are gone
+    // the removed log's lines are missing, so the other logs are removed too
     for (const name of await rotated()) rmSync(join(directory(), name), { force: true });
   });
 
@@ -98,7 +98,7 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     await node.daemon.kill();
     const [app] = await node.containersOf("flood");
     await node.kill(app?.id ?? "");
-    // the runtime may still be writing the last lines into a log that has lost its name; one that is lost never comes
+    // the runtime may still be writing the last lines into the renamed log; a lost line would never appear
     await expect.poll(jumps, WAITS).toEqual({ lines: expect.any(Number), jumps: [] });
     expect((await jumps()).lines).toBeGreaterThan(10_000);
     expect((await rotated()).length).toBeLessThanOrEqual(2);

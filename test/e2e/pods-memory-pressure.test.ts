@@ -8,7 +8,7 @@ import { WAITS } from "./pods/until.ts";
 
 const LONG_MS = 300_000;
 const Mi = 2 ** 20;
-/** All pods together may have so much: the pressure never leaves the test's own cgroup. */
+/** The memory of all pods together: the pressure stays within the test's own cgroup. */
 const FOR_PODS = 256 * Mi;
 const TRANSITION_SECONDS = 8;
 const why = noPods("the kernel's memory pressure");
@@ -20,7 +20,7 @@ const SHORT_OF_MEMORY = {
   evictionHard: { "memory.available": "64Mi" },
   evictionPressureTransitionPeriod: `${TRANSITION_SECONDS}s`,
 };
-/** Takes so many MiB, a step of 16 after the other; the memory of a volume is the pod's as long as the volume is there. */
+/** Uses this much memory, step by step. The memory of a volume counts for the pod as long as the volume exists. */
 const eats = (mebibytes: number, perStep = 16): object => ({
   script: `i=0; while [ $i -lt ${mebibytes / perStep} ]; do dd if=/dev/zero of=/memory/$i bs=1M count=${perStep} 2>/dev/null; i=$((i+1)); sleep 0.3; done; trap 'exit 0' TERM; while :; do sleep 1000 & wait $!; done`,
   volumeMounts: [{ name: "memory", mountPath: "/memory" }],
@@ -35,7 +35,7 @@ describe.skipIf(why !== undefined)("under memory pressure caused by a pod", { ti
       settings: { evictionPeriodSeconds: 0.5, retrySeconds: 600 },
       configuration: {
         ...SHORT_OF_MEMORY,
-        // until a pod was turned away for it
+        // long enough for a pod to be refused because of the pressure
         evictionPressureTransitionPeriod: "1h",
       },
     });

@@ -54,11 +54,11 @@ describe.skipIf(why !== undefined)("pods with a missing image, volume or file", 
       "FailedMount",
       `MountVolume.SetUp failed for volume "data" : hostPath type check failed: ${node.dir}/data is not a directory`,
     );
-    const unmounted = await daemon.pod("unmounted", "told", isReported);
+    const unmounted = await daemon.pod("unmounted", "reported", isReported);
     expect(unmounted).toMatchObject({ phase: "Pending", reason: "ContainerCreating" });
     expect(unmounted.message).toContain("is not a directory");
 
-    // the server's own failure, which the kubelet calls by no other name either
+    // the server exits with an error of its own; the kubelet uses the same reason
     const second = await daemon.pod("second", "held back", ({ reason }) => reason === "CrashLoopBackOff");
     expect(second.containers[0]?.restarts).toBeGreaterThan(0);
     expect(await page()).toBe("first\n");

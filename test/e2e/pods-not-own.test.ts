@@ -64,7 +64,7 @@ describe.skipIf(why !== undefined)("foreign pods and directories", { timeout: LO
     expect(ended).toContain("give each daemon its own");
     await refused.stop();
 
-    // with one of its own it is welcome, and sees nothing of the other's
+    // with its own directory the second daemon runs, and does not touch the first daemon's files
     const second = node.startDaemon({ ...places, podsDirectory: own("pods") });
     await until("its passes", () => (existsSync(own("state/status.json")) ? true : undefined));
     expect(existsSync(data)).toBe(true);
@@ -95,7 +95,7 @@ describe.skipIf(why !== undefined)("foreign pods and directories", { timeout: LO
       for (const mount of mounts) writeFileSync(join(mount, cgroup, "cgroup.procs"), String(child.pid));
       return true;
     };
-    // the daemon may remove what is empty still
+    // the daemon may remove a cgroup that is still empty
     await expect.poll(joins, WAITS).toBe(true);
     await node.daemon.until("the problem", ({ problems }) =>
       problems.find((one) => JSON.stringify(one).includes(`pod${UID} holds processes ${child.pid} (sleep)`)),

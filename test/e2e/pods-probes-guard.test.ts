@@ -79,7 +79,7 @@ describe.skipIf(why !== undefined)("kills held by the probe guard", { timeout: L
     });
     expect(await replay.json()).toMatchObject({ same: true });
 
-    // a daemon that starts again holds on, although nobody tells it of the storm
+    // a daemon that is restarted keeps holding the restarts, although it has no new information about the storm
     const pod = kept.slice(0, kept.lastIndexOf("/"));
     const named = pod.slice(pod.indexOf("/") + 1);
     const name = named.slice(0, named.lastIndexOf("-"));
@@ -96,7 +96,7 @@ describe.skipIf(why !== undefined)("kills held by the probe guard", { timeout: L
     await until("their release", async () =>
       (await recorded()).find(({ decision }) => decision.released.some(({ why }) => why === "recovered")),
     );
-    // the pod is asked by its name, as a person does
+    // the pod is looked up by its name, as a person does
     const reported = await until("the node's own history", async () => {
       const ran = await run(["probes", "history", "--state-dir", join(node.dir, "state"), "--pod", pod, "-o", "json"]);
       const { entries } = JSON.parse(ran.stdout) as { entries: readonly Record<string, unknown>[] };

@@ -15,7 +15,7 @@ import { until } from "./pods/until.ts";
 const LONG_MS = 300_000;
 const what = "probes over TLS and gRPC of containers";
 const why = noPods(what) ?? noPrograms(what, "openssl");
-/** A timeout that a loaded machine keeps. */
+/** Probes every second, with a timeout long enough for a loaded machine. */
 const QUICK = { periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 1 };
 
 describe.skipIf(why !== undefined)("probes of servers in containers", { timeout: LONG_MS }, () => {
@@ -23,7 +23,7 @@ describe.skipIf(why !== undefined)("probes of servers in containers", { timeout:
   const forwards: Server[] = [];
   beforeAll(async () => {
     node = await PodNode.start();
-    // a gRPC probe asks the pod's address and no other
+    // a gRPC probe always uses the pod's own address
     await giveAddresses(node.containerd, "127.0.0.1", "::1");
     node.startDaemon();
   }, LONG_MS);
@@ -32,19 +32,22 @@ describe.skipIf(why !== undefined)("probes of servers in containers", { timeout:
     await node?.stop();
   }, LONG_MS);
 
-  /** A pod's /served, and what stands in it. */
+  /** Creates the directory that a pod mounts as /served, with these files. */
   const servedOf = (name: string, files: Readonly<Record<string, string | Buffer>>): string => {
     const directory = join(node.dir, `served-${name}`);
     mkdirSync(directory);
     for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text);
     return directory;
   };
-  /** Replaced whole: the server may read it at any moment. */
+  /** Replaces the file atomically, because the server may read it at any moment. */
   const say = (served: string, file: string, word: string): void => {
     writeFileSync(join(served, ".fresh"), word);
     renameSync(join(served, ".fresh"), join(served, file));
   };
-  /** From loopback, where the probes ask, to the container's socket: its own network is nobody's. */
+  /**
+   * Forwards a loopback port, which the probes can reach, to the container's socket: the container's own network is not
+   * reachable.
+   */
   async function forward(path: string): Promise<number> {
     const port = await freePort();
     const server = createServer((inner) => {
@@ -86,11 +89,11 @@ describe.skipIf(why !== undefined)("probes of servers in containers", { timeout:
       "Readiness probe warning: Probe terminated redirects, Response body: kube-probe/1.37",
     );
     await readyOf("tls", true);
-    // an error: nothing is counted, and it stays ready
+    // a probe error counts neither as success nor as failure, so the container stays ready
     say(served, "http", "breaks");
     await failed("errored and resulted in failure state: unexpected EOF");
     await readyOf("tls", true);
-    // TLS asked of who speaks none, and HTTP of who speaks TLS
+    // a TLS probe of a plain HTTP server, and an HTTP probe of a TLS server
     const bare = `mkdir -p /www; httpd -f -p 127.0.0.1:${plain} -h /www & trap 'exit 0' TERM; while :; do sleep 1; done`;
     const wrong = { script: bare, readinessProbe: { ...get(plain, "HTTPS"), ...QUICK } };
     node.put("bare", podOf("bare", { containers: [wrong] }));

@@ -11,7 +11,7 @@ import { until } from "./pods/until.ts";
 const LONG_MS = 300_000;
 const why = noPods("containers that are probed");
 const exec = (command: string, more: object = {}) => ({ exec: { command: ["sh", "-c", command] }, ...more });
-/** A timeout that a loaded machine keeps. */
+/** Probes every second, with a timeout long enough for a loaded machine. */
 const QUICK = { periodSeconds: 1, timeoutSeconds: 30 };
 const probed = (name: string, container: TestContainer, spec: object = {}): object =>
   podOf(name, { ...spec, containers: [container] });
@@ -20,7 +20,7 @@ describe.skipIf(why !== undefined)("containers with probes", { timeout: LONG_MS 
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start();
-    // it has run for some time when the daemon is started again
+    // a pod that has been running for some time when the daemon is restarted
     const readinessProbe = exec("cat /ok", { ...QUICK, periodSeconds: 30, failureThreshold: 1 });
     node.put("steady", probed("steady", { script: `touch /ok; ${SERVES}`, readinessProbe }));
     node.startDaemon();
@@ -59,7 +59,7 @@ describe.skipIf(why !== undefined)("containers with probes", { timeout: LONG_MS 
       initialDelaySeconds: 2,
       terminationGracePeriodSeconds: 1,
     });
-    // at the end of the test it does hear
+    // at the end of the test, the container reacts to the signal
     const yields = join(node.dir, "yields");
     mkdirSync(yields);
     const volumeMounts = [{ name: "yields", mountPath: "/yields" }];
@@ -80,7 +80,7 @@ describe.skipIf(why !== undefined)("containers with probes", { timeout: LONG_MS 
       return newest !== undefined && newest.attempt > 0 && newest.state === "running" ? true : undefined;
     });
     const started = await until("its event", () => node.daemon.eventsOf("dies", "Started")[1]);
-    // at least a minute without the probe's own
+    // without the probe's own grace period, it would take at least a minute
     expect(Date.parse(started.at) - Date.parse(killing.at)).toBeLessThan(60_000);
     expect(node.daemon.eventsOf("dies", "Unhealthy")[0]?.msg).toBe("Liveness probe failed: ");
     writeFileSync(join(yields, "now"), "");
@@ -91,7 +91,7 @@ describe.skipIf(why !== undefined)("containers with probes", { timeout: LONG_MS 
   test("with restartPolicy Never are killed all the same when liveness fails", async () => {
     const livenessProbe = exec("false", { ...QUICK, failureThreshold: 1 });
     node.put("once", probed("once", { script: SERVES, livenessProbe }, { restartPolicy: "Never" }));
-    // nothing of it is to run any more, and so all of it is stopped
+    // no container of the pod may run any more, so all of them are stopped
     await node.daemon.event("once", "Killing", "Stopping container app");
     await node.daemon.pod("once", "over", ({ state }) => state === "terminated");
     node.remove("once");
@@ -134,7 +134,7 @@ describe.skipIf(why !== undefined)("containers with probes", { timeout: LONG_MS 
   test("stay ready over a restart of the daemon", async () => {
     await readyOf("steady", true);
     const [steady] = await node.containersOf("steady");
-    // kubelet 1.36: one that has run for ten seconds keeps what it was
+    // kubelet 1.36: a container that has run for ten seconds keeps its readiness
     await sleep(Math.max(0, (steady?.startedAtMs ?? Date.now()) + 11_000 - Date.now()));
     await node.daemon.stop();
     const daemon = node.startDaemon();

@@ -73,7 +73,7 @@ describe.skipIf(why !== undefined)("resizing running pods", { timeout: LONG_MS }
     const policy = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
     node.server.set([sized("restarts", "100m", "64Mi", policy, { restartPolicy: "OnFailure" })]);
     const [row] = await node.daemon.running("restarts");
-    // it is stopped by then, and not made anew
+    // by then the container is stopped, and not yet created again
     const reached = node.hangAt("CreateContainer", "before");
     node.server.set([sized("restarts", "100m", "32Mi", policy, { restartPolicy: "OnFailure" })]);
     await node.daemon.event("restarts", "ResizeStarted");

@@ -11,7 +11,7 @@ const LONG_MS = 300_000;
 const MIB = 1024 * 1024;
 const EMPTY = { volumes: [{ name: "work", emptyDir: {} }] };
 const WORK = { volumeMounts: [{ name: "work", mountPath: "/work" }] };
-/** containerd may tell the end first, and its cause later. */
+/** containerd may report the exit first and its cause later. */
 const isOutOfMemory = ({ state, containers }: PodRow): boolean =>
   state === "terminated" && containers[0]?.reason === "OOMKilled";
 const why = noPods("containers that end");
@@ -24,7 +24,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     const fails = { script: "[ -e /work/tried ] && exit 0; touch /work/tried; exit 1", ...WORK };
     node.put("onfailure", podOf("onfailure", { restartPolicy: "OnFailure", ...EMPTY, containers: [fails] }));
     node.put("never", podOf("never", { restartPolicy: "Never", containers: [{ script: "exit 4" }] }));
-    // containerd listens for an end by want of memory only once the container has started
+    // containerd watches for OOM events only after the container has started
     const eats = {
       script: `sleep 3; x=$(head -c ${128 * MIB} /dev/zero | tr '\\0' x); echo $x`,
       limits: { memory: "16Mi" },
@@ -87,7 +87,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
   test("leave a changed manifest's pod waiting until the former one has ended", async () => {
     const { daemon } = node;
     const [former] = await daemon.running("version");
-    // the former lives until the one that waits for its end was seen
+    // the former pod keeps running until the test has seen the pod that waits for its end
     const seen = Promise.withResolvers<void>();
     node.meddling = { before: (method) => (method === "StopContainer" ? seen.promise : undefined) };
     node.put("version", podOf("version", { containers: [{ env: [{ name: "VERSION", value: "2" }] }] }));

@@ -13,7 +13,7 @@ describe.skipIf(why !== undefined)("a daemon over a real containerd", { timeout:
   let node: PodNode;
   beforeAll(async () => {
     node = await PodNode.start({ settings: { manifestPods: "ordinary", retrySeconds: 3600 } });
-    // it looks once, and not again in this hour
+    // the daemon has one turn at its start, and the next one after an hour
     node.startDaemon({ syncSeconds: 3600 });
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);

@@ -14,7 +14,10 @@ import { until } from "./pods/until.ts";
 
 const LONG_MS = 300_000;
 const why = noPods("a take-over");
-/** Takes what a database takes of its directory; whoever finds it taken says so. Its end takes until it may. */
+/**
+ * Locks its directory as a database does; a second instance that finds the lock creates /data/twice. After SIGTERM it
+ * exits only when /data/may-end exists.
+ */
 const DATABASE = `mkdir /data/lock || touch /data/twice
 trap 'touch /data/ending; while [ ! -e /data/may-end ]; do sleep 0.1; done; rmdir /data/lock; exit 0' TERM
 while :; do sleep 1000 & wait $!; done`;
@@ -24,7 +27,7 @@ const uidOf = (name: string): string => createHash("md5").update(name).digest("h
 describe.skipIf(why !== undefined)("pods taken over from a kubelet", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let data: string;
-  /** As a kubelet left them: one of our manifests, and one of nobody's. */
+  /** The sandboxes that a kubelet left: one of a pod in the daemon's manifests, and one of another pod. */
   const left = { db: "", other: "" };
   beforeAll(async () => {
     node = await PodNode.start({ hasNetwork: true });
@@ -35,7 +38,10 @@ describe.skipIf(why !== undefined)("pods taken over from a kubelet", { timeout: 
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  /** A kubelet's static pod: on the host's network, with its labels and annotations, and a uid that is not ours. */
+  /**
+   * Runs a pod as a kubelet runs a static pod: on the host network, with the kubelet's labels and annotations, and with
+   * a uid that the daemon does not use.
+   */
   async function kubeletsPod(name: string, isDatabase: boolean): Promise<string> {
     const { connection } = node.containerd;
     const uid = uidOf(name);
@@ -98,7 +104,7 @@ describe.skipIf(why !== undefined)("pods taken over from a kubelet", { timeout: 
       message: expect.stringContaining(`sandbox ${left.db.slice(0, 13)} (uid ${uidOf("db-e2e")}`),
     });
     await daemon.event("db", "ForeignSandbox", /nodewise takeover/);
-    // a turn tells it at its end
+    // the daemon reports it at the end of a turn
     await daemon.until("its line", ({ problems }) => problems.find((one) => one.includes("run pods of these names")));
     const shown = await run(["pods", "--status-url", node.statusUrl]);
     expect(shown.stdout).toContain("run pods of these names: default/db-e2e: see `nodewise takeover`");
@@ -122,7 +128,7 @@ describe.skipIf(why !== undefined)("pods taken over from a kubelet", { timeout: 
     expect(await running("db")).toEqual([left.db]);
     asGuide("nodewise takeover --settings /etc/nodewise/actuator.yaml", (await run(command())).stdout);
 
-    // it dies while the database ends: its sandbox stays, so that ours is held still
+    // the command is killed while the database exits: the sandbox remains, so the daemon's pod still waits
     const crashed = start(command("--stop"));
     await until("the signal", () => existsSync(join(data, "ending")) || undefined);
     crashed.kill("SIGKILL");
@@ -144,7 +150,7 @@ describe.skipIf(why !== undefined)("pods taken over from a kubelet", { timeout: 
     await watch;
     expect([most, existsSync(join(data, "twice"))]).toEqual([1, false]);
 
-    // the way back: what is to run elsewhere ends first
+    // the way back: the daemon's pod ends before the pod runs elsewhere
     await daemon.stop();
     const last = node.startDaemon({ drain: true });
     await last.running("db");

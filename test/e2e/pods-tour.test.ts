@@ -25,7 +25,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     node = await PodNode.start({ hasNetwork: true });
     for (const name of ["18080", "18081", "19100"] as const) ports[name] = await freePort();
     for (const name of NAMES) {
-      // ports and paths of the test's own
+      // ports and paths of this test
       const text = Object.entries(ports).reduce(
         (text, [from, to]) => text.replaceAll(from, String(to)),
         readFileSync(join(DATA, `${name}.yaml`), "utf8"),
@@ -35,7 +35,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
-  /** As soon as somebody listens there. */
+  /** The page of a port, as soon as a server listens on it. */
   const page = (port: number, path = "/"): Promise<string> =>
     until(`port ${port}`, () =>
       fetch(`http://127.0.0.1:${port}${path}`)
@@ -46,7 +46,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     const [newest] = await node.containersOf(pod, container);
     return node.exec(newest?.id ?? "", script);
   };
-  /** Lines of a container's log once it has that one. */
+  /** The lines of a container's log, as soon as one of them matches. */
   const logWith = (pod: string, container: string, line: RegExp): Promise<readonly string[]> =>
     until(`${line} in the log of ${pod}`, async () => {
       const [newest] = await node.containersOf(pod, container);
@@ -69,7 +69,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     expect(await print("database", "db", "df -k /tmp | tail -n 1 | awk '{print $1, $2}'; id -G")).toBe(
       "tmpfs 16384\n0 1000",
     );
-    // now and then a program that it starts is seen beside it
+    // a program that the container starts briefly may appear in the list as well
     const beside = () => print("pipeline", "print", "hostname; ps -o args | grep -c '[i]n.tmp'");
     await expect.poll(beside, WAITS).toBe("pipeline\n1");
     expect(await print("node-agent", "agent", "grep collector /etc/hosts")).toBe("127.0.0.1\tcollector.local");
@@ -78,7 +78,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     );
     expect(await print("exporter", "exporter", "id -u; touch /x 2>&1")).toMatch(/^exit 1/);
 
-    // one that has done its work is noted as ended by the next turn, with its record
+    // the next turn records a finished pod as ended
     const job = await daemon.pod("batch-job", "done", ({ state }) => state === "terminated");
     expect(job).toMatchObject({ phase: "Succeeded", containers: [{ restarts: 1, exitCode: 0 }] });
     const { record } = JSON.parse(readFileSync(join(node.dir, "state/pods", `${job.uid}.pod.json`), "utf8")) as {
@@ -100,7 +100,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     const wanted = cgroups.filter(({ pod, level }) => level !== "qos" && pod?.name !== `batch-job-${NODE_NAME}`);
     let compared = 0;
     for (const { path, pod, container, files } of wanted) {
-      // init containers have run
+      // init containers have exited
       const [newest] = container === null ? [] : await node.containersOf(pod?.name ?? "", container);
       if (newest?.state === "exited") continue;
       const real = container === null ? path : path.replace(/[^/]+$/, newest?.id ?? "none");
@@ -110,7 +110,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
       compared += read.length;
     }
     expect(compared).toBeGreaterThan(60);
-    // a pass has been since the job came to its end
+    // a pass has run since the job ended
     const { pods } = await node.daemon.until("its rows", (status) =>
       status.pods.every(({ state, cgroups }) => state !== "terminated" || cgroups.length === 0) ? status : undefined,
     );

@@ -7,7 +7,7 @@ import { prepareGuest } from "./vm/build.ts";
 import { bundle } from "./vm/bundle.ts";
 import { runInGuest } from "./vm/run.ts";
 
-/** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a fifth of it. */
+/** Generous: the guest is emulated, and other processes may use the processors. An idle machine needs a fifth of it. */
 const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 1_200_000;
 const PROTO = join(import.meta.dirname, "../../actuator/containerd");
@@ -27,12 +27,12 @@ test("pods run on cgroup v2, in a virtual machine with containerd", {
   for (const name of ["runtime.proto", "content.proto"]) files[`/job/${name}`] = readFileSync(join(PROTO, name));
   const { exitCode, stdout } = await runInGuest({
     files,
-    // Programs in Go look for work on each processor, all of which one thread emulates: on one they cost less. Emulating
-    // what a compiler writes costs more than interpreting: without it this halves.
+    // The guest emulates all processors in one thread, and Go programs look for work on each processor: with
+    // GOMAXPROCS=1 they cost less. Emulating compiled code costs more than interpreting: --jitless halves the time.
     command: ["env", "GOMAXPROCS=1", "node", "--jitless", "/job/main.mjs"],
     timeoutMs: GUEST_TIMEOUT_MS,
     memoryMb: 1024,
-    // a core that a pod has alone leaves another to the others
+    // two cores: when a pod has exclusive use of one, the other pods use the other
     cpus: 4,
     isHyperThreaded: true,
   });

@@ -91,7 +91,7 @@ describe.skipIf(why !== undefined)("probes of well-known servers", () => {
     );
     const probe = () => ask({ tcp: { host: "", port } });
     await expect.poll(probe, WAITS).toEqual({ result: "success", output: "" });
-    // a server that speaks no HTTP is reported as such
+    // a server that does not speak HTTP is reported as such
     expect(await ask({ http: getAt(port) })).toMatchObject({ result: "failure" });
     await stop(redis);
     expect(await probe()).toEqual({

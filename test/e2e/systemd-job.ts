@@ -1,5 +1,6 @@
-// Runs in the guest as a service, without a test framework, bundled into one file: does systemd keep the daemon as its unit
-// says, and does the daemon run pods so? Prints one line a check, then how many ran; exits with 1 when one failed.
+// Runs in the guest as a service, without a test framework, bundled into one file: does systemd run the daemon as its
+// unit says, and does the daemon then run pods? Prints one line per check, then the number of checks; exits with 1 if a
+// check failed.
 import { at, runChecks } from "./vm/checks.ts";
 import { SystemdMachine, UNIT } from "./vm/systemd-machine.ts";
 import { systemdStory } from "./vm/systemd-story.ts";

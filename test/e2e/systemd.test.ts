@@ -5,7 +5,7 @@ import { prepareGuest } from "./vm/build.ts";
 import { runInGuest } from "./vm/run.ts";
 import { systemdFiles } from "./vm/systemd-files.ts";
 
-/** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a sixth of it. */
+/** Generous: the guest is emulated, and other processes may use the processors. An idle machine needs a sixth of it. */
 const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 1_200_000;
 

@@ -1,7 +1,7 @@
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";
 
-/** Objects as an API server has them: of a pod that is bound and runs, its node, and the events of both. */
+/** Objects of an API server for a running pod: the pod, its node, and the events of both. */
 export const AT = "2026-01-31T12:00:00Z";
 export const LATER = "2026-01-31T12:10:00Z";
 export interface Made {
@@ -10,7 +10,7 @@ export interface Made {
   readonly status?: Json;
   readonly metadata?: Json;
 }
-/** `shop/web` on node n1, running and ready since `AT` unless it is told otherwise. */
+/** `shop/web` on node n1, by default running and ready since `AT`. */
 export function pod({ containers = [container("app")], spec, status, metadata }: Made = {}): Json {
   const statuses = containers.map(({ name }) => ({
     name,

@@ -4,14 +4,17 @@ import { type RunningApi, startApi } from "../../api/server.ts";
 const SILENT = { info() {}, warn() {}, error() {} };
 type Options = Parameters<typeof startApi>[0];
 
-/** The API on a free port of loopback; whoever starts it closes it. */
+/** Starts the API on a free loopback port; the caller closes it. */
 export async function startedApi(options: Options): Promise<RunningApi> {
   const api = await startApi({ port: 0, log: SILENT, ...options });
   if (!api.ok) throw new Error(api.error.message);
   return api.value;
 }
 
-/** The same for all tests of a file or a describe: it runs from its beforeAll, where it is called, to its end. */
+/**
+ * The API for all tests of a file or a describe: it runs from the beforeAll that this call registers until all tests
+ * have ended.
+ */
 export function sharedApi(options: Options): Pick<RunningApi, "url"> {
   let api: RunningApi | undefined;
   beforeAll(async () => {

@@ -8,11 +8,11 @@ export interface KeyPair {
   readonly cert: string;
 }
 export interface Authority extends KeyPair {
-  /** A certificate of this authority for 127.0.0.1, as a server, or for a client of that name. */
+  /** A certificate of this authority for a server at 127.0.0.1, or for a client of that name. */
   issue(name: string): KeyPair;
 }
 
-/** An authority as that of a cluster; made by openssl. */
+/** A certificate authority like that of a cluster, made with openssl. */
 export function authority(name: string): Authority {
   const own = inFolder((folder) => {
     const ca = ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"];
@@ -32,7 +32,7 @@ export function authority(name: string): Authority {
   return { ...own, issue };
 }
 
-/** Signed by itself, with a key of so many bits, of a name that nobody has. */
+/** A self-signed certificate with a key of this many bits, for a name that no server has. */
 export const selfSigned = (bits: number): KeyPair =>
   inFolder((folder) => {
     const key = ["-nodes", "-newkey", `rsa:${bits}`, "-keyout", "key.pem"];

@@ -11,7 +11,7 @@ import { decoded, type Json, snapshot } from "./snapshots.ts";
 
 export const DRIVER = "gpu.example.com";
 
-/** A device of a claim: `request` of the driver's pool of node n1. */
+/** An allocated device of a claim: `request` is the request's name; the device is in the driver's pool of node n1. */
 export const result = (device: string, more: Json = {}): Json => ({
   request: "gpu",
   driver: DRIVER,
@@ -19,7 +19,7 @@ export const result = (device: string, more: Json = {}): Json => ({
   device,
   ...more,
 });
-/** A v1.ResourceClaim of the namespace `default`, allocated with these devices and reserved for pods by their names. */
+/** A v1.ResourceClaim in the namespace `default`, allocated with these devices and reserved for the named pods. */
 export const claim = (name: string, results: readonly Json[], pods: readonly string[], more: Json = {}): Json => ({
   metadata: { name, namespace: "default", uid: `claim-${name}` },
   status: {
@@ -28,7 +28,7 @@ export const claim = (name: string, results: readonly Json[], pods: readonly str
   },
   ...more,
 });
-/** A slice of the pool n1 of node n1 with these devices; `more` takes the place of parts of its spec. */
+/** A ResourceSlice of node n1's pool n1 with these devices; `more` replaces parts of its spec. */
 export const slice = (devices: readonly (string | Json)[], more: Json = {}): Json => ({
   metadata: { name: "slice" },
   spec: {
@@ -39,7 +39,7 @@ export const slice = (devices: readonly (string | Json)[], more: Json = {}): Jso
     ...more,
   },
 });
-/** A pod whose container `c` uses these claims, each by the name of its entry. */
+/** A pod whose container `c` uses these claims; each entry in the pod has the claim's name. */
 export const claiming = (name: string, claims: readonly string[], more: Json = {}) =>
   pod(name, {
     spec: {
@@ -48,7 +48,7 @@ export const claiming = (name: string, claims: readonly string[], more: Json = {
     },
     ...more,
   });
-/** The driver's answer about each claim: one device, with its CDI device. */
+/** The driver's answer for a claim: one device with its CDI devices. */
 export const answer = (claim: string, devices: readonly string[]): Json => ({
   claim: `claim-${claim}`,
   devices: devices.map((device) => ({
@@ -60,8 +60,8 @@ export const answer = (claim: string, devices: readonly string[]): Json => ({
 });
 
 /**
- * Puts into the test cluster: the pod `default/trainer` of node n1 (its uid is `uid-trainer`), whose claim `gpu` is reserved for the
- * pod of this uid and has device gpu-0, and the node's slice.
+ * Puts into the test cluster the pod `default/trainer` of node n1 (its uid is `uid-trainer`), its claim `gpu` with
+ * device gpu-0, and the node's ResourceSlice. The claim is reserved for the pod with the uid `reservedFor`.
  */
 export function putClaim({ api }: TestCluster, reservedFor: string): void {
   const { metadata, spec } = claiming("trainer", ["gpu"]) as unknown as ApiObject & { readonly spec: object };
@@ -72,7 +72,7 @@ export function putClaim({ api }: TestCluster, reservedFor: string): void {
   api.put("resourceslices", slice(["gpu-0"], { nodeName: "n1" }) as unknown as ApiObject);
 }
 
-/** The state in which a pod holds a claim, prepared with device 0. */
+/** The state file after a claim was prepared with device 0 for a pod. */
 export function stateOf(name: string, podUid: string): { dra_manager_state: string } {
   const device = { poolName: "n1", deviceName: "0", shareId: null, requestNames: ["gpu"], cdiDeviceIds: ["x=0"] };
   const info = { namespace: "default", name, uid: `claim-${name}`, podUids: new Set([podUid]), prepared: true };
@@ -80,7 +80,7 @@ export function stateOf(name: string, podUid: string): { dra_manager_state: stri
   return { dra_manager_state: writeClaims(new ClaimInfoCache(profileOf("1.37").behaviour.claims, [held])) };
 }
 
-/** The answer of the kind `claims` under a kubelet's version, with all reasons; `refused`: there is none. */
+/** The answer of the kind `claims` for a kubelet version, with all reasons; `refused`: there is no answer. */
 export function decide(parts: Json, asked?: unknown, version = "1.37") {
   const ask = decodeAsk("claims", asked === undefined ? undefined : { pod: asked });
   if (!ask.ok) throw new Error(JSON.stringify(ask.error));

@@ -36,17 +36,17 @@ const versionOf = (resource: string): string => (DRA.has(resource) ? "resource.k
 const PATH =
   /^\/(?:api|apis\/(?<group>resource\.k8s\.io))\/v1(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>\w+)(?:\/(?<name>[^/]+))?$/;
 
-/** A caller by token, and what it may: `list pods`, `get nodes/configz`; `*`: everything. */
+/** The callers by their tokens, and the rights of each: `list pods`, `get nodes/configz`; `*`: everything. */
 export type Users = Record<string, { readonly name: string; readonly may: readonly string[] }>;
 
-/** Answers a request in the place of the server; false: the server answers. */
+/** Answers a request instead of the server; false: the server answers. */
 export type Interruption = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean;
 
-/** A captured document, as if the node were on loopback. */
+/** A captured document, with loopback as the node's address. */
 const real = (file: string): string => capturedText(file).replaceAll("10.88.0.1", "127.0.0.1");
 
 let clusterAuthority: Authority | undefined;
-/** The authority of all test clusters; keys take a while to make, so each pair is made once. */
+/** The authority of all test clusters. It is made once, because making keys takes a while. */
 export function testAuthority(): Authority {
   if (clusterAuthority !== undefined) return clusterAuthority;
   const made = authority("test-cluster");
@@ -60,13 +60,13 @@ export function testAuthority(): Authority {
   return clusterAuthority;
 }
 
-/** Undefined: nobody answers. */
+/** Undefined: the request gets no answer. */
 type Answered = ServerResponse | undefined;
 
 abstract class TestServer {
   readonly users: Users;
   readonly requests: string[] = [];
-  /** Each request is offered to these first. */
+  /** These may answer a request before the server does. */
   readonly interruptions: Interruption[] = [];
   readonly server: Server;
   port = 0;
@@ -96,7 +96,7 @@ abstract class TestServer {
 
   protected abstract answer(request: IncomingMessage, response: ServerResponse, url: URL): Answered;
 
-  /** Undefined: nobody that it knows. */
+  /** Undefined: the server does not know the caller. */
   protected userOf(request: IncomingMessage): { readonly name: string; readonly may: readonly string[] } | undefined {
     const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? "")?.[1];
     if (token !== undefined) return this.users[token];
@@ -134,7 +134,10 @@ interface Watcher {
   readonly response: ServerResponse;
 }
 
-/** The protocol of a kube-apiserver for nodes, pods, events and resource.k8s.io: get, list by page, watch from a version, RBAC. */
+/**
+ * The protocol of a kube-apiserver for nodes, pods, events and resource.k8s.io: get, paged lists, watches from a
+ * resource version, and RBAC.
+ */
 export class TestApiServer extends TestServer {
   readonly #objects: Record<Resource, Map<string, ApiObject>> = {
     nodes: new Map(),
@@ -146,10 +149,10 @@ export class TestApiServer extends TestServer {
   };
   readonly #log: Logged[] = [];
   readonly #watchers = new Set<Watcher>();
-  /** Versions up to this one are forgotten. */
+  /** Resource versions up to this one have been compacted. */
   #compacted = 0;
   #version = 100;
-  /** Kubelets by node, for the proxy. */
+  /** The kubelets by node, for the proxy. */
   readonly kubelets = new Map<string, TestKubelet>();
 
   put(resource: Resource, object: ApiObject): void {
@@ -170,7 +173,7 @@ export class TestApiServer extends TestServer {
       metadata: { ...object.metadata, resourceVersion: `${this.#version}` },
     });
   }
-  /** Watches from older versions are answered with 410 from now on, and pages of older lists too. */
+  /** From now on, watches from older resource versions and further pages of older lists are answered with 410. */
   compact(): void {
     this.#compacted = this.#version;
   }
@@ -180,7 +183,7 @@ export class TestApiServer extends TestServer {
       response.write(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
     }
   }
-  /** `isClean`: as a server that ends a watch; else the connection is cut in the middle of a line. */
+  /** `isClean`: ends the watches as a server does; otherwise cuts the connection in the middle of a line. */
   endWatches(isClean: boolean): void {
     for (const { response } of this.#watchers) {
       if (isClean) response.end();
@@ -329,16 +332,16 @@ export interface TestCluster {
   readonly api: TestApiServer;
   readonly kubelet: TestKubelet;
   readonly users: Users;
-  /** Another node like n1, with a kubelet of its own. */
+  /** Adds another node like n1, with its own kubelet. */
   addNode(name: string): Promise<void>;
-  /** Writes a kubeconfig with one context, `test`, and answers its path. */
+  /** Writes a kubeconfig with one context, `test`, and returns its path. */
   kubeconfig(user?: Fields, more?: { readonly cluster?: Fields; readonly context?: Fields }): string;
   readonly folder: string;
 }
 
 export const READER = { name: "reader", may: ["*"] } as const;
 
-/** A cluster with the captured node n1 and its pods, and a user with the token `reader-token` that may read everything. */
+/** A cluster with the captured node n1 and its pods, and a user whose token `reader-token` may read everything. */
 export async function testCluster({
   kubeletPair = testAuthority().issue("n1"),
 }: {
@@ -388,7 +391,7 @@ export function kubeconfigText(
   });
 }
 
-/** The captured node under a name, with its kubelet on loopback. */
+/** The captured node under another name, with its kubelet on loopback. */
 export function nodeAt(name: string, port: number): ApiObject {
   const node = JSON.parse(real("node.json")) as ApiObject & { status: Fields };
   const addresses = [

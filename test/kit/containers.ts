@@ -1,6 +1,6 @@
 import type { Json } from "./snapshots.ts";
 
-/** A container as it stands in a pod's spec; `more` joins it. */
+/** A container as in a pod's spec; `more` adds fields. */
 export const container = (name: string, requests?: Json, limits?: Json, more: Json = {}): Json => ({
   name,
   ...((requests ?? limits) !== undefined && {
@@ -8,11 +8,11 @@ export const container = (name: string, requests?: Json, limits?: Json, more: Js
   }),
   ...more,
 });
-/** An init container that goes on beside the others. */
+/** An init container with restartPolicy Always, which keeps running beside the others. */
 export const sidecar = (name: string, requests?: Json, limits?: Json, more: Json = {}): Json =>
   container(name, requests, limits, { restartPolicy: "Always", ...more });
 
-/** The status of a container that runs. */
+/** The status of a running container. */
 export const running = (name: string, id: string): Json => ({
   name,
   containerID: `containerd://${id}`,

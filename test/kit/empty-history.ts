@@ -14,7 +14,10 @@ function migratedOnce(): Buffer {
   return client.serialize();
 }
 
-/** An empty history in memory. Its tables are made once, and copied: making them is most of opening it. */
+/**
+ * An empty history in memory. Its tables are created once and then copied, because creating them takes most of the
+ * time.
+ */
 export function emptyHistory(): Store {
   migrated ??= migratedOnce();
   const client = new Sqlite(migrated);

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { basename, join } from "node:path";
 import { CACHE } from "./cache.ts";
 
-/** A cold machine fetches the modules, and compiles all of them. */
+/** On a machine with empty caches, Go downloads and compiles all modules. */
 const BUILD_MS = 240_000;
 
 const go = (cwd: string, ...args: readonly string[]) =>
@@ -16,8 +16,8 @@ const go = (cwd: string, ...args: readonly string[]) =>
   });
 
 /**
- * The program of a folder of Go sources, built into the cache unless the same sources were built there before by the same Go.
- * `missing`: what the machine lacks for it; what the compiler says is thrown.
+ * The program of a folder of Go sources. It is built into the cache, unless the same Go has already built the same
+ * sources there. `missing`: what the machine lacks; a compile error throws.
  */
 export function goBuilt(
   source: string,
@@ -39,7 +39,7 @@ export function goBuilt(
     const built = go(work, "build", `-modfile=${modfile}`, "-o", "program", ".");
     const words = built.stderr.replace(/^go: downloading .*$/gm, "").trim();
     if (built.status !== 0 || words !== "") throw new Error(`${source}: go build: ${built.error?.message ?? words}`);
-    // two tests may build it at a time, and nobody finds half of one
+    // two tests may build the program at the same time, and neither may find an incomplete one
     renameSync(join(work, "program"), program);
     return { program };
   } finally {

@@ -55,7 +55,7 @@ export const seenEvent = (reason: string, pod: PodRow, changes: Partial<SeenEven
   ...changes,
 });
 
-/** Four pods: active with drift, failing, pending, terminated. */
+/** Four pods: one active with drift, one failing, one pending, one terminated. */
 export const WEB = podRow("web", {
   qos: "Guaranteed",
   containers: [

@@ -1,8 +1,8 @@
 import type { Json } from "./snapshots.ts";
 
 /**
- * The v1.Node `n` with this status: its capacity, what is allocatable of it, its conditions. Its kubelet is the one whose answers
- * most tests compare with.
+ * The v1.Node `n` with this status: its capacity, its allocatable resources, its conditions. Its kubelet version is the
+ * one whose recorded answers most tests compare with.
  */
 export const node = (status: Json, { metadata, ...parts }: { metadata?: Json; spec?: Json } = {}): Json => ({
   metadata: { name: "n", ...metadata },

@@ -3,7 +3,7 @@ import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";
 
-/** A v1.Pod as it is posted: of one container `c` that asks for nothing, unless its spec has others. */
+/** A v1.Pod as it is posted, with one container `c` without requests unless its spec has others. */
 export const pod = (
   name: string,
   { metadata, spec, status }: { metadata?: Json; spec?: Json; status?: Json } = {},
@@ -12,18 +12,18 @@ export const pod = (
   spec: { containers: [container("c")], ...spec },
   ...(status !== undefined && { status }),
 });
-/** One whose container requests this; `more` takes the place of its parts. */
+/** A pod whose container has these requests; `more` replaces parts of it. */
 export const requesting = (name: string, requests: Json = {}, spec: Json = {}, more: Json = {}) => ({
   ...pod(name, { spec: { containers: [container("c", requests)], ...spec } }),
   ...more,
 });
-/** The pod `p` of these containers; `more` takes the place of its parts. */
+/** The pod `p` with these containers; `more` replaces parts of it. */
 export const podOf = (containers: readonly Json[], spec: Json = {}, more: Json = {}): Json => ({
   metadata: { name: "p", uid: "u" },
   spec: { containers, ...spec },
   ...more,
 });
-/** The pod of these containers whose uid is its name. */
+/** A pod with these containers, whose name equals its uid. */
 export const namedPod = (uid: string, containers: readonly Json[], spec: Json = {}): Json =>
   podOf(containers, spec, { metadata: { name: uid, uid } });
 
@@ -33,5 +33,5 @@ export const burstable = (uid: string, cpu: string, memory: string): Json =>
   namedPod(uid, [container("c", { cpu, memory })]);
 export const bestEffort = (uid: string): Json => namedPod(uid, [container("c")]);
 
-/** The decoded form of a posted pod; one that is refused fails the test. */
+/** The decoded form of a posted pod; throws if the pod is invalid. */
 export const decodedPod = (posted: unknown): Pod => podSchema.parse(withoutNulls(posted));

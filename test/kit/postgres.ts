@@ -10,17 +10,17 @@ import { freePort } from "../e2e/pods/port.ts";
 const INSTALLED = "/usr/lib/postgresql";
 const versions = existsSync(INSTALLED) ? readdirSync(INSTALLED).sort((a, b) => Number(b) - Number(a)) : [];
 const BIN = join(INSTALLED, versions[0] ?? "none", "bin");
-/** Debian's package makes the user, for the server refuses to run as root. */
+/** The server refuses to run as root, so it then runs as the user that Debian's package creates. */
 const isRoot = process.getuid?.() === 0;
 
-/** Why no server can be started here; null: one can. */
+/** Why no server can be started here; null: a server can be started. */
 export const noPostgres: string | null = !existsSync(join(BIN, "postgres"))
   ? "PostgreSQL is not installed (apt install postgresql)"
   : isRoot && spawnSync("id", ["postgres"]).status !== 0
     ? "there is no user `postgres` to run the server as"
     : null;
 
-/** A program and its arguments, as the user that may run the server. */
+/** A program and its arguments, run as the user that may run the server. */
 const asUser = (program: string, args: readonly string[]): [string, string[]] =>
   isRoot
     ? ["setpriv", ["--reuid=postgres", "--regid=postgres", "--clear-groups", program, ...args]]
@@ -28,7 +28,7 @@ const asUser = (program: string, args: readonly string[]): [string, string[]] =>
 
 export const PASSWORD = "only-for-tests";
 
-/** For one server's data. Not in the folder for temporary files, which may belong to one user alone. */
+/** A folder for one server's data. Not in the temporary folder, which may be accessible to one user only. */
 function emptyFolder(): string {
   const folder = mkdtempSync("/tmp/nodewise-postgres-");
   if (isRoot) execFileSync("chown", ["postgres", folder]);
@@ -40,7 +40,10 @@ const MADE = ["-U", "postgres", "-A", "scram-sha-256", "-E", "UTF8", "--locale=C
 const CACHE = join(import.meta.dirname, "../../node_modules/.cache");
 const PATTERN = join(CACHE, `postgres-${hash("sha256", [BIN, isRoot, PASSWORD, ...MADE].join()).slice(0, 8)}`);
 
-/** The data of an empty server. To make them takes three times as long as to copy those that a run before has made. */
+/**
+ * Creates the data of an empty server, by copying those of an earlier run if possible: creating them takes three times
+ * as long.
+ */
 function makeData(folder: string): void {
   const data = join(folder, "data");
   if (existsSync(PATTERN)) return void execFileSync("cp", ["-a", PATTERN, data]);
@@ -54,12 +57,12 @@ function makeData(folder: string): void {
   try {
     renameSync(join(copy, "data"), PATTERN);
   } catch {
-    // another file's tests were first
+    // the tests of another file have created it first
   }
   rmSync(copy, { recursive: true });
 }
 
-/** A server of a test's own, in a folder of its own, on loopback. */
+/** A Postgres server for one test file, in its own folder, on loopback. */
 export class PostgresServer {
   readonly port: number;
   readonly folder: string;
@@ -72,7 +75,7 @@ export class PostgresServer {
     this.#settings = settings;
   }
 
-  /** `settings`: of the server, such as `fsync=off`. */
+  /** `settings`: server settings such as `fsync=off`. */
   static async start(settings: readonly string[] = []): Promise<PostgresServer> {
     const folder = emptyFolder();
     const server = new PostgresServer(folder, await freePort(), settings);
@@ -81,9 +84,9 @@ export class PostgresServer {
     return server;
   }
 
-  /** Starts it, or starts it again, and waits until it takes connections. */
+  /** Starts or restarts the server and waits until it accepts connections. */
   async run(): Promise<void> {
-    // shared memory in the folder, since a server that is killed leaves it where it is
+    // shared memory is in the folder, because a killed server does not remove it
     const memory = "dynamic_shared_memory_type=mmap";
     const settings = [
       "listen_addresses=127.0.0.1",
@@ -93,7 +96,8 @@ export class PostgresServer {
     ];
     const args = ["-D", join(this.folder, "data"), "-p", String(this.port), ...settings.flatMap((one) => ["-c", one])];
     for (let i = 0; ; i++) {
-      // after a SIGKILL the memory of the one before may be in use for a moment, and then the server ends at once
+      // after a SIGKILL the old server's memory may still be in use for a moment; the new server then exits at once and
+      // is started again
       if (this.#child === undefined || this.#child.exitCode !== null)
         this.#child = spawn(...asUser(join(BIN, "postgres"), args), { stdio: "ignore", cwd: "/" });
       const client = this.client("postgres");
@@ -108,7 +112,7 @@ export class PostgresServer {
     }
   }
 
-  /** A standby that follows it by streaming replication, from a copy that it makes. */
+  /** A standby that copies this server's data and follows it by streaming replication. */
   async standby(): Promise<PostgresServer> {
     const folder = emptyFolder();
     const standby = new PostgresServer(folder, await freePort(), this.#settings);
@@ -119,12 +123,12 @@ export class PostgresServer {
     return standby;
   }
 
-  /** The process id of the server itself, whose children serve its connections. */
+  /** The process id of the main server process, whose children serve the connections. */
   get pid(): number {
     return Number(readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n")[0]);
   }
 
-  /** SIGKILL to the server; its own children notice and end. */
+  /** Kills the main process with SIGKILL; its children notice this and exit. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -145,7 +149,7 @@ export class PostgresServer {
     client.on("error", () => {});
     return client;
   }
-  /** Runs statements in a database, as its owner. */
+  /** Runs statements in a database as its owner. */
   async query(database: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const client = this.client(database);
     await client.connect();
@@ -156,7 +160,7 @@ export class PostgresServer {
       await client.end();
     }
   }
-  /** A new database -> its URL, without a password. */
+  /** Creates a database and returns its URL without a password. */
   async database(name: string): Promise<string> {
     await this.query("postgres", `CREATE DATABASE ${name}`);
     return this.url(name);
@@ -169,7 +173,7 @@ export class PostgresServer {
     const child = this.#child;
     if (child !== undefined) {
       const ended = once(child, "exit");
-      // "fast": connections are cut
+      // the "fast" shutdown: it closes all connections
       process.kill(this.pid, "SIGINT");
       await ended;
     }
@@ -177,5 +181,5 @@ export class PostgresServer {
   }
 }
 
-/** For tests of which none looks at what a crash leaves. */
+/** Settings for tests that do not examine the state after a crash. */
 export const FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];

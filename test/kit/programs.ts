@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { TestContext } from "vitest";
 
-/** Why programs that a test needs are not there, said once; undefined: they are. They must be where CI runs it. */
+/** Why a test cannot run without these programs, printed once; undefined: they exist. In CI they must exist. */
 export function noPrograms(what: string, ...programs: readonly string[]): string | undefined {
   const missing = programs.filter((program) => !hasProgram(program));
   if (missing.length === 0) return undefined;
@@ -21,10 +21,12 @@ function hasProgram(program: string): boolean {
 }
 
 const BROWSERS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"] as const;
-/** Where the browser is: `CHROMIUM=/path`, or Debian's. The one without a window to draw takes half the processor time. */
+/** The browser: `CHROMIUM=/path`, or Debian's. The headless shell, which is preferred, takes half the CPU time. */
 export const CHROMIUM = process.env["CHROMIUM"] ?? BROWSERS.find(existsSync) ?? BROWSERS[0];
 
-/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
+/**
+ * Skips a test that cannot run here and prints the reason; in CI the test fails, so that no test is skipped unnoticed.
+ */
 export function skip(context: TestContext, reason: string): never {
   if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
   console.warn(`skipped \`${context.task.name}\`: ${reason}`);

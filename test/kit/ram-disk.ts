@@ -2,7 +2,7 @@ import { existsSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 
 const IN_MEMORY = "/dev/shm";
-/** In a Docker container it has 64 MiB, unless told otherwise; a containerd of a test takes some 10. */
+/** In a Docker container it has 64 MiB by default; a test's containerd uses about 10 MiB. */
 const ENOUGH_BYTES = 1024 ** 3;
 
 function isLarge(): boolean {
@@ -11,5 +11,5 @@ function isLarge(): boolean {
   return bavail * bsize >= ENOUGH_BYTES;
 }
 
-/** For tests that write much: below it nothing reaches a disk, where the machine has such a place and it is large. */
+/** A folder for tests that write much: in memory, if the machine has a large file system in memory. */
 export const RAM_DISK = isLarge() ? IN_MEMORY : tmpdir();

@@ -3,7 +3,7 @@ import type { ProbedContainer, ProbedPod } from "../../actuator/probes/engine/pr
 import type { ProbeHandler, ProbeSpec, ProbeType } from "../../api/model/probe-spec.ts";
 
 const NO_PROBES: Readonly<Record<ProbeType, ProbeSpec | null>> = { startup: null, liveness: null, readiness: null };
-/** A container that asks for nothing but its image. */
+/** A container that has only a name and an image. */
 const PLAIN_CONTAINER: Omit<PodContainer, "name" | "image"> = {
   command: [],
   args: [],
@@ -34,7 +34,7 @@ const PLAIN_CONTAINER: Omit<PodContainer, "name" | "image"> = {
   isSidecar: false,
   probes: NO_PROBES,
 };
-/** A pod that asks for nothing. */
+/** A pod without requests. */
 const PLAIN_SPEC: PodSpec = {
   containers: [],
   initContainers: [],
@@ -74,7 +74,7 @@ export const runnableContainer = (name: string, more: Partial<PodContainer> = {}
   image: "busybox",
   ...more,
 });
-/** A pod as the daemon runs it: static, of one container `app`, unless the test says otherwise. */
+/** A pod as the daemon runs it: static, with one container `app` by default. */
 export const runnable = (spec: Partial<PodSpec> = {}, more: Partial<RunnablePod> = {}): RunnablePod => ({
   namespace: "default",
   name: "web",
@@ -88,7 +88,7 @@ export const runnable = (spec: Partial<PodSpec> = {}, more: Partial<RunnablePod>
   ...more,
 });
 type Limits = Readonly<Record<string, Readonly<Record<string, number | string>>>>;
-/** One whose containers have these limits, as its manifest says. */
+/** A pod whose containers have these limits. */
 export function limited(uid: string, containers: Limits, initContainers: Limits = {}, name = uid): RunnablePod {
   const listed = (of: Limits) =>
     Object.entries(of).map(([one, limits]) => ({ name: one, image: "busybox", resources: { limits } }));
@@ -101,11 +101,11 @@ export function limited(uid: string, containers: Limits, initContainers: Limits 
   );
 }
 
-/** Since then containers that are probed run. */
+/** The start time of containers that are probed. */
 export const START = Date.parse("2026-11-22T12:00:00Z");
 const HTTP: ProbeHandler = { http: { scheme: "HTTP", host: "", port: 80, path: "/", headers: [] } };
 export const EXEC: ProbeHandler = { exec: ["true"] };
-/** A probe over HTTP, each second. */
+/** An HTTP probe every second. */
 export const probe = (more: Partial<ProbeSpec> = {}): ProbeSpec => ({
   handler: HTTP,
   initialDelaySeconds: 0,

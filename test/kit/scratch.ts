@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, onTestFinished, TestRunner } from "vitest";
 
 /**
- * The path of an empty folder, which is removed with all in it. Called in a test or a beforeEach: at the end of that test. Called
- * outside of tests: at the end of the file or the describe, and the folder is made before its first test, unless all are
- * skipped. Not to be called in a beforeAll. Its name is short, for the path of a socket has 107 characters at most.
+ * Returns the path of an empty folder that is removed with its content. Called in a test or a beforeEach: it is removed
+ * at the end of that test. Called outside of tests: it is made before the first test of the file or the describe,
+ * unless all are skipped, and removed after the last one. Must not be called in a beforeAll. Its name is short, because
+ * the path of a socket has at most 107 characters.
  */
 export function scratchFolder(parent = tmpdir()): string {
   const folder = join(parent, `nodewise-${randomUUID().slice(0, 8)}`);

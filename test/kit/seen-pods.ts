@@ -5,7 +5,7 @@ import {
   type RuntimeSandbox,
 } from "../../actuator/containerd/cri.ts";
 
-/** All containers that are seen were made from this definition; see CONTAINER_HASH. */
+/** The hash of the definition of all seen containers; see CONTAINER_HASH. */
 export const HASH = "same";
 export const hashOf = (): string => HASH;
 
@@ -28,7 +28,7 @@ export const seenSandbox = (id: string, more: Partial<RuntimeSandbox> = {}): Run
   annotations: {},
   ...more,
 });
-/** The running container of this name, in `s0`, as the daemon sees it. */
+/** The running container of this name in `s0`, as the daemon sees it. */
 export const seenContainer = (name: string, more: Partial<RuntimeContainer> = {}): RuntimeContainer => ({
   id: `${name}-${more.attempt ?? 0}`,
   name,

@@ -5,16 +5,16 @@ import { node } from "./nodes.ts";
 
 export type Json = Record<string, unknown>;
 
-/** The decoded form; an input that is refused fails the test with its issues. */
+/** The decoded form; throws with the issues if the input is invalid. */
 export function decoded(input: unknown): Snapshot {
   const result = decodeSnapshot(input);
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
-/** An input as it is stored. */
+/** An input in its stored form. */
 export const stored = (input: unknown): string => JSON.stringify(decoded(input));
 
-/** The issues of an input that must be refused. */
+/** The issues of an invalid input; throws if the input is valid. */
 export function issues(input: unknown, at?: string): readonly InputIssue[] {
   const result = decodeSnapshot(input, at);
   if (result.ok) throw new Error(`taken: ${JSON.stringify(result.value).slice(0, 300)}`);
@@ -22,12 +22,12 @@ export function issues(input: unknown, at?: string): readonly InputIssue[] {
 }
 export const issuePaths = (input: unknown): readonly string[] => issues(input).map((i) => i.path);
 
-/** As YAML or kubectl gives it: own `__proto__` keys and all. */
+/** Parses a text as YAML or kubectl does, including own `__proto__` keys. */
 export const fromJson = (text: string): unknown => JSON.parse(text) as unknown;
 
 export const many = <T>(n: number, of: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => of(i));
 
-/** A node of 4 CPUs and 8 GiB with cgroup v2 and no pods, and what a test adds. */
+/** A node with 4 CPUs, 8 GiB, cgroup v2 and no pods, and the parts that a test adds. */
 export const snapshot = (parts: Json = {}, capacity: Json = {}): Json => ({
   cgroup: { version: 2, driver: "cgroupfs" },
   node: node({ capacity: { cpu: "4", memory: "8Gi", ...capacity } }),

@@ -2,10 +2,10 @@ import { type Json, snapshot } from "./snapshots.ts";
 
 export const MI = 2 ** 20;
 export const HOUR = 3_600_000;
-/** When the first of several summaries is made. */
+/** The time of the first of several summaries. */
 export const START = Date.parse("2026-11-14T00:00:00Z");
 
-/** CPU in thousandths, memory in MiB. */
+/** CPU in millicores, memory in MiB. */
 export interface Used {
   readonly cpu: number;
   readonly memoryMi: number;
@@ -15,7 +15,7 @@ const usage = ({ cpu, memoryMi }: Used, time: string): Json => ({
   memory: { time, workingSetBytes: memoryMi * MI },
 });
 
-/** The answer of the kubelet's /stats/summary `hours` after the start: the node, and the system containers that it knows. */
+/** The answer of the kubelet's /stats/summary `hours` after the start: the node, and the system containers in it. */
 export function summary(
   hours: number,
   node: Used,
@@ -28,7 +28,7 @@ export function summary(
   return { node: { nodeName: "n1", systemContainers, ...usage(node, time), ...more }, pods };
 }
 
-/** The system and the pods of a node, of which nothing is left over but 30m of CPU and 250 MiB. */
+/** A node's usage of which all but 30m of CPU and 250 MiB is accounted to the system and the pods. */
 export const WHOLE: Used = { cpu: 1000, memoryMi: 2500 };
 export const CONTAINERS = {
   kubelet: { cpu: 40, memoryMi: 100 },

@@ -4,7 +4,7 @@ import type { Store } from "../../db/store.ts";
 import { appOver } from "../api/serving.ts";
 import type { SimClock } from "./clock.ts";
 
-/** The real app over a history in memory, on the simulated clock, behind a line that can be cut. */
+/** The real app over a history in memory, on the simulated clock, behind a connection that a test can cut. */
 export class SimApi {
   readonly store: Store;
   reachable = true;

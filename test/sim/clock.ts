@@ -1,4 +1,6 @@
-/** Time that moves only when told: an hour of passes costs a few milliseconds, and every run is the same. */
+/**
+ * Time that moves only when a test advances it: an hour of passes costs a few milliseconds, and every run is the same.
+ */
 export class SimClock {
   nowMs: number;
   readonly #due: { at: number; run: () => Promise<void> | void }[] = [];
@@ -11,7 +13,7 @@ export class SimClock {
     return new Date(this.nowMs).toISOString();
   }
 
-  /** Runs at that time; what is due at one time runs in the order it was asked for. */
+  /** Calls `run` at that time; calls that are due at the same time run in the order of their registration. */
   at(atMs: number, run: () => Promise<void> | void): void {
     const after = this.#due.findIndex((d) => d.at > atMs);
     this.#due.splice(after < 0 ? this.#due.length : after, 0, { at: atMs, run });

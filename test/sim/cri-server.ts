@@ -7,10 +7,10 @@ import type { FakeRuntime } from "./fake-runtime.ts";
 
 const PROTO = join(import.meta.dirname, "../../actuator/containerd/runtime.proto");
 type Fields = Readonly<Record<string, unknown>>;
-/** The answer of a method; null: NOT_FOUND. */
+/** The response of a CRI method; null: NOT_FOUND. */
 type Method = (request: Fields) => Promise<object | null>;
 
-/** A runtime in memory behind CRI v1 on a unix socket, for whoever speaks to one as a process of its own. */
+/** Serves a runtime in memory as CRI v1 on a Unix socket, for tests whose client is another process. */
 export async function serveCri(runtime: FakeRuntime, socketPath: string): Promise<{ close(): void }> {
   const loaded = loadSync(PROTO, { longs: String, enums: String, defaults: true });
   const methods = methodsOf(runtime);

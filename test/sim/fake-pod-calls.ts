@@ -3,16 +3,16 @@ import { err, type Result } from "../../api/base/result.ts";
 import type { FakeCall, Trouble } from "./fake-pod-parts.ts";
 import type { PodTime } from "./pod-time.ts";
 
-/** The deadline of the client that is left out here. */
+/** The deadline of the real client, which the fake replaces. */
 const DEADLINE_MS = 120_000;
 type Effect<T> = () => Result<T, RuntimeFault> | Promise<Result<T, RuntimeFault>>;
 
-/** The calls to a runtime: counted, and gone wrong as a test wants it. */
+/** The calls to a fake runtime: it counts them, and lets them fail as a test requests. */
 export class FakeCalls {
   readonly time: PodTime;
-  /** CRI's name -> how often it was called. */
+  /** CRI method -> number of calls. */
   readonly counts = new Map<string, number>();
-  /** `CALL id`, in their order. */
+  /** `CALL id` of each call, in order. */
   readonly calls: string[] = [];
   isDown = false;
   /** The failure of a call, if any. */
@@ -22,7 +22,7 @@ export class FakeCalls {
     this.time = time;
   }
 
-  /** Containers live on, as under containerd. */
+  /** Restarts the runtime; containers keep running, as with containerd. */
   restart(): void {
     this.isDown = false;
   }

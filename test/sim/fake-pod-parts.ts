@@ -1,14 +1,16 @@
 import type { Exec, RuntimeContainer, RuntimeFault, RuntimePod, RuntimePods } from "../../actuator/containerd/cri.ts";
 import type { ContainerConfig, SandboxConfig } from "../../actuator/containerd/messages.ts";
 
-/** The life of a container once it is started. */
+/** The behaviour of a container after its start. */
 export interface Program {
-  /** Until it exits by itself; null: never. */
+  /** The time until it exits by itself; null: it never does. */
   readonly runsMs: number | null;
   readonly exitCode: number;
-  /** From the stop signal to its exit; null: it does not listen, and is killed when its grace is over. */
+  /**
+   * The time from the stop signal to its exit; null: it ignores the signal and is killed when its grace period is over.
+   */
   readonly stopsMs: number | null;
-  /** Why it cannot be started at all. */
+  /** The error with which its start fails. */
   readonly startFault?: string;
   readonly exec?: (command: readonly string[]) => Partial<Exec> & { readonly takesMs?: number };
 }
@@ -19,7 +21,7 @@ export interface FakePodImage {
   readonly user?: string | null;
   readonly sizeBytes?: number;
 }
-/** An image that a registry has, or says no to. */
+/** An image in a registry, or the registry's refusal. */
 export interface Pullable extends FakePodImage {
   readonly takesMs?: number;
   readonly fault?: RuntimeFault;
@@ -42,23 +44,23 @@ export interface FakePodContainer {
   finishedAtMs: number | null;
   exitCode: number;
   reason: string;
-  /** Called when it ends, by whatever. */
+  /** Called when the container exits for any reason. */
   onExit: (() => void)[];
 }
 
 export interface FakeCall {
-  /** CRI's name. */
+  /** The CRI method. */
   readonly call: string;
-  /** The id of the thing; its name where it has none yet. */
+  /** The id of the sandbox, container or image; its name if it has no id yet. */
   readonly id: string;
   readonly count: number;
 }
-/** A failure of a call, whose effect comes about or does not. */
+/** A failure of a call. `effect`: whether the call nevertheless takes effect. */
 export interface Trouble {
   readonly effect: boolean;
   /**
-   * `dies`: the runtime is away until `restart()`; `hangs`: no answer before the client's deadline, two minutes;
-   * `never`: none at all, as for a daemon that was killed while it waited.
+   * `dies`: the runtime is down until `restart()`; `hangs`: there is no response before the client's deadline of two
+   * minutes; `never`: there is no response at all, as for a daemon that was killed while it waited.
    */
   readonly answer: RuntimeFault | "dies" | "hangs" | "never";
 }
@@ -67,7 +69,7 @@ export const sandboxName = ({ metadata: m }: SandboxConfig): string => `${m.name
 export const containerName = ({ metadata }: ContainerConfig, { metadata: m }: SandboxConfig): string =>
   `${metadata.name}_${m.name}_${m.namespace}_${m.uid}_${metadata.attempt}`;
 
-/** As a PodRuntime lists them. */
+/** The pods as a PodRuntime lists them. */
 export function podsOf(sandboxes: Iterable<FakePodSandbox>, containers: Iterable<FakePodContainer>): RuntimePods {
   const pods = new Map<string, { -readonly [K in keyof RuntimePod]: RuntimePod[K] }>();
   const podOf = ({ metadata: { namespace, name, uid } }: SandboxConfig) => {

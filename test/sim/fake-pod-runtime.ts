@@ -22,29 +22,30 @@ import {
 } from "./fake-pod-parts.ts";
 
 /**
- * A runtime of pods in memory, on a simulated clock. It does what it is told as containerd does, and keeps in `wrongs`
- * what nobody should have told it: two of one container at a time, two sandboxes of one pod, a running one removed.
+ * A pod runtime in memory on a simulated clock. It carries out calls as containerd does. `wrongs` collects calls that a
+ * daemon must not make: a second instance of a running container, a second sandbox of a pod, the removal of a running
+ * one.
  */
 export class FakePodRuntime extends FakeCalls implements PodRuntime {
   readonly sandboxes = new Map<string, FakePodSandbox>();
   readonly containers = new Map<string, FakePodContainer>();
-  /** By name, as they are asked for. */
+  /** The images by the names by which callers request them. */
   readonly images = new Map<string, FakePodImage>();
   readonly registry = new Map<string, Pullable>();
   readonly updates: { readonly id: string; readonly resources: LinuxContainerResources }[] = [];
   readonly wrongs: string[] = [];
-  /** The program in a container. */
+  /** The program of a container. */
   programOf: (container: ContainerConfig, pod: SandboxConfig) => Program = () => SERVES;
   #made = 0;
 
-  /** A container ends: by itself, or the kernel ends it. */
+  /** Ends a container, either by itself or through the kernel. */
   exit(id: string, exitCode: number, reason = exitCode === 0 ? "Completed" : "Error"): void {
     const one = this.containers.get(id);
     if (one?.state !== "running") return;
     Object.assign(one, { state: "exited", exitCode, reason, finishedAtMs: this.time.nowMs() });
     for (const run of one.onExit.splice(0)) run();
   }
-  /** The running ones of one name. */
+  /** The running containers of this name. */
   running(name: string): readonly FakePodContainer[] {
     return [...this.containers.values()].filter((c) => c.state === "running" && c.config.metadata.name === name);
   }

@@ -32,7 +32,7 @@ export interface FakeSandbox {
   state: "SANDBOX_READY" | "SANDBOX_NOTREADY";
   readonly createdAtMs: number;
 }
-/** A call that is about to be carried out (`before`), or was (`after`). */
+/** A call before (`before`) or after (`after`) the runtime carries it out. */
 export interface Call {
   readonly call: string;
   readonly id: string;
@@ -41,15 +41,15 @@ export interface Call {
 export interface Performed {
   readonly what: "image" | "container" | "sandbox";
   readonly id: string;
-  /** The caller was told otherwise. */
+  /** The response to the caller said otherwise. */
   unreported: boolean;
 }
 
 const nanos = (ms: number): string => `${BigInt(ms) * 1_000_000n}`;
 
 /**
- * A runtime in memory, as careless as containerd: it removes an image that is pinned or in use, and a container that
- * runs. What it should never have been asked is kept in `wrongs`.
+ * A runtime in memory that is as permissive as containerd: it removes images that are pinned or in use, and running
+ * containers. `wrongs` collects the calls that a daemon must not make.
  */
 export class FakeRuntime implements Runtime {
   readonly images = new Map<string, FakeImage>();
@@ -58,11 +58,11 @@ export class FakeRuntime implements Runtime {
   readonly performed: Performed[] = [];
   readonly wrongs: string[] = [];
   capacityBytes = 1000;
-  /** Bytes that neither image nor container holds. */
+  /** Bytes that belong to no image or container. */
   otherBytes = 0;
   sandboxImage: string | undefined;
   lists = 0;
-  /** Lets something happen at a call: what it answers is the call's fault; what it throws is a daemon that dies. */
+  /** Called at each call. A returned fault becomes the response; an exception stands for the death of the daemon. */
   on: (call: Call) => RuntimeFault | undefined = () => undefined;
 
   get availableBytes(): number {

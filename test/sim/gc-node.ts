@@ -15,7 +15,7 @@ import type { GcOperation } from "../../api/model/container-gc.ts";
 import type { SimClock } from "./clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 
-/** The end of a simulated daemon. */
+/** The death of a simulated daemon. */
 export class Died extends Error {}
 
 export interface GcPod {
@@ -23,13 +23,16 @@ export interface GcPod {
   readonly spec: { readonly containers: readonly unknown[] };
 }
 
-/** A node in memory with the real collector, client, journal, memory and outbox on it; only the runtime and its logs are made up. */
+/**
+ * A node in memory with the real collector, client, journal, facts store and outbox; only the runtime and the container
+ * logs are simulated.
+ */
 export class GcNode {
   readonly runtime = new FakeRuntime();
   readonly problems: Problem[] = [];
   readonly removals: RemovalReport[] = [];
   readonly settled: ClosedPass[] = [];
-  /** Ids that any decision named for removal. */
+  /** Ids that any decision selected for removal. */
   readonly planned = new Set<string>();
   pods: GcPod[] = [];
   podsReadable = true;
@@ -39,15 +42,15 @@ export class GcNode {
   flags: Record<string, number> = {};
   dryRun = false;
   joinsEviction = true;
-  /** Dies at the so-manyth question or settlement from now. */
+  /** The number of questions and settlements before the one at which the daemon dies. */
   diesAtQuestion = Number.POSITIVE_INFINITY;
   stop = new AbortController();
-  /** By how much the wall clock was set, which the clock since boot does not know. */
+  /** The amount by which the wall clock was set; the clock since boot is not affected. */
   clockSetMs = 0;
   memory!: FactsStore;
   readonly #clock: SimClock;
   readonly #dir: string;
-  /** The API that is asked; another one may take its place. */
+  /** The API that the client asks; a test may replace it. */
   fetch: (request: Request) => Promise<Response>;
   #client!: DecisionClient;
   #collector!: Collector;
@@ -71,7 +74,7 @@ export class GcNode {
   get journal(): GcJournal {
     return new GcJournal(join(this.#dir, "collection.jsonl"));
   }
-  /** The facts that the next image pass would be told. */
+  /** The facts that the next image pass would send. */
   get facts(): unknown {
     return new FactsStore(this.#dir, (message) => this.problems.push({ from: "memory", message })).factsFor(
       "image-gc",
@@ -84,7 +87,7 @@ export class GcNode {
   turn(due: readonly GcKind[] = ["container-gc", "image-gc"], operation?: GcOperation): Promise<GcReport> {
     return this.#collector.collect(new Set(due), operation);
   }
-  /** Answers null when the daemon died of it, and was started again. */
+  /** Returns null if the daemon died in the turn; it is then started again. */
   async turnOrDie(due?: readonly GcKind[]): Promise<GcReport | null> {
     try {
       return await this.turn(due);
@@ -118,7 +121,7 @@ export class GcNode {
     });
   }
 
-  /** The real client, with a daemon around it that may die. */
+  /** The real client, wrapped so that the daemon may die at a question. */
   #watched(client: DecisionClient): DecisionClient {
     const live = (): void => {
       if (--this.diesAtQuestion < 0) throw new Died("at a question");

@@ -4,7 +4,7 @@ import type { SimApi } from "./api.ts";
 import { type Call, type FakeContainer, faultOf } from "./fake-runtime.ts";
 import { Died, type GcNode } from "./gc-node.ts";
 
-/** A node, and all that an event between two turns of its collector, or in one, may change. */
+/** A node, and everything that an event between or within its collector's turns may change. */
 export interface Story {
   readonly node: GcNode;
   readonly api: SimApi;
@@ -140,7 +140,7 @@ export const EVENTS: Readonly<Record<string, (story: Story) => void>> = {
   "the daemon is restarted": ({ node }) => node.restart(),
 };
 
-/** A node that has worked for a while: some images, a few pods. */
+/** Fills a node as if it had worked for a while: some images and a few pods. */
 export function fillUp(s: Story): void {
   for (let i = 0; i < 8; i++) pull(s, `sha256:i${++s.ids}`);
   for (let i = 0; i < 3; i++) start(s);
@@ -151,7 +151,7 @@ const isBefore =
   (one: Call): boolean =>
     one.call === call && one.phase === "before";
 
-/** Lets something happen at the so-manyth call of a sort, and never again. */
+/** Lets `act` happen at one matching call, after `skip` others, and never again. */
 function once(
   { runtime }: GcNode,
   skip: number,
@@ -174,7 +174,7 @@ function pull({ node, d }: Story, id: string): void {
   if (!node.runtime.images.has(id)) node.runtime.images.set(id, { id, tags: [`${id}:v1`], bytes, pinned: false });
 }
 
-/** A pod of a new sandbox, of a given image or of any. */
+/** Starts a pod in a new sandbox, with the given image or a random one. */
 function start(s: Story, given?: string): undefined {
   const { node, d, nowMs } = s;
   const images = [...node.runtime.images.keys()];

@@ -11,12 +11,11 @@ import { EVENTS, fillUp, type Story } from "./gc-story.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const STEP_MS = 5 * 60_000;
-/** GC_STORIES=500 plays more of them, GC_SEED=17 that one alone. */
+/** GC_STORIES=500 plays more stories, GC_SEED=17 plays only the story of this seed. */
 const ONLY = process.env["GC_SEED"];
 const FIRST = Number(ONLY ?? 1);
 const LAST = ONLY === undefined ? Number(process.env["GC_STORIES"] ?? 60) : FIRST;
 const STEPS = 10;
-/** Every write is followed by a wait for the disk, and there are many: where memory is a disk, that. */
 
 interface World {
   readonly clock: SimClock;
@@ -35,7 +34,7 @@ function newWorld(): World {
   return { clock, api, node: new GcNode(clock, dir, api.fetch), end };
 }
 
-/** One turn, and after a death the next daemon's. Checks what must hold whatever happened. */
+/** Runs one turn; if the daemon dies, also the next daemon's turn. Checks the rules that hold after every event. */
 async function checkedTurn({ node }: World, at: string, met: Map<string, number>): Promise<void> {
   for (let isAgain = false; ; isAgain = true) {
     const before = node.runtime.performed.length;
@@ -61,18 +60,21 @@ async function checkedTurn({ node }: World, at: string, met: Map<string, number>
       at,
     ).toEqual([]);
     for (const { end } of turn.collections.flatMap(({ removals }) => removals)) count(met, `end ${end}`, 1);
-    // once a pass of each sort, and once more after each that removed something
+    // one list for the turn, and one more after each collection that removed something
     expect(node.runtime.lists - listed, at).toBeLessThanOrEqual(1 + turn.collections.length);
     return;
   }
 }
 const count = (met: Map<string, number>, what: string, n: number): void => void met.set(what, (met.get(what) ?? 0) + n);
 
-/** A daemon that dies before it has done anything forgets what it saw in that step, and sees it again in the next turn. */
+/**
+ * Replaces times by the number of their step: a daemon that dies early loses what it saw in a step, and sees it again
+ * in the next turn.
+ */
 const byStep = (facts: unknown): unknown =>
   JSON.parse(JSON.stringify(facts), (_, v) => (typeof v === "number" && v > START ? Math.floor(v / STEP_MS) : v));
 
-/** Plays the story of a seed; `isCut`: the API goes away when the story says so. */
+/** Plays the story of a seed. `isCut`: the API becomes unreachable when the story says so. */
 async function play(seed: number, isCut: boolean, met: Map<string, number>): Promise<World> {
   const world = newWorld();
   const { node, api, clock } = world;
@@ -113,7 +115,7 @@ test("GC under random failures removes nothing in use, reports all planned remov
       for (const { what, id, unreported } of cut.node.runtime.performed) {
         if (what !== "image") continue;
         count(performed, id, 1);
-        // a removal whose answer was lost may still have been found out
+        // a removal whose response was lost may be reported later nevertheless
         if (!unreported) count(reported, id, 1);
       }
       for (const [id, number] of reported) {
@@ -134,7 +136,7 @@ test("GC under random failures removes nothing in use, reports all planned remov
     }
   }
   if (ONLY !== undefined) return;
-  // everything was met, or this proves nothing
+  // the test proves nothing unless every event happened
   const wanted = [...Object.keys(EVENTS), "removed", "died", "settled", "end removed", "end failed", "end stopped"];
   expect(wanted.filter((what) => (met.get(what) ?? 0) < 5)).toEqual([]);
 });

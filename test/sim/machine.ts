@@ -2,7 +2,7 @@ import type { MachineFacts } from "../../actuator/machine/facts.ts";
 
 const GIB = 2 ** 30;
 
-/** A machine of eight CPUs on two NUMA nodes, as a simulated node observes itself. */
+/** A machine of eight CPUs on two NUMA nodes, as a simulated node observes it. */
 export const machineAt = (observedAt: string, bootId: string, version: 1 | 2): MachineFacts => ({
   observedAt,
   system: {

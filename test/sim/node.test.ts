@@ -34,7 +34,7 @@ function randomPod(d: Draws): SimPod {
   return pod(`pod-${uid}`, { metadata: { uid }, spec: { containers } });
 }
 
-/** One thing that happens to a node; answers its name. */
+/** Lets one event happen to the node; returns its name. */
 async function happen(world: World, d: Draws): Promise<string> {
   const { node, api } = world;
   switch (d.below(9)) {
@@ -120,7 +120,7 @@ describe.each([1, 2] as const)("a node of cgroup v%i over simulated hours", (ver
       }
       expect(node.outboxSize, `seed ${seed}: everything was sent`).toBe(0);
     }
-    // every kind of event was met, or this proves nothing
+    // the test proves nothing unless every kind of event happened
     for (const [what, times] of met) expect(times, what).toBeGreaterThan(3);
     expect(met.size).toBeGreaterThanOrEqual(11);
   });
@@ -136,7 +136,7 @@ describe.each([1, 2] as const)("a node of cgroup v%i over simulated hours", (ver
     expect(node.outboxSize).toBe(1);
     await node.restart();
     api.reachable = true;
-    // each is about other pods, since the same again would be a count on the last one's record
+    // each pass has other pods, because the history only counts an unchanged decision
     for (const minute of [2, 3]) {
       await clock.advanceTo(START + minute * MINUTE);
       node.pods = [...node.pods, randomPod(draws(minute))];
@@ -145,7 +145,7 @@ describe.each([1, 2] as const)("a node of cgroup v%i over simulated hours", (ver
     expect(node.outboxSize).toBe(0);
     const page = await api.store.listDecisions({ kind: "cgroups", limit: 100 });
     if (!page.ok) throw new Error(page.error.message);
-    // the pass without the API, and two with it
+    // one pass without the API and two passes with it
     expect(page.value.items.length).toBe(3);
     const reported = await Promise.all(page.value.items.map((item) => api.store.listResults(item.id)));
     expect(reported.map((r) => (r.ok ? r.value.length : -1)).sort()).toEqual([1, 1, 1]);

@@ -29,13 +29,13 @@ export interface SimPod {
   readonly spec: { readonly containers: readonly unknown[] };
 }
 
-/** A machine in memory with the real loop, journal, outbox and client on it; the API is whatever `fetch` reaches. */
+/** A machine in memory with the real loop, journal, outbox and client; `fetch` reaches the API. */
 export class SimNode {
   readonly kernel: SimKernel;
   readonly problems: Problem[] = [];
   pods: SimPod[] = [];
   kubeletConfiguration: Record<string, unknown> = {};
-  /** False: pods cannot be listed at the moment. */
+  /** False: the pods cannot be listed at the moment. */
   podsReadable = true;
   readonly #hierarchy: Hierarchy;
   readonly #version: 1 | 2;
@@ -65,7 +65,10 @@ export class SimNode {
     return runPass(this.#ports(), SETTINGS, ++this.#sequence);
   }
 
-  /** The daemon dies before its `after`-th change of a cgroup; the next start mends. Answers whether it died. */
+  /**
+   * Runs a pass in which the daemon dies before its `after`-th change of a cgroup; the next start recovers. Returns
+   * whether the daemon died.
+   */
   async passAndDie(after: number): Promise<boolean> {
     try {
       await cutShort(this.kernel, after, () => this.pass());
@@ -83,7 +86,7 @@ export class SimNode {
     await recover(this.#journal, this.#hierarchy, this.#bootId);
   }
 
-  /** All cgroups are gone, the state directory is not. */
+  /** Removes all cgroups and keeps the state directory. */
   async reboot(): Promise<void> {
     this.#boot++;
     for (const top of this.kernel.tops.values()) top.children.clear();

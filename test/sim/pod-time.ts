@@ -2,17 +2,17 @@ import { setImmediate as nextRound, setTimeout as realPause } from "node:timers/
 import type { PodClock } from "../../actuator/pods/pod-clock.ts";
 import type { SimClock } from "./clock.ts";
 
-/** Rounds of the event loop in which work that waits for no timer gets on. */
+/** Rounds of the event loop that let work continue that waits for no timer. */
 const ROUNDS = 20;
-/** Real milliseconds that a file or a process of the machine may take. */
+/** Real milliseconds that a file operation or a process of the machine may take. */
 const PATIENCE = 5000;
 
-/** The time of a SimClock, as the pods' workers use it. */
+/** The time of a SimClock for the pods' workers. */
 export class PodTime implements PodClock {
   readonly sim: SimClock;
-  /** By how much somebody has set the wall clock. */
+  /** The amount by which the wall clock was set. */
   wallOffsetMs = 0;
-  /** Something of the machine itself is awaited, and not simulated time: a file, for as long as a loaded disk takes. */
+  /** Whether work waits for the real machine, such as a file on a loaded disk, and not for simulated time. */
   isBusy: () => boolean = () => process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq"));
   readonly #due = new Set<{ readonly atMs: number }>();
 
@@ -41,7 +41,7 @@ export class PodTime implements PodClock {
     });
   }
 
-  /** Runs later, unless it is cancelled by what comes back. */
+  /** Calls `run` after this time, unless the returned function cancels it. */
   after(ms: number, run: () => void): () => void {
     const due = { atMs: this.sim.nowMs + Math.max(0, ms) };
     this.#due.add(due);
@@ -51,7 +51,7 @@ export class PodTime implements PodClock {
     return () => this.#due.delete(due);
   }
 
-  /** Lets time pass for as long as the work waits for it. What is not settled when nothing is due any more is an error. */
+  /** Advances the time while `work` waits for it. Throws if `work` is not settled when no timer is due any more. */
   async drive<T>(work: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = (): void => {
@@ -69,7 +69,7 @@ export class PodTime implements PodClock {
     return work;
   }
 
-  /** Lets so much time pass, and all work get on in it. */
+  /** Advances the time by this much and lets all work continue in it. */
   async pass(ms: number): Promise<void> {
     const end = this.sim.nowMs + ms;
     await this.drive(this.sleep(ms));

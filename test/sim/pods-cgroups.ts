@@ -8,20 +8,20 @@ import { sizesOf } from "./pods-sizes.ts";
 
 interface Wanted {
   readonly cpuMilli: number;
-  /** Null: it may have all that there is. */
+  /** Null: no limit. */
   readonly limitMilli: number | null;
   readonly memory: number | null;
 }
 
-/** The amount that a form of a pod asks for and its cgroup does not hold; null: it is as it should be. */
+/** The first value that the pod's form requests and its cgroup lacks; null: the cgroup has all values. */
 export function unfilledPod({ kernel }: PodsNode, form: object, path: string): string | null {
   const { cpuMilli, exclusive, memoryLimit } = sizesOf(form);
-  // a container with exclusive CPUs has no quota
+  // a pod with a container with exclusive CPUs has no quota
   const hasQuota = memoryLimit !== null && exclusive.size === 0;
   return unfilled(kernel, path, { cpuMilli, limitMilli: hasQuota ? cpuMilli : null, memory: memoryLimit });
 }
 
-/** The same of a container that runs: its CPU set, too, is the one that the runtime was told. */
+/** The same check for a running container: its cpuset must also equal the one that the runtime received. */
 export function unfilledContainer({ kernel, runtime }: PodsNode, form: object, one: FakePodContainer): string | null {
   const { containers, exclusive } = sizesOf(form);
   const size = containers.find(({ name }) => name === one.config.metadata.name);

@@ -11,20 +11,20 @@ import { cgroupOf } from "./pods-runtime.ts";
 import { type Sizes, sizesOf } from "./pods-sizes.ts";
 import type { Story } from "./pods-story.ts";
 
-/** CPUs that pods may have. */
+/** The CPUs that are allocatable to pods. */
 export const CAPACITY_MILLI = 7000;
 const NO_POD = { spec: { containers: [] } };
 
-/** The rules that hold at every moment of a story; breaches are kept in `wrongs`. */
+/** The rules that hold at every moment of a story; `wrongs` collects the violations. */
 export class Checks {
   readonly wrongs: string[] = [];
   readonly ends: Ends;
   readonly #node: PodsNode;
   readonly #made: ReadonlyMap<string, MadePod>;
-  /** Exclusive containers that were seen to start. */
+  /** The number of observed starts of containers with exclusive CPUs. */
   exclusiveStarts = 0;
   criticalStarts = 0;
-  /** Pods that were seen to live on with other resources, and those that were told to wait for them. */
+  /** Pods that were observed running with changed resources, and pods whose resize was deferred. */
   readonly resized = new Set<string>();
   readonly deferred = new Set<string>();
   readonly #has = new Map<string, string | undefined>();
@@ -68,7 +68,7 @@ export class Checks {
     if (unfilled !== null) this.wrongs.push(`${uid} is started in a cgroup that is not filled: ${unfilled}`);
     const held = this.#holders();
     const sizes = held.map((one) => [one, this.#sizesOf(one).cpuMilli] as const);
-    // a pod whose record was lost counts with its present requests, not with those that it was admitted with
+    // a pod with a lost record counts with its current requests instead of those with which it was admitted
     const isSure = held.every((one) => !this.#node.lost.has(one));
     if (isSure && sizes.reduce((sum, [, milli]) => sum + milli, 0) > CAPACITY_MILLI)
       this.wrongs.push(`${uid} is started beside ${sizes.map(([one, milli]) => `${one} (${milli}m)`).join(", ")}`);
@@ -85,13 +85,13 @@ export class Checks {
     this.wrongs.push(...this.#sharedCpus());
   }
 
-  /** As it was decided. */
+  /** The resources in the pod's record, as decided. */
   #sizesOf(uid: string): Sizes {
     const record = this.#node.daemon?.manager.set.get(uid)?.record ?? recordOf(this.#node, uid);
     return sizesOf(record?.pod ?? this.#made.get(uid)?.object ?? NO_POD);
   }
 
-  /** Pods that have something running. */
+  /** The pods with a running container. */
   #holders(): readonly string[] {
     const { runtime } = this.#node;
     const uids = new Set<string>();
@@ -100,7 +100,7 @@ export class Checks {
     return [...uids].filter((uid) => this.#made.has(uid));
   }
 
-  /** While a pod is resized, its cgroup may still be as it was before. */
+  /** While a pod is being resized, its cgroup may still have the former values. */
   #unfilled(record: PodRecord | null, uid: string, parent: string): string | null {
     if (record === null) return unfilledPod(this.#node, this.#made.get(uid)?.object ?? NO_POD, parent);
     const now = unfilledPod(this.#node, record.pod, parent);

@@ -8,47 +8,55 @@ import type { SimApi } from "./api.ts";
 import type { WatchedDisk } from "./pods-disk.ts";
 import { counted, type Life, never } from "./pods-life.ts";
 
-/** An `admission` that was answered, and what the daemon told of it. */
+/** An answered `admission`, and what the daemon reported about it. */
 export interface Asked {
   readonly uid: string;
-  /** A hash of the whole question: a daemon that comes at once after another's death asks the same once more. */
+  /** A hash of the whole question: a daemon that starts right after another's death asks the same question again. */
   readonly key: string;
   readonly answer: DecisionAnswer;
   readonly life: Life;
-  /** The decision is persisted, or could not be because the disk was full. */
+  /** The decision is persisted, or could not be persisted because the disk was full. */
   isSettled: boolean;
-  /** Whatever comes, the history will have it. */
+  /** In any case, the history will contain the decision. */
   isKept: boolean;
   reports: number;
 }
 
-/** The parts of one daemon's client. */
+/** The parts of a daemon's client. */
 export interface ClientParts {
   readonly api: SimApi;
   readonly life: Life;
   readonly disk: WatchedDisk;
   readonly stateDir: string;
   readonly asked: Asked[];
-  /** Kinds of the questions to the API of a daemon that died before it heard the answer. */
-  readonly unheard: string[];
+  /** The kinds of questions whose daemon died before it received the API's answer. */
+  readonly undelivered: string[];
   readonly onProblem: (problem: Problem) => void;
 }
 
-/** The kind that a request asks of; of a report, nothing. */
+/** The kind in a request; the empty string for a report. */
 async function kindIn(request: Request): Promise<string> {
   const { decisions } = (await request.json()) as { readonly decisions?: readonly { readonly kind: string }[] };
   return decisions?.[0]?.kind ?? /\/v1\/decisions\/(.*)$/.exec(request.url)?.[1] ?? "";
 }
 
-/** The real client, and what it was asked and told of admissions. */
-export function watchedClient({ api, life, disk, stateDir, asked, unheard, onProblem }: ClientParts): DecisionClient {
-  // a dead daemon sends nothing, and hears nothing of what it sent
+/** The real client, which records the admissions that it is asked for and their reports. */
+export function watchedClient({
+  api,
+  life,
+  disk,
+  stateDir,
+  asked,
+  undelivered,
+  onProblem,
+}: ClientParts): DecisionClient {
+  // a dead daemon neither sends requests nor receives responses
   const fetch = async (request: Request): Promise<Response> => {
     if (life.isOver) return never();
     const same = request.clone();
     const answer = await counted(() => api.fetch(request));
     if (!life.isOver) return answer;
-    unheard.push(await kindIn(same));
+    undelivered.push(await kindIn(same));
     return never();
   };
   const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch };

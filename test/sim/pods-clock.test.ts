@@ -38,7 +38,7 @@ const made = (uid: string, resources: object): MadePod => ({
 });
 const BURSTABLE = { resources: { requests: { cpu: "100m", memory: "64Mi" } } };
 
-/** Other events while the clock is set. */
+/** Other events that happen while the clock is set. */
 const MEANWHILE: Readonly<Record<string, (story: Story) => Promise<void> | void>> = {
   nothing: () => {},
   "the daemon is stopped": ({ node }) => node.stop(),

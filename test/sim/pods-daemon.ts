@@ -28,7 +28,7 @@ const HOST = {
   security: { seccompDefault: false, seccompDirectory: "/var/lib/kubelet/seccomp", maskedPaths: [] },
 };
 
-/** The real daemon on a made-up machine, as far as its first turn. Null: it does not come up. */
+/** Opens the real daemon on a simulated machine, up to its first turn. Null: it does not start. */
 export async function openDaemon(node: PodsNode, life: Life, onWorked: () => void): Promise<PodManager | null> {
   const { stateDir, hierarchy, bootId, time: clock, runtime, mounter } = node;
   const onProblem = (problem: Problem): void => {

@@ -6,24 +6,27 @@ import { counted, currentLife, guarded, never } from "./pods-life.ts";
 type Call = (...args: unknown[]) => unknown;
 type Functions = Record<string, Call>;
 
-/** Functions of node:fs that change names, and those that need room: by a path, or by what was opened. */
+/** Functions of node:fs that change names, and functions that need space. They get a path or an open file. */
 const CHANGES = ["renameSync", "unlinkSync", "rmSync", "ftruncateSync"];
 const GROWS = ["writeSync", "writeFileSync", "appendFileSync", "mkdirSync"];
 const LATER_CHANGES = new Set(["rename", "rmdir", "unlink", "mkdir", "writeFile", "rm"]);
 const LATER = ["open", "readFile", "lstat", "stat", "readdir", "realpath", ...LATER_CHANGES];
 const FOR_WRITING = fs.constants.O_CREAT | fs.constants.O_WRONLY | fs.constants.O_RDWR;
 
-/** Writes of a simulation's daemons to files, which are watched. */
+/** Watches the file writes of a simulation's daemons. */
 export class WatchedDisk {
-  /** Below it nothing can grow while `isFull`. */
+  /** The directory in which no file can grow while `isFull`. */
   directory = "";
   isFull = false;
   refused = 0;
-  /** Changes that daemons made. */
+  /** The number of changes that daemons made. */
   changes = 0;
   readonly #opened = new Map<unknown, string>();
 
-  /** From now on daemons are killed at changes of files, and their disk may be full; everybody else has node:fs as it is. */
+  /**
+   * From now on, daemons can be killed at file changes, and their disk can be full. All other code uses node:fs
+   * unchanged.
+   */
   static watch(): { readonly disk: WatchedDisk; readonly end: () => void } {
     const disk = new WatchedDisk();
     const [sync, later] = [fs as unknown as Functions, promises as unknown as Functions];

@@ -5,13 +5,13 @@ import type { FakePodContainer } from "./fake-pod-parts.ts";
 import { recordOf, recordsOf } from "./pods-records.ts";
 import type { Story } from "./pods-story.ts";
 
-/** How long an eviction waits for the one before it. */
+/** The time that an eviction waits for the former one. */
 const ONE_VICTIM_MS = 30_000;
 
-/** The pods that may end in a story, and why; no other pod ends. */
+/** The pods that may end in a story, with the reason; no other pod may end. */
 export class Ends {
   readonly #story: Pick<Story, "node" | "made" | "wanted">;
-  /** When each end was first seen, by the clock that nobody sets. */
+  /** When each end was first seen, by the monotonic clock. */
   readonly #notedMs = new Map<string, number>();
   evictions = 0;
   preemptions = 0;
@@ -21,7 +21,7 @@ export class Ends {
     this.#story = story;
   }
 
-  /** Ends that were ordered since the last look, and should not have been. */
+  /** The ends that were ordered since the last call and are not allowed. */
   look(): string[] {
     const { node } = this.#story;
     const found: string[] = [];
@@ -67,13 +67,13 @@ export class Ends {
     return other === undefined ? node.memory.whyNoVictim(uid) : `${other[0]} is still on its way`;
   }
 
-  /** A container that runs is about to be stopped by the daemon: why it must not be; null: it may. */
+  /** Why the daemon must not stop this running container now; null: it may. */
   whyNotStopped(one: FakePodContainer): string | null {
     const { node, wanted } = this.#story;
     const { uid } = one.sandbox.metadata;
     const record = recordOf(node, uid);
     if (node.isDraining) return this.#whyNotDrained(uid);
-    // an end holds though a full disk did not take it
+    // an end is in force even if it could not be written to the full disk
     if (node.disk.refused > 0 && recordsOf(node).get(uid)?.state === "terminating") return null;
     if (record === null) return wanted.has(uid) ? "it has no record" : null;
     if (record.state === "terminating") return null;
@@ -81,7 +81,10 @@ export class Ends {
     return this.#isReplaced(one, record) ? null : "nobody chose it";
   }
 
-  /** In a pod that lives: by a new sandbox, a new definition, a resize; or nothing of its own runs. */
+  /**
+   * Whether the container of a living pod is replaced: by a new sandbox, a new definition or a resize, or because none
+   * of the pod's own containers runs.
+   */
   #isReplaced({ id, sandboxId, sandbox, config }: FakePodContainer, record: PodRecord): boolean {
     const { runtime, daemon } = this.#story.node;
     const { uid } = sandbox.metadata;
@@ -98,7 +101,7 @@ export class Ends {
     return own === undefined && !pod.spec.containers.some((one) => runs(one.name));
   }
 
-  /** Pods of a lower priority have gone before. */
+  /** A drain requires that pods of lower priority have ended before. */
   #whyNotDrained(uid: string): string | null {
     const { node } = this.#story;
     const running = node.runtime.ownContainers.filter(({ state }) => state === "running");

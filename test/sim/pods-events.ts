@@ -1,7 +1,7 @@
 import { asAnother, deletedAt, type MadePod, madePod, resized, withImage } from "./pods-made.ts";
 import { addToSource, anyOf, ask, type Event, imageOf, push, type Story, withdraw } from "./pods-story.ts";
 
-/** Acts of people and pods. */
+/** Events that people and pods cause. */
 export const EVENTS: Readonly<Record<string, Event>> = {
   "pods come": (s) => {
     for (let i = s.d.below(3); i >= 0; i--)
@@ -71,7 +71,7 @@ export const EVENTS: Readonly<Record<string, Event>> = {
   "an image that was missing is pushed": (s) => push(s),
 };
 
-/** One of a pod like that, with all that runs in it. */
+/** Ends the sandbox of one of the matching pods, with everything that runs in it. */
 function sandboxDies({ node: { runtime }, made, d }: Story, isOne: (pod: MadePod) => boolean): boolean {
   const ready = [...runtime.sandboxes.values()].filter(({ isReady, config }) => {
     const pod = made.get(config.metadata.uid);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Trouble } from "./fake-pod-parts.ts";
 import { type Event, type Story, withdraw } from "./pods-story.ts";
 
-/** Failures around a daemon. */
+/** Faults around a daemon. */
 export const FAULTS: Readonly<Record<string, Event>> = {
   "a call fails": (s) =>
     trouble(s, (call) => ({ effect: s.d.chance(2), answer: { call, code: "UNKNOWN", message: "it fails" } })),
@@ -60,7 +60,7 @@ export const FAULTS: Readonly<Record<string, Event>> = {
     node.source.state = "whole";
     return true;
   },
-  // else half of all stories would be about a node on which nothing works
+  // without this event, in half of all stories the node would not work at all
   "all is mended for now": ({ node, api }) => {
     Object.assign(node.runtime, { isDown: false, on: () => undefined });
     Object.assign(node.disk, { isFull: false });
@@ -86,7 +86,7 @@ const TROUBLED = [
   "UpdateContainerResources",
   "PullImage",
 ];
-/** Once, at the next call of a kind. */
+/** The fault occurs once, at the next call of a kind. */
 function trouble({ node: { runtime }, d }: Story, of: (call: string) => Trouble): boolean {
   const call = d.pick(TROUBLED);
   runtime.on = (one) => {
@@ -97,7 +97,7 @@ function trouble({ node: { runtime }, d }: Story, of: (call: string) => Trouble)
   return true;
 }
 
-/** Until the next trouble. */
+/** The fault lasts until the next one. */
 function keepsFailing({ node: { runtime }, d }: Story): boolean {
   const failing = d.pick(TROUBLED);
   runtime.on = ({ call }) =>

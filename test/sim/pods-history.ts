@@ -2,8 +2,11 @@ import { seriesOf } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { PodsNode } from "./pods-node.ts";
 
-/** The faults of a history that must have each admission once, with one report at most of each time that it was made. */
-export async function misrecorded({ asked, unheard }: PodsNode, store: Store): Promise<string[]> {
+/**
+ * The errors in a history that must contain each admission once, with at most one report for each time that the
+ * admission was made.
+ */
+export async function misrecorded({ asked, undelivered }: PodsNode, store: Store): Promise<string[]> {
   const found: string[] = [];
   const kept = new Map<string, { readonly results: number; readonly times: number }>();
   for (let pageToken: string | null = ""; pageToken !== null; ) {
@@ -25,7 +28,7 @@ export async function misrecorded({ asked, unheard }: PodsNode, store: Store): P
   const made = Array.from(kept.values()).reduce((sum, { times }) => sum + times, 0);
   const certain = new Set(here.filter(({ isKept }) => isKept).map(({ key }) => key)).size;
   const ofApi = new Set(byApi.map(({ key }) => key)).size;
-  const most = here.length + unheard.filter((kind) => kind === "admission").length;
+  const most = here.length + undelivered.filter((kind) => kind === "admission").length;
   if (made < ofApi + certain || made > ofApi + most)
     found.push(`${made} admissions are kept of ${ofApi} by the API and ${certain} to ${most} here`);
   const unreported = asked.filter(({ reports, life }) => reports !== 1 && !life.isOver);

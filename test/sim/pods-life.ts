@@ -1,20 +1,22 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** The effects of a daemon on the world, at each of which it can be killed. */
+/** The kinds of effects that a daemon has; it can be killed at each of them. */
 export type Effect = "file" | "cgroup" | "runtime";
 
-/** A killed process does nothing more: thrown where nobody waits, and nothing ever comes back where somebody does. */
+/** A killed process does nothing more: synchronous calls throw this error, and asynchronous calls never return. */
 export class KilledDaemon extends Error {}
 
 export interface DeathPlan {
   readonly effect: Effect;
-  /** So many more of them go well. */
+  /** The number of effects that still succeed. */
   readonly after: number;
-  /** The last one comes about, but the daemon does not live to see it. */
+  /** The last effect takes place, but the daemon does not get its result. */
   readonly isDone: boolean;
 }
 
-/** One run of a daemon, from its start to its end; what is called within `run`, however late, belongs to it. */
+/**
+ * One run of a daemon, from its start to its end. Everything that is called within `run`, however late, belongs to it.
+ */
 export class Life {
   isOver = false;
   readonly ended: Promise<void>;
@@ -40,7 +42,7 @@ export class Life {
     this.#left = plan.after;
   }
 
-  /** An effect is about to come about: whether it does, and whether its daemon lives on. */
+  /** Called before an effect: whether it takes place, and whether the daemon survives it. */
   next(effect: Effect): { readonly does: boolean; readonly lives: boolean } {
     if (this.isOver) return { does: false, lives: false };
     if (this.#plan?.effect !== effect || this.#left-- > 0) return { does: true, lives: true };
@@ -50,23 +52,23 @@ export class Life {
 }
 
 const lives = new AsyncLocalStorage<Life>();
-/** The owner of the code that runs now; undefined: the test itself. */
+/** The run to which the currently running code belongs; undefined: the code belongs to the test. */
 export const currentLife = (): Life | undefined => lives.getStore();
 
-/** An effect that nobody waits for. */
+/** Carries out a synchronous effect. */
 export function guarded<T>(effect: Effect, act: () => T): T {
   const life = currentLife();
   if (life === undefined) return act();
   const { does, lives } = life.next(effect);
   if (lives) return act();
-  // how it ended, nobody hears any more
+  // the dead daemon does not get the result
   if (does) Promise.resolve(act()).catch(() => {});
   throw new KilledDaemon(`at a ${effect}`);
 }
 
 export const never = <T>(): Promise<T> => new Promise(() => {});
 
-/** Work of the machine itself that is under way: simulated time stands still for it. */
+/** The number of running operations of the real machine: simulated time stands still during them. */
 export const machineWork = { count: 0 };
 export async function counted<T>(work: () => Promise<T>): Promise<T> {
   machineWork.count++;

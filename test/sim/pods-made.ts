@@ -2,12 +2,12 @@ import type { ContainerConfig } from "../../actuator/containerd/messages.ts";
 import type { Draws } from "../actuator/cgroups/draws.ts";
 import { type Program, SERVES } from "./fake-pod-parts.ts";
 
-/** A pod of a story, and what the story knows of it. */
+/** A pod of a story, and the story's knowledge about it. */
 export interface MadePod {
   readonly object: PodObject;
   readonly uid: string;
   readonly isCritical: boolean;
-  /** Comes to its end by itself. */
+  /** The pod ends by itself. */
   readonly isJob: boolean;
 }
 interface PodObject {
@@ -27,7 +27,7 @@ type Amounts = Readonly<Record<"cpu" | "memory", string>>;
 
 const PRIORITY = 2_000_001_000;
 
-/** The program in a container, as its command says. `isHealed`: nobody fails any more. */
+/** The program of a container, from its command. `isHealed`: no program fails any more. */
 export function programOf({ command = [] }: Pick<ContainerConfig, "command">, isHealed: boolean): Program {
   const [what, text = "0"] = command;
   const ms = Number(text);
@@ -115,7 +115,7 @@ const resourcesOf = ({ cpu, isLimited }: Size, memory = 64): NonNullable<Contain
   return { requests: amounts, ...(isLimited ? { limits: amounts } : {}) };
 };
 
-/** Init containers ask for nothing, so that what is counted stays plain. */
+/** Init containers have no requests, which keeps the sums simple. */
 function extrasOf(
   d: Draws,
   image: () => string,
@@ -127,7 +127,7 @@ function extrasOf(
   return { ...(init.length > 0 ? { initContainers: init } : {}), ...(volumes.length > 0 ? { volumes } : {}) };
 }
 
-/** The same pod with another image in its first container, which an API server allows. */
+/** The same pod with another image in its first container, a change that an API server allows. */
 export function withImage(made: MadePod, image: string): MadePod {
   const [first, ...rest] = made.object.spec.containers;
   if (first === undefined) return made;
@@ -135,8 +135,8 @@ export function withImage(made: MadePod, image: string): MadePod {
   return { ...made, object: { ...made.object, spec } };
 }
 /**
- * The same pod with other resources in one of its containers; null: it asks for none. Of one that has CPUs alone, and of
- * any Guaranteed one, CPUs are never let in: those are asked for now and then.
+ * The same pod with changed resources in one of its containers; null: no container has requests. A change of CPUs is
+ * never admitted for a pod with exclusive CPUs or a Guaranteed pod; such changes are only requested now and then.
  */
 export function resized(made: MadePod, d: Draws): MadePod | null {
   const { containers } = made.object.spec;
@@ -151,13 +151,13 @@ export function resized(made: MadePod, d: Draws): MadePod | null {
   const spec = { ...made.object.spec, containers: containers.map((c) => (c === chosen ? { ...c, resources } : c)) };
   return { ...made, object: { ...made.object, spec } };
 }
-/** A manifest that was edited: a pod of that name with another uid. */
+/** The pod of an edited manifest: the same name with another uid. */
 export const asAnother = (made: MadePod, uid: string): MadePod => ({
   ...made,
   uid,
   object: { ...made.object, metadata: { ...made.object.metadata, uid } },
 });
-/** Somebody asked for its end. */
+/** The pod after its deletion was requested. */
 export function deletedAt(made: MadePod, at: string, graceSeconds: number): MadePod {
   const metadata = { ...made.object.metadata, deletionTimestamp: at, deletionGracePeriodSeconds: graceSeconds };
   return { ...made, object: { ...made.object, metadata } };

@@ -5,13 +5,13 @@ import { sizesOf } from "./pods-sizes.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** Memory that the node has left where no container eats more than the others. */
+/** The node's available memory while no container uses more than the others. */
 const FREE = 8 * GIB;
 const THRESHOLD = GIB;
-/** Memory of a container that does. */
+/** The memory of a container that uses more. */
 const EATEN = FREE - THRESHOLD / 2;
 
-/** Seven CPUs for pods, and a hard threshold of memory. */
+/** Seven allocatable CPUs, and a hard eviction threshold for memory. */
 export const CONFIGURATION = {
   cpuManagerPolicy: "static",
   kubeReserved: { cpu: "1", memory: "1Gi" },
@@ -20,19 +20,19 @@ export const CONFIGURATION = {
   failCgroupV1: false,
 };
 
-/** A pod that may be evicted, as it was when it was last measured. */
+/** A pod that may be evicted, as of the last measurement. */
 interface Measured {
   readonly uid: string;
   readonly priority: number;
   readonly overRequest: number;
 }
 
-/** The memory that a simulated node measures. */
+/** The memory measurements of a simulated node. */
 export class PodsMemory {
-  /** Ids of containers that take nearly all that is free. */
+  /** Ids of containers that use nearly all available memory. */
   readonly eaters = new Set<string>();
   readonly #runtime: PodsRuntime;
-  /** The last look's measurements. */
+  /** The results of the last measurement. */
   #isShort = false;
   #measured: readonly Measured[] = [];
 
@@ -40,7 +40,7 @@ export class PodsMemory {
     this.#runtime = runtime;
   }
 
-  /** `stats` of a snapshot. */
+  /** Measures; returns the `stats` of a snapshot. */
   look(living: readonly KnownPod[], nowMs: number): Readonly<Record<string, unknown>> {
     const time = new Date(nowMs).toISOString();
     const running = this.#runtime.ownContainers.filter(({ state }) => state === "running");
@@ -70,7 +70,7 @@ export class PodsMemory {
     return { node: { memory, fs: disk, runtime: { imageFs: disk, containerFs: disk }, systemContainers: [] }, pods };
   }
 
-  /** Why a pod should not have been chosen by what was measured last; null: it should. kubelet 1.36: rankMemoryPressure. */
+  /** Why the last measurements do not justify this victim; null: they do. kubelet 1.36: rankMemoryPressure. */
   whyNoVictim(uid: string): string | null {
     const victim = this.#measured.find((one) => one.uid === uid);
     if (!this.#isShort) return "nothing is short";

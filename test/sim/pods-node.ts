@@ -19,15 +19,15 @@ import { PodsRuntime } from "./pods-runtime.ts";
 import { PodsSource } from "./pods-source.ts";
 
 const RESTART_MS = 2_000;
-/** Turns at one moment: work that ends at once wakes the daemon again. */
+/** Turns without a pause: work that ends at once wakes the daemon again. */
 const MAX_SPINS = 100;
 
-/** One daemon from its start to its end. */
+/** One run of a daemon from its start to its end. */
 interface Daemon {
   readonly life: Life;
   readonly manager: PodManager;
 }
-/** A machine in memory on which the real daemon runs pods: what is made up are the runtime, the kernel and the time. */
+/** A machine in memory on which the real daemon runs pods. The runtime, the kernel and the time are simulated. */
 export class PodsNode {
   readonly time: PodTime;
   readonly kernel: SimKernel;
@@ -35,8 +35,8 @@ export class PodsNode {
   readonly mounter = new FakeMounter();
   readonly problems: Problem[] = [];
   readonly asked: Asked[] = [];
-  /** Kinds of what the API answered to a daemon that was dead by then. */
-  readonly unheard: string[] = [];
+  /** The kinds of the API's answers that a dead daemon did not receive. */
+  readonly undelivered: string[] = [];
   readonly disk: WatchedDisk;
   readonly stateDir: string;
   readonly roots: { readonly podsDirectory: string; readonly podLogsDirectory: string };
@@ -44,14 +44,14 @@ export class PodsNode {
   readonly memory: PodsMemory;
   readonly api: SimApi;
   readonly hierarchy: Hierarchy;
-  /** Uids of pods whose records vanished at some time. */
+  /** Uids of pods whose records were lost at some time. */
   readonly lost = new Set<string>();
   syncMs = 5_000;
   cgroupWrites = 0;
   turns = 0;
   deaths = 0;
   last: SyncView | null = null;
-  /** After each turn, and whenever something happened. */
+  /** Called after each turn and after each event. */
   onLook: () => void = () => {};
   /** Where the next daemon dies. */
   death: DeathPlan | null = null;
@@ -84,7 +84,7 @@ export class PodsNode {
     return `boot-${this.#boot}`;
   }
 
-  /** Lets so much time pass, with the daemon's turns in it; one that dies is started again. */
+  /** Advances the time by this much, with the daemon's turns; a daemon that dies is started again. */
   async run(ms: number): Promise<void> {
     const endMs = this.time.monotonicMs() + ms;
     while (this.time.monotonicMs() < endMs) {
@@ -97,7 +97,7 @@ export class PodsNode {
     }
   }
 
-  /** One turn of the daemon that runs. */
+  /** Runs one turn of the daemon. */
   async turn(): Promise<void> {
     const { daemon } = this;
     if (daemon === null) return;
@@ -112,7 +112,7 @@ export class PodsNode {
     this.onLook();
   }
 
-  /** False: it does not come up, and is to be tried again. */
+  /** False: the daemon does not start, and the start has to be repeated. */
   async start(): Promise<boolean> {
     const life = new Life();
     if (this.death !== null) life.diesAt(this.death);
@@ -135,7 +135,7 @@ export class PodsNode {
     this.daemon = null;
     this.deaths++;
   }
-  /** As a person stops it: work ends at its next step, pods go on. */
+  /** Stops the daemon as a person does: work stops at its next step, and the pods keep running. */
   async stop(): Promise<void> {
     const { daemon } = this;
     if (daemon === null) return;
@@ -145,7 +145,7 @@ export class PodsNode {
     this.daemon = null;
   }
 
-  /** As a person empties it: all pods end, and the daemon with them. False: it died before. */
+  /** Drains the node as a person does: all pods end, and then the daemon. False: the daemon died before that. */
   async drain(): Promise<boolean> {
     const { daemon } = this;
     if (daemon === null) return false;
@@ -162,7 +162,7 @@ export class PodsNode {
     return isDone;
   }
 
-  /** All containers, cgroups and mounts are gone, files are not. */
+  /** Removes all containers, cgroups and mounts, and keeps the files. */
   reboot(keepsLists: boolean): void {
     this.kill();
     this.runtime.boot(keepsLists);
@@ -171,7 +171,7 @@ export class PodsNode {
     this.#boot++;
   }
 
-  /** Null: the daemon died of it. */
+  /** Null: the daemon died during the work. */
   async #unlessOver<T>(life: Life, work: Promise<T>): Promise<T | null> {
     const over = life.ended.then(() => null);
     try {

@@ -14,16 +14,15 @@ import { unsettled } from "./pods-rest.ts";
 import { addForeign, heal, newStory, type Story } from "./pods-story.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
-/** Every write is followed by a wait for the disk, and there are many: where memory is a disk, that. */
 const STEPS = 30;
-/** Back-offs, of containers and of images, last five minutes at most. */
+/** Back-offs of containers and image pulls last at most five minutes. */
 const LEAST_SETTLE_MS = 330_000;
 const MAX_SETTLE_MS = 1_800_000;
 
-/** The events that may happen between two looks at a node, by name. */
+/** The events that may happen between two checks of a node, by name. */
 export const HAPPENINGS = { ...EVENTS, ...FAULTS };
 
-/** Plays the story of a seed on a machine of its own. Answers what went wrong, in the step in which it did. */
+/** Plays the story of a seed on its own machine. Returns the errors of the first step that has errors. */
 export async function play(seed: number, met: Map<string, number>): Promise<readonly string[]> {
   const dir = mkdtempSync(join(RAM_DISK, "nodewise-pods-"));
   const clock = new SimClock(START);
@@ -55,7 +54,7 @@ export async function play(seed: number, met: Map<string, number>): Promise<read
   }
 }
 
-/** Null: nothing went wrong. */
+/** Null: no errors. */
 async function troubles(story: Story, checks: Checks, count: (what: string) => void): Promise<string[] | null> {
   const { node, d } = story;
   const [events, faults] = [Object.keys(EVENTS), Object.keys(FAULTS)];
@@ -71,7 +70,7 @@ async function troubles(story: Story, checks: Checks, count: (what: string) => v
   return null;
 }
 
-/** All faults end, and time passes. Null: all comes right. */
+/** Ends all faults and lets time pass. Null: the node has reached the desired state. */
 async function calm(story: Story, checks: Checks): Promise<string[] | null> {
   const { node, wanted } = story;
   heal(story);
@@ -81,7 +80,7 @@ async function calm(story: Story, checks: Checks): Promise<string[] | null> {
   checks.look();
   const wrongs = [...checks.wrongs, ...unsettled(node, wanted), ...(await misrecorded(node, story.api.store))];
   const done = (): string => [node.runtime.writes, node.cgroupWrites, node.disk.changes].join();
-  // measurements of the node are remembered each ten seconds, with their time
+  // the daemon stores measurements of the node every ten seconds, with their time
   await node.turn();
   await node.time.pass(5_000);
   const before = done();
@@ -91,7 +90,7 @@ async function calm(story: Story, checks: Checks): Promise<string[] | null> {
   return wrongs.length === 0 ? null : wrongs.map((wrong) => `after all faults: ${wrong}`);
 }
 
-/** The node is drained, and comes back. */
+/** Drains the node and starts it again. */
 async function emptied(story: Story, checks: Checks): Promise<string[]> {
   const { node, wanted } = story;
   while (!(await node.drain())) await node.run(1000);

@@ -5,14 +5,14 @@ import type { PodsNode } from "./pods-node.ts";
 
 const SUFFIX = ".pod.json";
 
-/** As it lies on the disk; null: there is none. */
+/** The record on disk; null: there is none. */
 export function recordOf(node: PodsNode, uid: string): PodRecord | null {
   const file = join(node.stateDir, "pods", `${uid}${SUFFIX}`);
   if (!existsSync(file)) return null;
   return recordOfStored((JSON.parse(readFileSync(file, "utf8")) as { record: StoredRecord }).record);
 }
 
-/** The records by uid that the daemon knows, or that lie on the disk while there is none. */
+/** The records by uid that the daemon knows; while no daemon runs, those on disk. */
 export function recordsOf(node: PodsNode): ReadonlyMap<string, PodRecord> {
   if (node.daemon !== null) return node.daemon.manager.set.records.known;
   const directory = join(node.stateDir, "pods");

@@ -11,7 +11,7 @@ import { sizesOf } from "./pods-sizes.ts";
 
 const OVER: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
 
-/** The faults of a node on which nothing fails any more, and that had time. */
+/** The errors of a node that had enough time without faults. */
 export function unsettled(node: PodsNode, wanted: ReadonlyMap<string, MadePod>): string[] {
   const found: string[] = [];
   const runs = new Map<string, number>();
@@ -35,7 +35,7 @@ export function unsettled(node: PodsNode, wanted: ReadonlyMap<string, MadePod>):
     else if (record.state === "active") {
       if (made.isJob) found.push(`${uid} does not come to its end`);
       for (const name of names) if (runs.get(name) !== 1) found.push(`${name} runs ${runs.get(name) ?? 0} times`);
-      // one that was taken as it ran may have the CPUs of a form that nobody remembers
+      // a pod that was adopted without its record may have the CPUs of an earlier form
       found.push(...unresized(made, record, held), ...(node.lost.has(uid) ? [] : misplaced(node, uid, record)));
     }
     if (record?.state !== "active")
@@ -46,7 +46,7 @@ export function unsettled(node: PodsNode, wanted: ReadonlyMap<string, MadePod>):
 
 const cpuOf = (form: object): number => sizesOf(form).cpuMilli;
 
-/** A resize that is neither in force nor impossible. */
+/** A resize that is neither carried out nor infeasible. */
 function unresized({ uid, object }: MadePod, { pod, resize }: PodRecord, held: number): string[] {
   const [wanted, has] = [sizesOf(object), sizesOf(pod)];
   const differs = JSON.stringify(wanted.containers) !== JSON.stringify(has.containers);
@@ -60,7 +60,7 @@ function unresized({ uid, object }: MadePod, { pod, resize }: PodRecord, held: n
   return mayNot ? [] : [`${uid} could be resized, and is ${resize.reason}: ${resize.message}`];
 }
 
-/** Cgroups that do not hold what was decided. */
+/** The cgroups that do not have the decided values. */
 function misplaced(node: PodsNode, uid: string, { pod }: PodRecord): string[] {
   const running = node.runtime.ownContainers.filter((c) => c.state === "running" && c.sandbox.metadata.uid === uid);
   const parent = running[0]?.sandbox.linux?.cgroupParent;
@@ -82,7 +82,7 @@ function leftOver(node: PodsNode, wanted: ReadonlyMap<string, MadePod>): string[
     if (!wanted.has(uid)) found.push(`directory of ${uid} is left over`);
   }
   for (const name of readdirSync(node.roots.podLogsDirectory)) {
-    // those of pods whose records were lost are the garbage collector's
+    // the garbage collector removes the logs of pods with lost records
     const uid = name.slice(name.lastIndexOf("_") + 1);
     if (!wanted.has(uid) && !node.lost.has(uid)) found.push(`logs ${name} are left over`);
   }

@@ -13,19 +13,22 @@ const READS = new Set(["ListContainers", "ImageStatus"]);
 const FOREIGN_MAY = new Set(["RunPodSandbox", "CreateContainer", "PullImage", ...READS]);
 const STOPS = new Set(["StopContainer", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox"]);
 
-/** The fake runtime over a simulated kernel: what runs has a cgroup with the values it was given, and a process in it. */
+/**
+ * The fake runtime over a simulated kernel: each running container has a cgroup with the requested values, and a
+ * process in it.
+ */
 export class PodsRuntime extends FakePodRuntime {
   readonly owner: string;
   readonly kernel: SimKernel;
-  /** Container's id -> CPUs that the runtime was told. */
+  /** Container id -> the CPUs in the last call to the runtime. */
   readonly reported = new Map<string, string | undefined>();
-  /** Containers of which it was told in vain. */
+  /** Containers for which the last call about their CPUs has not succeeded. */
   readonly unreported = new Set<string>();
-  /** Calls that change something. */
+  /** The number of calls that change something. */
   writes = 0;
   onSandbox: (sandbox: FakePodSandbox) => void = () => {};
   onStart: (container: FakePodContainer) => void = () => {};
-  /** A daemon is about to stop a container of its own that runs. */
+  /** Called when a daemon is about to stop one of its running containers. */
   onStop: (container: FakePodContainer) => void = () => {};
   #process = 1000;
 
@@ -65,12 +68,12 @@ export class PodsRuntime extends FakePodRuntime {
     if (ran) this.#removeCgroup(cgroupOf(one));
   }
 
-  /** Removes the cgroup of a sandbox that has died, as a runtime does. */
+  /** Removes the cgroup of a dead sandbox, as a runtime does. */
   dropSandboxCgroup(sandbox: FakePodSandbox): void {
     this.#removeCgroup(posix.join(parentOf(sandbox), sandbox.id));
   }
 
-  /** The machine was off: nothing runs. `keeps`: the runtime has its lists still, as after a power cut. */
+  /** Boots the machine: nothing runs. `keeps`: the runtime still has its lists, as after a power cut. */
   boot(keeps: boolean): void {
     for (const one of [...this.containers.values()]) this.exit(one.id, 255, "Unknown");
     for (const one of this.sandboxes.values()) one.isReady = false;
@@ -129,7 +132,7 @@ export class PodsRuntime extends FakePodRuntime {
       this.wrongs.push(`${call} of ${id}, which is not ours`);
   }
 
-  /** As runc does it; a text: why the kernel refuses. */
+  /** Creates a cgroup as runc does; a string: why the kernel refuses. */
   #makeCgroup(path: string, resources: LinuxContainerResources): string | null {
     this.#process++;
     for (const mount of this.kernel.tops.keys()) {
@@ -143,7 +146,7 @@ export class PodsRuntime extends FakePodRuntime {
     return fault;
   }
 
-  /** In all cgroups above, as runc does on v2. */
+  /** Enables the controllers in all parent cgroups, as runc does on v2. */
   #enableControllers(path: string): void {
     if (this.kernel.rules.version === 1) return;
     const parts = path.split("/").slice(1, -1);
@@ -202,7 +205,7 @@ function filesOf(
   return files;
 }
 
-/** runc 1.3.2 and later. */
+/** The formula of runc 1.3.2 and later. */
 function weightOf(shares: number): number {
   const l = Math.log2(shares);
   return Math.ceil(10 ** ((l * l + 125 * l) / 612 - 7 / 34));

@@ -1,13 +1,13 @@
-/** The resources that the containers of a pod ask for together, as far as stories ask for anything. */
+/** The sums of the resources of a pod's containers, limited to what stories use. */
 export interface Sizes {
   /** The CPUs that admission counts. */
   readonly cpuMilli: number;
-  /** Container's name -> CPUs that it has alone. */
+  /** Container name -> number of exclusive CPUs. */
   readonly exclusive: ReadonlyMap<string, number>;
   readonly memoryRequest: number;
-  /** Bytes that all its containers may have; null: some have no limit. */
+  /** The sum of all memory limits in bytes; null: some containers have no limit. */
   readonly memoryLimit: number | null;
-  /** The limits of each; null: none. */
+  /** The limits of each container; null: none. */
   readonly containers: readonly ContainerSize[];
 }
 interface ContainerSize {
@@ -27,7 +27,7 @@ interface Asking {
 const MIB = 2 ** 20;
 const known = new WeakMap<object, Sizes>();
 
-/** The sizes of a v1.Pod whose amounts are in `m` and `Mi`, with limits like its requests or none. */
+/** The sizes of a v1.Pod whose amounts are in `m` and `Mi`, and whose limits equal its requests or are absent. */
 export function sizesOf(object: object): Sizes {
   const before = known.get(object);
   if (before !== undefined) return before;

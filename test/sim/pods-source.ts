@@ -1,16 +1,16 @@
 import type { PodsRead } from "../../actuator/core/interfaces.ts";
 import { podsRead } from "../kit/manifests.ts";
 
-/** A simulated node's source of pods. */
+/** The pod source of a simulated node. */
 export class PodsSource {
   /** The pods by uid. */
   readonly pods = new Map<string, object>();
   state: "whole" | "partial" | "unreadable" = "whole";
-  /** The pods that a partial list lacks. */
+  /** The pods that an incomplete list lacks. */
   readonly missing = new Set<string>();
   #read = podsRead();
 
-  /** The very same answer while nothing changes. */
+  /** Returns the identical object while nothing changes. */
   read(): PodsRead {
     const { state } = this;
     if (state === "unreadable")

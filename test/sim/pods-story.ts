@@ -5,21 +5,21 @@ import type { SimApi } from "./api.ts";
 import { type MadePod, programOf } from "./pods-made.ts";
 import type { PodsNode } from "./pods-node.ts";
 
-/** A node, and all that an event between two looks may change. */
+/** A node, and everything that an event between two checks may change. */
 export interface Story {
   readonly node: PodsNode;
   readonly api: SimApi;
   readonly d: Draws;
-  /** All pods that ever were asked for, by uid. */
+  /** All pods that were ever requested, by uid. */
   readonly made: Map<string, MadePod>;
-  /** The pods that the source tells now. */
+  /** The pods that the source currently contains. */
   readonly wanted: Map<string, MadePod>;
   pods: number;
   images: number;
   isHealed: boolean;
 }
 
-/** Answers whether it could happen. */
+/** Returns whether the event could happen. */
 export type Event = (story: Story) => boolean | Promise<boolean>;
 
 export function newStory(node: PodsNode, api: SimApi, d: Draws): Story {
@@ -31,7 +31,7 @@ export function newStory(node: PodsNode, api: SimApi, d: Draws): Story {
   return story;
 }
 
-/** Sandboxes and containers of nobody, and of another daemon. */
+/** Adds the sandbox and container of a pod without an owner, and those of another daemon. */
 export async function addForeign({ node }: Story): Promise<void> {
   for (const [uid, labels] of Object.entries({ "foreign-1": {}, "foreign-2": { [OWNER]: "/another" } })) {
     const metadata = { name: "guest", namespace: "other", uid, attempt: 77 };
@@ -45,7 +45,7 @@ export async function addForeign({ node }: Story): Promise<void> {
   }
 }
 
-/** All faults end. */
+/** Ends all faults. */
 export function heal(s: Story): void {
   const { node, api } = s;
   s.isHealed = true;
@@ -80,7 +80,7 @@ export function anyOf({ wanted, d }: Story): MadePod | null {
   return wanted.size === 0 ? null : d.pick([...wanted.values()]);
 }
 
-/** One in five is not there yet. */
+/** A random image; one in five is not in the registry yet. */
 export function imageOf(s: Story): string {
   return s.d.chance(5) ? `late:${++s.images}` : s.d.pick(["app:1", "app:2"]);
 }

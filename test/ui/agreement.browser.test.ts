@@ -4,7 +4,7 @@ import { capturedNode } from "../kit/real-node.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
 
 const SHIFT = Date.now() - Date.parse("2026-11-21T06:30:00Z");
-/** As if it had been a moment ago. */
+/** Shifts a captured time so that it lies a moment ago. */
 const now = (time: string): string => new Date(Date.parse(time) + SHIFT).toISOString();
 
 async function fill(url: string): Promise<void> {

@@ -7,7 +7,7 @@ import { CHROMIUM } from "../kit/programs.ts";
 export const hasBrowser = existsSync(CHROMIUM);
 export const whyNoBrowser = `there is no browser at ${CHROMIUM}; .ci/apt installs one`;
 
-/** Without what looks for hosts elsewhere. */
+/** Switches off everything that contacts other hosts. */
 const ARGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -17,29 +17,31 @@ const ARGS = [
   "--disable-component-update",
   "--disable-sync",
   "--disable-dev-shm-usage",
-  // a page that goes to another address, and back, would start a process each time
+  // a page that changes to another origin and back would start a new process each time
   "--renderer-process-limit=1",
-  // most of them are gone before a script that was made fast is fast
+  // most pages are closed before the compiler's optimizations pay off
   "--js-flags=--no-opt",
 ];
-/** A machine that is slow and loaded takes long. */
+/** Generous, for a machine that is slow and loaded. */
 const LONGEST_MS = 90_000;
 const DESKTOP = { width: 1200, height: 800 };
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** One for all files of a worker. */
+/** One browser for all files of a worker process. */
 let browser: Promise<Browser> | undefined;
 function start(): Promise<Browser> {
-  // it goes, with its folders, when the worker exits; vitest ends that with a signal, and waits only half a second
+  // the browser and its folders are removed when the worker process exits; vitest sends SIGTERM for that and waits only
+  // half a second
   process.once("SIGTERM", () => process.exit());
   return chromium.launch({ executablePath: CHROMIUM, args: ARGS, handleSIGTERM: false });
 }
-/** Closed pages by the options of their context. */
+/** Closed pages that can be used again, by the options of their context. */
 const closed = new Map<string, Page[]>();
 
 /**
- * A page that is closed is opened again for the next with the same options, without its cookies: a new context takes a process of its
- * own, which compiles all scripts anew. Each page tells its errors, those of the policy among them, when it is closed.
+ * Opens a page in a closed one with the same options, without its cookies: a new context needs its own process, which
+ * compiles all scripts again. Each page reports its errors, including violations of the content security policy, when
+ * it is closed.
  */
 export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<Watched> {
   if (!hasBrowser) throw new Error(whyNoBrowser);
@@ -51,7 +53,7 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   if (viewport !== null) await page.setViewportSize(viewport);
   await page.emulateMedia({ colorScheme });
   if (typeof storageState === "object") await page.context().addCookies(storageState.cookies);
-  // to a part of the page that is there it would go without loading it
+  // otherwise a change to a fragment of the same page would not load the page
   if (url.includes("#")) await page.goto("about:blank");
   const faults = faultsOf(page, url);
   await page.goto(url);
@@ -65,12 +67,12 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
 async function newPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(LONGEST_MS);
-  // a process compiles it once, and is sent it once; pages that need it run it
+  // each process receives and compiles axe once; a page that needs axe runs it
   await context.addInitScript({ content: `globalThis.loadAxe = function () { ${axe} }` });
   return context.newPage();
 }
 
-/** The browser's complaints about the page that it goes to next. */
+/** The errors that the browser reports for the next page that this page loads. */
 function faultsOf(page: Page, url: string): readonly string[] {
   const faults: string[] = [];
   let isThere = false;
@@ -78,7 +80,7 @@ function faultsOf(page: Page, url: string): readonly string[] {
     isThere = true;
   });
   const add = (fault: string): void => {
-    // the page before may live until then
+    // the former page may be alive until then
     if (isThere) faults.push(fault);
   };
   page.on("console", (message) => {
@@ -93,7 +95,10 @@ function faultsOf(page: Page, url: string): readonly string[] {
   return faults;
 }
 
-/** Leaves nothing of who looked, and what was looked at for the next to replace: an empty page between them is half as much work. */
+/**
+ * Removes listeners, routes, other pages and cookies. The page keeps its content if it has no cookies: loading an empty
+ * page in between costs half as much as loading a page.
+ */
 async function empty(page: Page): Promise<void> {
   for (const event of ["console", "pageerror", "request", "framenavigated"])
     await page.removeAllListeners(event, { behavior: "wait" });
@@ -101,7 +106,7 @@ async function empty(page: Page): Promise<void> {
   const context = page.context();
   for (const other of context.pages()) if (other !== page) await other.close();
   if ((await context.cookies()).length === 0) return;
-  // it would ask to sign in again
+  // the page would ask the user to sign in again
   await page.goto("about:blank");
   await context.clearCookies();
 }
@@ -117,27 +122,27 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** The rules that axe checks: everything, or only what a ground or a width that differs from the usual one changes. */
-const LOOKED_AT = {
+/** The rules that axe checks: all of them, or only those whose result depends on the color scheme or the width. */
+const AXE_OPTIONS = {
   everything: "rules: { 'target-size': { enabled: true } }",
   colors: "runOnly: ['color-contrast', 'link-in-text-block']",
   layout: "rules: { 'target-size': { enabled: true }, 'color-contrast': { enabled: false } }",
 } as const;
 
-/** A page that answers a form has its elements before its styles, if the machine is busy. */
+/** On a busy machine, the response to a form has its elements before its styles. */
 const styled = (page: Page): Promise<void> => page.waitForLoadState();
 
-/** Nothing that axe finds, nor anything too small for a finger. */
-export async function expectAccessible(page: Page, at: keyof typeof LOOKED_AT = "everything"): Promise<void> {
+/** Expects that axe finds no violations, including targets that are too small for a finger. */
+export async function expectAccessible(page: Page, at: keyof typeof AXE_OPTIONS = "everything"): Promise<void> {
   await styled(page);
-  // a page that is looked at again has it, compiled and warm
-  const run = `(globalThis.axe ?? (loadAxe(), axe)).run(document, { resultTypes: ['violations'], ${LOOKED_AT[at]} })`;
+  // a page that was checked before still has axe, compiled and warm
+  const run = `(globalThis.axe ?? (loadAxe(), axe)).run(document, { resultTypes: ['violations'], ${AXE_OPTIONS[at]} })`;
   const violations = (await page.evaluate(`${run}.then(({ violations }) => violations)`)) as readonly Violation[];
   const messages = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
   expect(messages).toEqual([]);
 }
 
-/** Nothing sticks out of the window but what has its own scroll bar. */
+/** Expects that only elements with their own scroll bar are wider than the window. */
 export async function expectToFit(page: Page): Promise<void> {
   await styled(page);
   const [scroll, inner] = (await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")) as [

@@ -11,7 +11,7 @@ import { realRuntime } from "../kit/real-node.ts";
 import { capturedSnapshot, type Subject, subject } from "./node-subject.ts";
 import { postForm } from "./replay-forms.ts";
 
-/** Clears a screen, is that screen's C1 form, turns the writing direction, cannot be seen, and deletes. */
+/** Clears a screen, does the same in its C1 form, reverses the writing direction, is invisible, and deletes. */
 const BAD = "\u001b[2J\u009b2J\u202e\u200b\u007f";
 const RAW = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const PICTURE = "␛[2J";
@@ -41,7 +41,7 @@ const asks: { readonly [K in Kind]?: object } = {
   resize: { pod: "default/guar-int", to: { cpu: "1" } },
   probes: { pod: POD },
 };
-/** A decision of every kind that a single snapshot suffices for. */
+/** A decision of every kind that needs only a single snapshot. */
 async function decideAll({ decide }: Subject): Promise<ReadonlyMap<Kind, { id: string; decision: never }>> {
   const made = new Map<Kind, { id: string; decision: never }>();
   for (const kind of KINDS.filter((one) => one !== "probe-guard"))
@@ -88,14 +88,14 @@ test("every page shows control characters in names and messages as pictures or c
   let pictured = 0;
   for (const path of paths) {
     const { html } = await show(path);
-    // text that was typed into a field of several lines comes back as it was
+    // a textarea contains the text exactly as it was entered
     const shown = html.replaceAll(/<textarea[^>]*>[^<]*<\/textarea>/g, "");
     expect(RAW.exec(shown)?.index === undefined ? "" : around(shown), path).toBe("");
     if (html.includes(PICTURE)) pictured++;
   }
   expect(pictured).toBeGreaterThan(10);
   const replayed = await postForm(app, "/replay", { since: "", change: "maxPods: 5" });
-  // hidden fields carry the counts of a page that ran out of time to the next one: unchanged, and not shown
+  // hidden fields pass the counts of an interrupted replay to the next page; they are unchanged and not visible
   expect(around(replayed.html.replaceAll(/<input type="hidden"[^>]*>/g, ""))).toBe("");
   expect(replayed.html).toContain(PICTURE);
 });
@@ -115,7 +115,7 @@ test("no table of the command line contains raw control characters from an answe
         const { policyVersion } = NEWEST;
         text = answerText({ kind, node: BAD, policyVersion, decided, explain: "off", observedAtMs: 0 }, screen);
       } catch {
-        // a closed set of words, whose check would not let it in
+        // the place accepts only a fixed set of words and refuses this text
         continue;
       }
       drawn++;
@@ -125,7 +125,7 @@ test("no table of the command line contains raw control characters from an answe
   }
 });
 
-/** The answer again and again, each time with another of its texts (or names of members) spoilt. */
+/** Copies of the answer, in each of which another text or member name contains the bad characters. */
 function* withBad(answer: unknown): Generator<unknown> {
   const places: (readonly (string | number)[])[] = [];
   const walk = (at: unknown, path: readonly (string | number)[]): void => {

@@ -37,7 +37,7 @@ test("the page of a refusal has the kubelet's message, reasons, remedies, the as
   expect(text).toContain("OutOfcpu");
   expect(text.indexOf("OutOfcpu")).toBeLessThan(text.indexOf('id="why"'));
   expect(text.indexOf('id="why"')).toBeLessThan(text.indexOf('id="answer"'));
-  expect(text).toContain("requested"); // a word of the counterfactual
+  expect(text).toContain("requested"); // a word in the counterfactual
   expect(text).toContain("&quot;cpu&quot;: &quot;500&quot;");
   expect(text).toContain(`nodewise history show ${id} --api http://localhost`);
   expect(text).toMatch(/href="\/v1\/snapshots\/[0-9a-f]{32}"/);
@@ -89,7 +89,7 @@ test("an eviction shows the ranking of the short resource, and folds the others"
   expect(tables(disk)).toEqual(["EVICTION ORDER FOR EPHEMERAL-STORAGE"]);
   expect(others).toContain("<summary>Eviction order for resources that are not short: memory, pids</summary>");
   expect(tables(others)).toEqual(["EVICTION ORDER FOR MEMORY", "EVICTION ORDER FOR PIDS"]);
-  // without pressure the ranking for memory is shown first
+  // without pressure, the page shows the ranking for memory first
   const [calm, rest] = await of({ "memory.available": "100Mi", "pid.available": "1%" });
   expect([tables(calm), tables(rest)]).toEqual([["EVICTION ORDER FOR MEMORY"], ["EVICTION ORDER FOR PIDS"]]);
   const [alone, none] = await of({ "memory.available": "100Mi" });
@@ -121,9 +121,9 @@ test("previous and wanted values of a report are shown, in the contract's form a
   const { app } = appOver({});
   const id = await decided(app, "cgroups");
   const report = results(id);
-  // a write that was only planned: nothing was looked at again
+  // a write that was only planned: the file was not read again
   const planned = { id: 0, op: "write", path: "/kubepods", file: "cpu.shares", from: "11", to: "22", before: null };
-  // another wrote between plan and write
+  // another program wrote between the plan and the write
   const raced = { ...planned, from: "33", to: "44", before: "55", readBack: "44", status: "applied" };
   for (const [seq, body] of [
     report,

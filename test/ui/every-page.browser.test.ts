@@ -4,7 +4,7 @@ import { expectToFit } from "./browser.ts";
 import { everyPage, FULL, type OnePage } from "./every-page.ts";
 import { expectReadable, inBrowser, PHONE } from "./in-browser.ts";
 
-/** Some twenty pages, one after another. */
+/** Time for about twenty pages, one after another. */
 const ALL_PAGES_MS = 900_000;
 let pages: readonly OnePage[] = [];
 const fill = async (url: string): Promise<void> => {
@@ -13,11 +13,11 @@ const fill = async (url: string): Promise<void> => {
 const unfold = (page: Page): Promise<void> =>
   page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
 
-/** Boxes of text that would have to be scrolled sideways to be read. */
+/** Text boxes that a reader would have to scroll sideways. */
 const CUT_TEXT = `[...document.querySelectorAll("pre.terminal")].filter((box) => box.scrollWidth > box.clientWidth + 1)
   .map((box) => box.textContent.slice(0, 99))`;
 
-/** Words below a selector that stand on two lines. */
+/** Words below a selector that are broken over two lines. */
 const brokenWords = (within: string): string => `(() => {
   const broken = [];
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
@@ -35,7 +35,7 @@ const brokenWords = (within: string): string => `(() => {
 })()`;
 
 inBrowser("every page in a browser", fill, (ground) => {
-  /** Opens each page, does what is done on it, and unfolds it. */
+  /** Opens each page, runs its action, and unfolds all its details. */
   const eachPage = async (options: BrowserContextOptions, look: (page: Page, path: string) => Promise<void>) => {
     for (const { path, act } of pages) {
       const { page, close } = await ground.open(path, options);
@@ -146,7 +146,7 @@ inBrowser("every page in a browser", fill, (ground) => {
     ["a phone", { width: 390, height: 844 }],
     ["a small phone", { width: 320, height: 700 }],
   ])("on %s the page of a node with 110 evicted pods is shorter than 3,000 px", async (_name, viewport) => {
-    // also where the links of the time ranges and the tiles lead to
+    // also the targets of the links of the time ranges and the tiles
     for (const link of ["", "?range=6h#eviction"]) {
       const { page, close } = await ground.open(`/nodes/${FULL}${link}`, { viewport });
       expect(await page.locator("#plot-memory\\.available .acts a").count()).toBeGreaterThan(3);

@@ -7,7 +7,7 @@ import { capturedNode, realRuntime } from "../kit/real-node.ts";
 import { type Json, many } from "../kit/snapshots.ts";
 import { decided } from "./served.ts";
 
-/** A page of the dashboard, and what is done on it before one looks. */
+/** A page of the dashboard, and the action to run before a check. */
 export interface OnePage {
   readonly name: string;
   readonly path: string;
@@ -17,7 +17,7 @@ export interface OnePage {
 const json = (file: string): unknown => JSON.parse(readFileSync(new URL(`../data/${file}`, import.meta.url), "utf8"));
 const runtime = realRuntime();
 const Mi = 2 ** 20;
-/** A node of 110 pods with long names, which runs out of memory. */
+/** A node of 110 pods with long names that runs out of memory. */
 export const FULL = "worker-pool-eu-central-1a-04.compute.internal";
 const PODS = 110;
 const NAMESPACE = "payments-production-europe";
@@ -36,7 +36,10 @@ const fullPods = many(PODS, (i) => {
     status: { phase: "Running" },
   });
 });
-/** Claims of the first pods, of which the last has that of another pod, and a driver that tells of its devices' health. */
+/**
+ * Claims of the first pods, of which the last one is reserved for another pod, and a driver that reports its devices'
+ * health.
+ */
 const dra = {
   resourceClaims: many(CLAIMING, (i) => {
     const { status } = claim(claimOf(i), [result(`${i}`)], []) as { readonly status: Json };
@@ -59,7 +62,7 @@ const healthOf = (LastUpdated: string): string =>
   });
 
 type Stats = { readonly node: Json & { readonly memory: Json } };
-/** The full node at a time, with so much memory left and without the pods that went. */
+/** The full node at a time, with this much available memory and without the pods that have been evicted. */
 function full(atMs: number, availableBytes: number, gone: ReadonlySet<string>): Json {
   const captured = capturedNode(FULL);
   const time = new Date(atMs).toISOString();
@@ -89,7 +92,7 @@ function full(atMs: number, availableBytes: number, gone: ReadonlySet<string>): 
       },
       pods: pods.map(({ metadata }, i) => ({
         podRef: { name: metadata.name, namespace: NAMESPACE, uid: metadata.uid },
-        // as a daemon and a kubelet with KubeletPSI tell it: the table of pods has all of its columns
+        // the values that a daemon, or a kubelet with KubeletPSI, reports: the table of pods then has all its columns
         cpu: { usageNanoCores: (i % 40) * 1e6, throttledPermille: (i * 7) % 300, psi: { full: { avg60: i % 20 } } },
         memory: { time, workingSetBytes: (12 + ((i * 37) % 91)) * Mi },
         "ephemeral-storage": { usedBytes: ((i * 53) % 97) * Mi, inodesUsed: i },
@@ -98,7 +101,10 @@ function full(atMs: number, availableBytes: number, gone: ReadonlySet<string>): 
   };
 }
 
-/** Passes of the full node, 15 seconds apart: its memory falls below its thresholds, and a pod goes with each of the last. */
+/**
+ * Passes of the full node, 15 seconds apart: its memory falls below its thresholds, and each of the last passes evicts
+ * a pod.
+ */
 const PASSES = 40;
 async function fillFull(url: string, nowMs: number): Promise<string> {
   const gone = new Set<string>();
@@ -122,7 +128,7 @@ async function fillFull(url: string, nowMs: number): Promise<string> {
 }
 
 const SHIFT_FROM = Date.parse("2026-11-21T06:30:00Z");
-/** Outcomes of the kubelet on node `n1`, beside the decisions about it. */
+/** Adds outcomes of the kubelet on node `n1`, and the decisions about them. */
 async function fillOutcomes(url: string, nowMs: number): Promise<void> {
   const now = (time: string): string => new Date(Date.parse(time) + nowMs - SHIFT_FROM).toISOString();
   const send = async (method: string, path: string, body: object): Promise<void> => {
@@ -157,7 +163,10 @@ const ASKS: readonly (readonly [kind: string, ask?: object])[] = [
   ["probes", { pod: PROBED, outcomes: "ok,fail*5" }],
 ];
 
-/** Fills a history with a full node, one whose kubelet told what it did, some others, and a decision of each kind; lists all pages. */
+/**
+ * Fills a history with a full node, a node with reported outcomes, some other nodes, and a decision of each kind.
+ * Returns all pages.
+ */
 export async function everyPage(url: string): Promise<readonly OnePage[]> {
   const nowMs = Date.now();
   const evicting = await fillFull(url, nowMs);

@@ -72,7 +72,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     let asked = 0;
     const reported = Promise.withResolvers<void>();
-    // the message about the first stands until the next is answered
+    // the message about the first request remains until the next response
     await page.route(`${ground.url}/`, async (route) => {
       if (++asked === 1) return route.fulfill({ status: 503, body: "busy" });
       await reported.promise;
@@ -111,7 +111,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
   });
 
   test("the page reconnects to a restarted server", async () => {
-    // one that nobody else is given meanwhile
+    // a port that no other program gets while the server restarts
     const first = await served({ port: await freePort() });
     const { page, close } = await ground.open(first.url);
     await page.locator("#live-state", { hasText: "live" }).waitFor();

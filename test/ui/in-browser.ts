@@ -5,7 +5,7 @@ import { type Served, served } from "./served.ts";
 
 type Look = readonly [name: string, options: BrowserContextOptions];
 export const PHONE: BrowserContextOptions = { viewport: { width: 360, height: 700 } };
-/** How every page has to look well. */
+/** The looks in which every page is checked. */
 export const LOOKS: readonly Look[] = [
   ["light", {}],
   ["dark", { colorScheme: "dark" }],
@@ -14,16 +14,16 @@ export const LOOKS: readonly Look[] = [
 export const LOOKS_AND_WITHOUT_SCRIPTS: readonly Look[] = [...LOOKS, ["without scripts", { javaScriptEnabled: false }]];
 export const hasScripts = ({ javaScriptEnabled = true }: BrowserContextOptions): boolean => javaScriptEnabled;
 
-/** The ground of a page's tests: the API with what was filled in, and a browser that looks at it. */
+/** What the tests of a page use: an API with data, and a browser. */
 export interface BrowserFixture {
   readonly url: string;
-  /** Opens a page, which the caller closes. A whole address is opened as it is. */
+  /** Opens a page, which the caller closes; accepts a path or a whole URL. */
   readonly open: (path: string, options?: BrowserContextOptions) => Promise<Watched>;
-  /** Opens a page, does with it what is to be done, and expects that the browser had nothing to complain of. */
+  /** Opens a page, runs `look` on it, and expects that the browser reported no errors. */
   readonly visit: (path: string, options: BrowserContextOptions, look: (page: Page) => Promise<void>) => Promise<void>;
 }
 
-/** Tests of one page in a browser, over an API of its own; skipped where there is no browser. */
+/** Tests of one page in a browser, with their own API; skipped if there is no browser. */
 export function inBrowser(
   name: string,
   fill: (url: string, dataDir: string) => Promise<void>,
@@ -54,7 +54,10 @@ export function inBrowser(
 
 const LOOK = `matchMedia("(prefers-color-scheme: dark)").matches ? "colors" : innerWidth < 400 ? "layout" : "everything"`;
 
-/** It fits into the window, and everybody can use it. INVARIANT: who looks at a page in the dark or on a phone looks at it in the light too. */
+/**
+ * Expects that the page fits into the window and is accessible. INVARIANT: a test that checks a page in dark colors or
+ * on a phone also checks it in light colors, where all rules apply.
+ */
 export async function expectReadable(page: Page): Promise<void> {
   await expectToFit(page);
   await expectAccessible(page, (await page.evaluate(LOOK)) as "everything" | "colors" | "layout");

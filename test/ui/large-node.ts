@@ -14,7 +14,7 @@ import { pod } from "../kit/pods.ts";
 export const PODS = 512;
 export const DEVICES = 4096;
 export const IMAGES = 1000;
-/** Pods with a CPU, memory of one NUMA node and a device of their own. */
+/** The number of pods with an exclusive CPU, memory of one NUMA node and a device. */
 export const HOLDERS = 240;
 export const GPU = "example.com/gpu";
 const Gi = 2 ** 30;
@@ -34,7 +34,7 @@ function podAt(i: number) {
   });
 }
 
-/** The files of the CPU, memory and device managers, as a kubelet with those pods writes them. */
+/** The state files of the CPU, memory and device managers, as a kubelet with these pods writes them. */
 function assignmentsOf({ numaNodes = [] }: ReturnType<typeof machineOf>) {
   const holders = Array.from({ length: HOLDERS }, (_, i) => i);
   const form = { profile: NEWEST, podLevel: false };
@@ -82,7 +82,7 @@ const devices = Array.from({ length: DEVICES }, (_, i) => ({
   numaNodes: [i < DEVICES / 2 ? 0 : 1],
 }));
 
-/** Its stats as the kubelet's /stats/summary has them, with so many bytes of memory left. */
+/** The node's stats in the format of the kubelet's /stats/summary, with this much available memory. */
 function statsOf(time: string, availableBytes: number) {
   const pods = Array.from({ length: PODS }, (_, i) => ({
     podRef: { name: nameOf(i), namespace: "shop", uid: uidOf(i) },
@@ -95,7 +95,7 @@ function statsOf(time: string, availableBytes: number) {
   return { node: { memory, fs: disk, runtime: { imageFs: disk, containerFs: disk } }, pods };
 }
 
-/** As large a node as there is: 512 pods, 4,096 devices, 1,000 images and 256 CPUs, `seconds` after the start. */
+/** A very large node: 512 pods, 4,096 devices, 1,000 images and 256 CPUs, `seconds` after the start. */
 export function largeNode(name: string, seconds = 0, availableBytes = 100 * Gi) {
   const machine = machineOf();
   const time = timeAt(seconds);

@@ -42,7 +42,7 @@ async function asked(app: App, body: object): Promise<readonly TouchedFinding[]>
   const response = await app.request("/v1/lint", { method: "POST", headers: JSON_HEADERS, body: JSON.stringify(body) });
   return ((await response.json()) as { findings: readonly TouchedFinding[] }).findings;
 }
-/** The articles of the page, one a finding, in their order. */
+/** The page's articles in their order, one per finding. */
 const cardsOf = (html: string): readonly string[] => html.match(/<article [\s\S]*?<\/article>/g) ?? [];
 
 describe("the kubelet's command line on the lint page", () => {
@@ -82,7 +82,7 @@ describe("findings on the lint page", () => {
       if (touched !== null) expect(cards[i]).toContain(`touched ${touched.decisions} of ${touched.of}`);
     }
     expect(page.words).toContain("1 error, 1 warning");
-    // the node has dropped its defaults as well
+    // the node's configuration has lost its defaults as well
     expect(findings.find(({ code }) => code === "eviction-defaults-dropped")?.touched).toEqual({ decisions: 1, of: 3 });
   });
 

@@ -9,7 +9,7 @@ import { capturedSnapshot, partOf, plotData, readable, subject } from "./node-su
 const START = Date.parse("2026-11-21T06:24:51Z");
 const MI = 2 ** 20;
 
-/** Pass number `i`, ten seconds after the one before, with so much memory left. */
+/** Pass number `i`, ten seconds after the one before, with this much available memory. */
 function passAt(i: number, availableMi: number) {
   const snapshot = capturedSnapshot();
   const time = new Date(START + i * 10_000).toISOString();
@@ -17,7 +17,7 @@ function passAt(i: number, availableMi: number) {
   snapshot.stats.node.memory = { ...snapshot.stats.node.memory, time, availableBytes: availableMi * MI };
   return snapshot;
 }
-/** A history that counts the bodies of decisions that are read. */
+/** A history that counts how many bodies of decisions are read. */
 function countedReads() {
   const store = value(openNode({ file: ":memory:" }));
   const reads = { count: 0 };

@@ -7,7 +7,7 @@ import { capturedSnapshot, partOf, plotData, subject } from "./node-subject.ts";
 const START = Date.parse("2026-11-21T06:24:51Z");
 const MI = 2 ** 20;
 
-/** Pass number `i`, ten seconds after the one before, with so much memory left. */
+/** Pass number `i`, ten seconds after the one before, with this much available memory. */
 function passAt(i: number, availableMi: number) {
   const snapshot = capturedSnapshot();
   const time = new Date(START + i * 10_000).toISOString();
@@ -16,7 +16,7 @@ function passAt(i: number, availableMi: number) {
   return snapshot;
 }
 
-/** A history that counts the bodies of decisions that are read. */
+/** A history that counts how many bodies of decisions are read. */
 function counted() {
   const store = value(openNode({ file: ":memory:" }));
   const reads = { count: 0 };
@@ -31,7 +31,7 @@ test("the plots of many passes are drawn from the bodies of a few", async () => 
   const { store, reads } = counted();
   const { app, decide, show } = subject({ store });
   for (let i = 0; i < 100; i++) await decide("eviction", { snapshot: passAt(i, 2000 - 10 * i) });
-  // it was observed days before it was posted: what it foretold is over
+  // the node was observed days before the post, so the time of the forecast has passed
   const { thresholds } = (await (await app.request("/v1/nodes/n1")).json()) as {
     thresholds: readonly { signal: string; type: string; observedAt: string; metAt: string | null }[];
   };
@@ -69,7 +69,7 @@ test("passes without facts are read one by one, up to a limit", async () => {
   const { store, reads } = counted();
   const { decide, show } = subject({ store });
   for (let i = 0; i < 60; i++) {
-    // a caller's own facts: of a kubelet that has just started
+    // facts in the question: those of a kubelet that has just started
     const facts = { ...FIRST, atMs: START + i * 10_000 - 1 };
     await decide("eviction", { snapshot: passAt(i, 2000 - i), ask: { facts } });
   }

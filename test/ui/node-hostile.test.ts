@@ -4,7 +4,7 @@ import { realRuntime } from "../kit/real-node.ts";
 import { capturedSnapshot, subject } from "./node-subject.ts";
 
 const EVIL = `</script><script>alert("1")</script><img src=x onerror='y' style="z">`;
-/** Every tag of a page as it stands. */
+/** Every tag of a page, unchanged. */
 const tagsOf = (html: string): readonly string[] => [...html.matchAll(/<[a-zA-Z/!][^>]*>/g)].map(([tag]) => tag);
 
 test("names with markup are shown as text in every part", async () => {

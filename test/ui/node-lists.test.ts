@@ -8,7 +8,7 @@ import { capturedSnapshot, partOf, readable, type Subject, subject } from "./nod
 const WIRE = 150_000;
 const BURSTABLE = "/kubepods.slice/kubepods-burstable.slice";
 
-/** All pages of a list, by its own links. */
+/** All pages of a list, found by following its links. */
 async function pagesOf({ show }: Subject, path: string): Promise<readonly string[]> {
   const pages: string[] = [];
   for (let next: string | undefined = path; next !== undefined; ) {
@@ -152,7 +152,7 @@ test("CPUs beyond one map, and resources of many plugins, have further pages", a
   expect(text("devices")).toContain("24 of 60 shown · all");
   const cards = found(await pagesOf(own, "/nodes/n1?list=resources"), /<h3>(example\.com\/r\d+)/g);
   expect(new Set(cards).size).toBe(60);
-  // each has fewer cells, so that the page stays small
+  // each card has fewer cells, which keeps the page small
   expect(text("devices")).toContain("64 of 100 shown · all");
 });
 
@@ -174,7 +174,7 @@ test("a ranking without its snapshot shows the recorded places, and says that th
 test("pages of images go from the removed to the kept ones, with the line between them", async () => {
   const own = subject();
   const images = manyImages(500);
-  // seen first; an hour later the disk is full
+  // the first pass detects the images; an hour later the disk is full
   await own.decide("image-gc", { snapshot: diskSnapshot("node", 0, images, 500) });
   await own.decide("image-gc", { snapshot: diskSnapshot("node", 3600, images, 20) });
   const pages = await pagesOf(own, "/nodes/node?list=images");

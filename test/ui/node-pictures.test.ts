@@ -9,7 +9,7 @@ import { capturedSnapshot, partOf, subject } from "./node-subject.ts";
 const GPU = "example.com/gpu";
 
 const device = (id: string, numa: number, health = "Healthy") => ({ resource: GPU, id, health, numaNodes: [numa] });
-/** The captured node with those devices, gpu-1 held by its first pod. */
+/** The captured node with these devices; its first pod holds gpu-1. */
 async function withDevices(devices: readonly ReturnType<typeof device>[]) {
   const { decide, show } = subject();
   const snapshot = capturedSnapshot();
@@ -77,7 +77,7 @@ test("claims are shown with why a pod does not start, and drivers with their dev
 test("images are shown in order of removal, with a line between the removed and the kept", async () => {
   const { decide, show } = subject();
   const images = [localImage("old", { size: `${300 * MI}` }), localImage("small", { size: `${10 * MI}` })];
-  // seen first; an hour later the disk is full
+  // the first pass detects the images; an hour later the disk is full
   await decide("image-gc", { snapshot: diskSnapshot("node", 0, images, 500) });
   await decide("image-gc", { snapshot: diskSnapshot("node", 3600, images, 20) });
   const { html, text } = await show("/nodes/node");

@@ -3,9 +3,9 @@ import type { Store } from "../../db/store.ts";
 import { appOver, decisionRequest } from "../api/serving.ts";
 import { captured } from "../kit/real-node.ts";
 
-/** The captured node, anew each time; nothing of it is shared. */
+/** The captured node as a new object. */
 export const capturedSnapshot = (): Record<string, never> & CapturedSnapshot => captured("snapshot.json");
-/** The parts of it that tests change. */
+/** The parts of the captured node that tests change. */
 export interface CapturedSnapshot {
   observedAt: string;
   node: { metadata: { name: string }; status: { nodeInfo: Record<string, string> } };
@@ -16,7 +16,7 @@ export interface CapturedSnapshot {
 export interface Shown {
   readonly status: number;
   readonly html: string;
-  /** The text of the element of this id: from its start to the end of the element of its name after it. */
+  /** The readable text of the element with this id. */
   readonly text: (id: string) => string;
 }
 export interface Subject {
@@ -45,7 +45,7 @@ export function subject(ports: Parameters<typeof appOver>[0] = {}): Subject {
   };
 }
 
-/** The markup of an element by its id; elements of its own name inside of it are passed over. */
+/** The markup of the element with this id, including nested elements of the same name. */
 export function partOf(html: string, id: string): string {
   const start = html.search(new RegExp(`<(\\w+)[^>]*\\sid="${id.replaceAll(/[^\w-]/g, "\\$&")}"`));
   if (start < 0) throw new Error(`there is no element \`${id}\``);
@@ -58,7 +58,7 @@ export function partOf(html: string, id: string): string {
   throw new Error(`the element \`${id}\` does not end`);
 }
 
-/** Without pictures' words, tags and entities. */
+/** The text of a page without tags and entities, and without the text in pictures. */
 export const readable = (html: string): string =>
   html
     .replaceAll(/<(svg|script)\b.*?<\/\1>/gs, " ")

@@ -73,7 +73,7 @@ inBrowser("a node in a browser", fill, (ground) => {
   test("a link to a folded plot unfolds it, and one to the section above does not", async () => {
     const { page, close } = await ground.open("/nodes/n1#eviction");
     await page.locator("#other-plots").waitFor();
-    // the script has run
+    // by then the script has run
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     expect(await page.locator("#other-plots[open], #rankings[open]").count()).toBe(0);
     const folded = await page.locator("#other-plots .plot").first().getAttribute("id");
@@ -115,7 +115,7 @@ inBrowser("a node in a browser", fill, (ground) => {
     });
     const { page, close } = await ground.open("/nodes/full", { viewport: { width: 1440, height: 900 } });
     for (const words of ["State", "Evicted first, for memory", "Refused", "Drift", "Try a change on this node"]) {
-      // a part that is made anew meanwhile has no place for a moment
+      // an element that is being replaced has no position for a moment
       const bottom = async (): Promise<number> => {
         const box = await page.getByText(words, { exact: false }).first().boundingBox();
         return box === null ? Number.NaN : box.y + box.height;

@@ -300,7 +300,7 @@ test("the table of pods has requests, use and state of each, in the order of evi
   };
   const known = ["Restarts", "QoS", "Priority", "Try"];
   const memory = ["Memory use", "Memory request", "Memory limit"];
-  // a value that is not known of any pod has no column
+  // a value that is unknown for all pods has no column
   expect(await columns()).toEqual(["Eviction order", ...memory, "CPU request", "CPU limit", ...known]);
   await decide("eviction", { snapshot: { ...plain, stats: { ...snapshot.stats, pods: stats } } });
   expect(await columns()).toEqual([

@@ -5,10 +5,10 @@ export type App = ReturnType<typeof appOver>["app"];
 type Fields = Readonly<Record<string, string>>;
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
-/** The text that a browser reads where this is written. */
+/** Replaces HTML entities by their characters. */
 export const unescaped = (html: string): string =>
   html.replace(/&(amp|lt|gt|quot|#39);/g, (_, name) => ENTITIES[name] ?? "");
-/** The words of it that a person reads. */
+/** The visible text of the page. */
 export const wordsOf = (html: string): string =>
   unescaped(
     html
@@ -42,7 +42,7 @@ export async function postForm(
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   if (file !== undefined) form.append("file", file);
-  // written down first: a form that is still being written cannot be left unread
+  // the body is written first, because a body that is still being written must not remain unread
   const written = new Response(form);
   const body = await written.arrayBuffer();
   const type = written.headers.get("content-type") ?? "";
@@ -50,7 +50,7 @@ export async function postForm(
   return shown(await app.request(path, { method: "POST", body, headers: all }));
 }
 
-/** The fields that the page's button sends to go on; null: it is through. */
+/** The fields that the page's button sends to continue the replay; null: the replay is complete. */
 export function goOnOf({ html }: Shown): Fields | null {
   const form = /<form id="go-on"[\s\S]*?<\/form>/.exec(html)?.[0];
   if (form === undefined) return null;

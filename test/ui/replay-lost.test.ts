@@ -7,7 +7,10 @@ import { goOnOf, openPage, postForm } from "./replay-forms.ts";
 
 const ID = "d".repeat(32);
 
-/** A decision that is the same again, when there is one, and others that nobody can decide again. */
+/**
+ * A history with decisions that cannot be replayed and, if `isKept`, a decision that can be replayed with the same
+ * result.
+ */
 async function historyOf(lost: { readonly gone?: number; readonly bodies?: readonly string[] }, isKept = true) {
   const { app, store } = appOver();
   const posted = await app.request("/v1/decisions/allocatable", {
@@ -28,7 +31,7 @@ async function historyOf(lost: { readonly gone?: number; readonly bodies?: reado
     value(await store.record({ decision }));
   }
   const until = isKept ? "2999-01-01" : new Date(row.decidedAtMs - 1).toISOString();
-  /** Presses the button until all is replayed: one press ends after its time. */
+  /** Continues the replay until it is complete; each request stops at a time limit. */
   const replay = async (change = "") => {
     let page = await postForm(app, "/replay", { as: "patch", until, change });
     for (let next = goOnOf(page); next !== null; next = goOnOf(page)) page = await postForm(app, "/replay", next);
@@ -37,7 +40,7 @@ async function historyOf(lost: { readonly gone?: number; readonly bodies?: reado
   return { app, store, replay };
 }
 
-/** No two that follow each other are the same, which would be one record. */
+/** Consecutive decisions differ, because equal ones would be counted in one record. */
 const explainOf = (i: number): Explain => (i % 2 === 0 ? "off" : "full");
 
 describe("the replay page claims nothing about decisions that could not be replayed", () => {

@@ -23,7 +23,7 @@ async function decide(app: App, kind: string, snapshot: object): Promise<string>
   return ((await response.json()) as { id: string }).id;
 }
 
-/** Two nodes, three kinds. */
+/** Decisions of two nodes and three kinds. */
 async function fleet(...args: Parameters<typeof appOver>) {
   const made = appOver(...args);
   const ids: string[] = [];
@@ -152,7 +152,7 @@ describe("replaying a history of several pages", () => {
     expect(page.words).toContain("2,300 of 2,300 decisions would have been different.");
     expect(page.words).toContain("and 2,200 more");
     expect(page.html.match(/class="what"/g)).toHaveLength(100);
-    // the text that is carried does not grow with the count
+    // the length of the text that is passed from page to page does not depend on the count
     expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(64);
     expect(gzipSync(page.html).length).toBeLessThan(150_000);
   });
@@ -216,7 +216,7 @@ describe("replaying one decision", () => {
     expect(page.html.match(/class="text-wide"><pre class="terminal"/g)).toHaveLength(2);
     const same = await replay(app, { decision: ids[0] ?? "", only: "yes" });
     expect(same.words).toContain("It would have been the same.");
-    // on a busy machine a page may end by its time
+    // on a busy machine a request may stop at its time limit
     const history = async () => (await replay(app, { decision: ids[0] ?? "", change: PATCH })).words;
     await expect.poll(history).toContain("6 of 6 decisions");
   });

@@ -64,7 +64,7 @@ const tests = (ground: BrowserFixture): void => {
     await page.route("**/replay", async (route) => {
       if (route.request().method() !== "POST") return route.continue();
       if (++posts === 2) await released;
-      // that one was given up meanwhile
+      // the page has aborted this request meanwhile
       await route.continue().catch(() => {});
     });
     await ask(page);
@@ -97,7 +97,7 @@ const tests = (ground: BrowserFixture): void => {
     const { page, close } = await ground.open("/replay");
     let posts = 0;
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    // the result of one stands until the next is answered
+    // the former result remains until the next response
     await page.route("**/replay", async (route) => {
       posts++;
       if (posts === 2) return route.abort();
@@ -157,7 +157,7 @@ const tests = (ground: BrowserFixture): void => {
     await expectAccessible(page);
     await input.setInputFiles([]);
     await fault.waitFor({ state: "hidden" });
-    // the form that an answer with faults brought is watched as well
+    // the form in a response with faults is checked in the browser as well
     await ask(page, { since: "yesterday" });
     await page.locator("#since-fault").waitFor();
     const before = posted.length;

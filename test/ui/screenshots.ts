@@ -5,7 +5,8 @@ import { CHROMIUM } from "../kit/programs.ts";
 import { everyPage } from "./every-page.ts";
 import { served } from "./served.ts";
 
-// `node test/ui/screenshots.ts [FOLDER]`: pictures of every page, as it is seen first on a desktop, in the dark and on a phone
+// `node test/ui/screenshots.ts [FOLDER]` takes pictures of the first view of every page: on a desktop, in dark colors,
+// and on a phone
 
 const OUT = resolve(process.argv[2] ?? join(import.meta.dirname, "../../docs/pictures"));
 const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
@@ -13,10 +14,10 @@ const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
   phone: { viewport: { width: 390, height: 844 } },
 };
-/** Pages that are left out, since a few decisions show how the others look. */
+/** Pages without pictures; a few decisions suffice as examples of all decisions. */
 const LEFT_OUT = /^decision-(?!evicting|admission|cgroups)|^(?:replay|lint|upgrade|node-pods|not-found)$/;
 
-/** A page draws its plots after it is there. */
+/** A page draws its plots some time after it has loaded. */
 const DRAWN_MS = 600;
 async function shoot(page: Page, converter: Page): Promise<Buffer> {
   await page.waitForTimeout(DRAWN_MS);
@@ -24,7 +25,7 @@ async function shoot(page: Page, converter: Page): Promise<Buffer> {
   return webp(converter, png.toString("base64"));
 }
 
-/** A fifth of the size, and no program beside the browser is needed. */
+/** Converts a picture in the browser, which needs no other program; a fifth of the PNG's size. */
 async function webp(page: Page, base64: string): Promise<Buffer> {
   const url = await page.evaluate(`(async () => {
     const image = new Image();

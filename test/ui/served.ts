@@ -6,10 +6,12 @@ import { keptLog } from "../api/serving.ts";
 import { startedApi } from "../kit/api.ts";
 
 export interface Served extends RunningApi {
-  /** The folder of its history. */
+  /** The folder of the API's history. */
   readonly dataDir: string;
 }
-/** The API on loopback over a history of its own, which goes when it is closed; one that is given stays. */
+/**
+ * Serves the API on loopback with its own history, which is removed when the API is closed; a given history is kept.
+ */
 export async function served(options: Partial<ServeOptions> & { readonly dataDir?: string } = {}): Promise<Served> {
   const own = options.dataDir === undefined ? mkdtempSync(join(tmpdir(), "nodewise-ui-")) : null;
   const dataDir = options.dataDir ?? own ?? "";
@@ -21,7 +23,7 @@ export async function served(options: Partial<ServeOptions> & { readonly dataDir
   return { ...api, dataDir, close };
 }
 
-/** Decides over HTTP, and answers the decision. */
+/** Posts a question and returns the decision. */
 export async function decided(
   url: string,
   kind: string,

@@ -42,7 +42,7 @@ inBrowser("signing in, in a browser", fill, (ground) => {
     await signIn();
     const { pathname, search } = new URL(page.url());
     expect(pathname + search).toBe("/nodes/node-1?range=1h");
-    // nothing of it comes back from the browser's own memory
+    // the browser's cache shows nothing of the page after the sign-out
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     await page.goBack();
@@ -65,7 +65,7 @@ inBrowser("signing in, in a browser", fill, (ground) => {
     expect(cookie).toMatchObject({ name: "nodewise", httpOnly: true, sameSite: "Strict", secure: false });
     expect(cookie?.value).not.toContain(token.slice(-48));
     expect(Math.abs((cookie?.expires ?? 0) - Date.now() / 1000 - 3600)).toBeLessThan(60);
-    // requests by the page's scripts send the cookie too
+    // the cookie is also sent with requests of the page's scripts
     expect(await page.evaluate("fetch('/v1/nodes').then(({ status }) => status)")).toBe(200);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();

@@ -15,9 +15,12 @@ async function withNode(kubeletVersion?: string) {
   }
   return made;
 }
-/** More than two pages of them. */
+/** More than two replay pages of decisions. */
 const LONGER = 2 * MAX_REPLAYED + 1;
-/** How many recorded decisions the page tells of; those that were recorded without a snapshot cannot be decided again. */
+/**
+ * The number of recorded decisions on the page: those that were compared, and those that were recorded without a
+ * snapshot and cannot be decided again.
+ */
 function decisionsIn(words: string): number {
   const found = /of ([\d,]+) recorded decisions would change.*?; ([\d,]+) more could not be decided again/.exec(words);
   return (found ?? []).slice(1).reduce((sum, text) => sum + Number(text.replaceAll(",", "")), 0);
@@ -78,7 +81,7 @@ describe("the upgrade page", () => {
     const page = await postForm(app, "/upgrade", { ...asked, dropIns });
     expect(page.status, page.words).toBe(200);
     expect(page.words).toContain('featureGates["SidecarContainers"] drop-in 2, line 9, new');
-    // the second one counts before the file
+    // the second drop-in overrides the file
     expect(page.words).not.toContain("maxPods line 1");
     expect(page.words).not.toMatch(/MemoryQoS off on/);
     expect(unescaped(page.html)).toContain(`${dropIns}</textarea>`);

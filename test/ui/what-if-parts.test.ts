@@ -52,7 +52,7 @@ describe("recognise", () => {
       expect(partsOf("x", JSON.stringify({ kind, items: [{ metadata: { name: "a" } }] }))).toEqual([]);
     },
   );
-  test("does not know what an empty List is one of", () => {
+  test("does not know the kind of an empty List", () => {
     expect(recognise({ name: "x", text: '{"kind":"List","items":[]}' }).parts[0]?.posted).toBe(NOTHING);
   });
   test("splits a text into several documents, each with its own place", () => {
@@ -89,7 +89,7 @@ describe("recognise skips, with what to give instead,", () => {
     expect(passed[0]).toContain(`a.json: skipped, as it is what \`crictl ${command}\` prints: `);
     expect(passed[0]).toContain(advice);
   });
-  test("the output of crictl info is recognised as the runtime's configuration", () => {
+  test("not the output of crictl info, which is the runtime's configuration", () => {
     const value = { status: { conditions: [] }, config: {} };
     const { parts, faults } = recognise({ name: "a.json", text: JSON.stringify(value) });
     expect([parts.map(({ part }) => part), faults]).toEqual([["runtime-info"], []]);
@@ -105,7 +105,7 @@ describe("recognise skips, with what to give instead,", () => {
       passed: ["x.txt: skipped, as it is a table, made for people: give what the same command prints with `-o json`"],
     });
   });
-  test("no YAML of a full node, but reports larger ones with a way out", () => {
+  test("YAML only if it is larger than that of a full node", () => {
     const many = (count: number, text: (i: number) => string): string =>
       Array.from({ length: count }, (_, i) => text(i)).join("");
     const fields = many(190, (i) => `        f:someFieldOfThePod${i}: {}\n`);

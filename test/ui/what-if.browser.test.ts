@@ -37,7 +37,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
       expect(new URL(page.url()).hash).toBe("#result");
       await page.locator("#allocatable del", { hasText: "20" }).first().waitFor();
       expect(await page.locator("#cgroups .text-diff ins b").count()).toBeGreaterThan(0);
-      // the differences are never beyond the edge of a box that scrolls
+      // the differences do not extend beyond the edge of a scrolling box
       const wide = (): Promise<string> =>
         page.evaluate(`[...document.querySelectorAll(".scroll, .text-diff")]
         .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label")).join()`);
@@ -45,7 +45,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
       const lines: string[] = await page.evaluate(
         `[...document.querySelectorAll("#allocatable .text-diff .line")].filter((line) => line.offsetHeight > 0).map((line) => line.textContent)`,
       );
-      // on a phone what has no room in its columns is told below them
+      // on a phone, values that do not fit into the columns are below them
       const [cpu] = lines.flatMap((line, i) => (/^cpu +2 /.test(line) ? [i] : []));
       const isNarrow = (options.viewport?.width ?? 1200) < 832;
       expect(lines[cpu ?? -1]?.endsWith("1800m")).toBe(false);
@@ -54,7 +54,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
       );
       if (isNarrow) expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(40);
       if (isScripted) await expectReadable(page);
-      // the files are not asked for again
+      // the page does not ask for the files again
       await page.locator("[name=change]").fill("maxPods: 8");
       await compare(page);
       await page.locator("#allocatable ins", { hasText: "8" }).first().waitFor();
@@ -133,7 +133,7 @@ inBrowser("what if, in a browser", fill, (ground) => {
     await page.locator("#told-files", { hasText: "onerror" }).waitFor();
     expect(await page.locator("main img").count()).toBe(0);
     expect(await page.title()).toBe("What if · Nodewise");
-    // 422 is what it is answered with
+    // the response has status 422
     expect(faults.filter((fault) => !fault.includes("422"))).toEqual([]);
     await close();
   });

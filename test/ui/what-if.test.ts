@@ -31,7 +31,7 @@ interface Asking {
   readonly status?: number;
 }
 
-/** Sends the form as a browser does, and answers the page that comes back. */
+/** Posts the form as a browser does, and returns the resulting page. */
 async function asked(app: App, { files = [], texts = {}, headers = {}, status = 200 }: Asking): Promise<string> {
   const form = new FormData();
   for (const [name, text] of files) form.append("files", new File([text], name));
@@ -64,7 +64,7 @@ const cardOf = (page: string, kind: string): string =>
       `<(?:section|details|li)[^>]* id="${kind}"[\\s\\S]*?(?=<(?:section|h3>|details class="wi-same|li id))`,
     ).exec(resultIn(page))?.[0] ?? "",
   );
-/** The single-node snapshot that `nodewise snapshot` printed. */
+/** The snapshot of a single node that `nodewise snapshot` printed. */
 const SNAPSHOT = captured("snapshot.json") as { readonly pods: readonly unknown[] };
 const keptIn = (page: string): string => unescaped(/name="kept" value="([^"]*)"/.exec(page)?.[1] ?? "");
 
@@ -97,7 +97,7 @@ test("files printed by kubectl, crictl and the kubelet give every kind on both s
   expect(resultIn(page)).toMatch(/<ins class="line">[^\n]*?<b>1638<\/b>/);
   expect(plain(page)).toContain("cpu_manager_state");
   expect(page.length).toBeLessThan(400_000);
-  // nothing of it stays
+  // the API has recorded nothing
   expect(value(await store.listNodes())).toEqual([]);
 });
 
@@ -112,7 +112,7 @@ test("only changes are marked, not a ranking or column that merely appears", asy
   expect(marked.filter((line) => /^SIGNAL|FIRST TO GO|^\d+ |not short, and not ranked|PRIORITY/.test(line))).toEqual(
     [],
   );
-  // verdicts: that of eviction becomes another, and those that stay are no change
+  // the eviction verdict changes and is marked; unchanged verdicts are not
   expect(card).toMatch(/<h3[^>]*>eviction <span class="tag good">calm<\/span> → <span class="tag bad">evicts</);
   const config = await asked(app, { files: CAPTURED, texts: { cgroup: "1", kubeReserved: "cpu=300m" } });
   expect(resultIn(config)).toContain(
@@ -165,7 +165,7 @@ test("other requests of a pod show what the kubelet does with them, beside pendi
   expect(card).toContain("no pod waits for a resize");
   expect(card).toContain("Deferred default/burst-lim: it waits until the node has room");
   expect(card).toContain("Node didn't have enough resource: cpu, requested: 300, used: 1700, capacity: 1800");
-  // only the pod changes: allocatable is decided as without the resize
+  // only the pod changes, so allocatable is decided as without the resize
   expect(cardOf(page, "allocatable")).toContain("decided");
   for (const [text, message] of [
     [
@@ -208,7 +208,7 @@ test("a stored snapshot, by id or as a node's newest, is decided with its facts,
   const { app, store } = appOver({});
   const kept = JSON.parse(keptIn(await asked(app, { files: CAPTURED, texts: { cgroup: "1" } })));
   kept.runtime.images.push({ id: `sha256:${"9".repeat(64)}`, repoTags: ["unused:1"], size: "1000" });
-  // it has been there for twenty minutes
+  // the daemon has known the image for twenty minutes
   for (const time of ["06:04:50", "06:24:50"]) {
     const response = await app.request("/v1/decisions/image-gc", {
       method: "POST",
@@ -233,7 +233,7 @@ test("a stored snapshot, by id or as a node's newest, is decided with its facts,
     expect(cardOf(page, "image-gc")).toContain("Only after: images removed unused:1");
     expect(plain(page)).not.toContain("remember nothing here");
   }
-  // a node that is named beside another's snapshot is meant
+  // a named node takes precedence over the node of the given snapshot
   const other = await asked(app, { texts: { snapshot: snapshotId, node: "n2" }, status: 422 });
   expect(plain(other)).toContain("there is no node n2");
   expect(value(await store.listDecisions({ limit: 9 })).items).toHaveLength(2);
@@ -383,7 +383,7 @@ test("empty, binary and unrelated files are reported each, and do not stop the a
   ];
   const page = await asked(app, { files: [...without(), ...files], texts: { change: "maxPods: 7" } });
   expect(page).not.toContain('aria-invalid="true"');
-  // once, before the answer
+  // each message appears once, above the answer
   for (const words of messages) {
     expect(plain(page).split(words)).toHaveLength(2);
     expect(plain(resultIn(page)).split("What would change")[0]).toContain(words);

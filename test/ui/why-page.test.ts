@@ -27,7 +27,7 @@ test("a refused pod's decision links to its explanation, and an unknown pod is r
 
 test("a recorded configuration field unknown to the node's kubelet is a note, not a fault", async () => {
   const { app } = appOver({});
-  // as the captured kubelet, a 1.36, printed it
+  // the configuration of the captured kubelet, version 1.36
   const snapshot = capturedNode("n1") as Snapshot;
   snapshot.node.status.nodeInfo.kubeletVersion = "v1.34.4";
   const headers = { "content-type": "application/json" };
@@ -43,7 +43,7 @@ test("a recorded configuration field unknown to the node's kubelet is a note, no
   expect(((await story.json()) as { story: { notes: string[] } }).story.notes).toContain(
     `of the configuration ${left}`,
   );
-  // one that is brought along is still another kubelet's
+  // a configuration that the caller provides is still another kubelet's
   const kubeletconfig = { ...snapshot.kubeletConfiguration };
   const form = new FormData();
   form.append("node", "n1");

@@ -14,21 +14,21 @@ const LONGEST_MS = 120_000;
 
 export interface Dev {
   readonly url: string;
-  /** An administrator's. */
+  /** An administrator's token. */
   readonly token: string;
-  /** All that it has written so far. */
+  /** Everything that it has written so far. */
   said(): string;
-  /** Ends it at once, as a power cut would. */
+  /** Kills it with SIGKILL, like a power cut. */
   close(): Promise<void>;
 }
 export interface DevOptions {
-  /** The environment of wrangler.toml. Default: the one at the top. */
+  /** An environment of wrangler.toml; default: the top-level one. */
   readonly environment?: string;
-  /** Where its databases are and stay. Default: a folder that is gone with it. */
+  /** The folder of its databases, which is kept; default: a folder that is removed at the end. */
   readonly folder?: string;
 }
 
-/** Runs the tool that people deploy with, without a word to its maker. Throws what it said when it failed. */
+/** Runs wrangler, the tool with which people deploy, without telemetry. Throws its output if it fails. */
 export function wrangler(args: readonly string[], cwd = ROOT): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...args], options(cwd));
   if (status !== 0) throw new Error(`wrangler ${args.join(" ")}: ${stdout}${stderr}`);
@@ -36,11 +36,11 @@ export function wrangler(args: readonly string[], cwd = ROOT): void {
 const options = (cwd: string) =>
   ({ cwd, encoding: "utf8", env: { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false" } }) as const;
 
-/** The Worker as `wrangler dev` runs it: the built bundle in workerd, over databases of its own. */
+/** The Worker as `wrangler dev` runs it: the built bundle in workerd, with its own databases. */
 export async function workerDev({ environment, folder: kept }: DevOptions = {}): Promise<Dev> {
   const folder = kept ?? mkdtempSync(join(tmpdir(), "nodewise-worker-"));
   const place = ["--local", "--persist-to", folder, ...(environment === undefined ? [] : ["--env", environment])];
-  // a kept folder that is not empty has been migrated before
+  // an existing folder that is not empty already has the migrations
   if (kept === undefined || readdirSync(folder).length === 0) migrate(folder, place);
   const { text } = newToken();
   const dev = [...place, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`];
@@ -50,7 +50,10 @@ export async function workerDev({ environment, folder: kept }: DevOptions = {}):
   return { token: text, ...(await running(dev, ROOT, remove)) };
 }
 
-/** All migrations at once: `wrangler d1 migrations apply`, which starts workerd for each, takes five times the processor time. */
+/**
+ * Runs all migrations at once: `wrangler d1 migrations apply` starts workerd for each of them and takes five times the
+ * CPU time.
+ */
 function migrate(folder: string, place: readonly string[]): void {
   const applied = readMigrations(join(ROOT, "migrations")).map(
     ({ name, sql }) => `${sql};\nINSERT INTO d1_migrations (name) VALUES ('${name}');`,
@@ -60,7 +63,7 @@ function migrate(folder: string, place: readonly string[]): void {
   wrangler(["d1", "execute", "DB", ...place, "--file", file]);
 }
 
-/** `wrangler dev` on a free port. */
+/** Runs `wrangler dev` on a free port. */
 export async function running(
   args: readonly string[],
   cwd: string,
@@ -77,7 +80,7 @@ export async function running(
   const close = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
       const ended = once(child, "exit");
-      // it starts workerd, which outlives it when it alone is killed
+      // wrangler starts workerd, which would survive if only wrangler were killed
       process.kill(-child.pid, "SIGKILL");
       await ended;
     }

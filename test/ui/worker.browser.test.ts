@@ -8,7 +8,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 import { expectAccessible, expectToFit, hasBrowser, openPage } from "./browser.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 
-/** Time for wrangler to build and to start, several times in a row. */
+/** Time for wrangler to build and start, several times in a row. */
 const PATIENT = { timeout: 240_000 };
 
 test("the deployed bundle contains the pages' scripts and styles as in the source", PATIENT, () => {
@@ -18,7 +18,7 @@ test("the deployed bundle contains the pages' scripts and styles as in the sourc
   for (const room of ["client", "style"]) {
     const source = join(import.meta.dirname, "../../api/ui", room);
     for (const name of readdirSync(source)) {
-      // each text has the digest of its content before its name
+      // the file's name is the digest of its content, then the original name
       const [file = ""] = built.filter((one) => /^[0-9a-f]+-/.test(one) && one.replace(/^[0-9a-f]+-/, "") === name);
       expect(readFileSync(join(folder, file), "utf8"), name).toBe(readFileSync(join(source, name), "utf8"));
     }
@@ -47,7 +47,7 @@ describe("wrangler dev", () => {
     if (!response.ok) throw new Error(await response.text());
     return ((await response.json()) as { id: string }).id;
   }
-  /** The credentials of a browser that has signed in with the form. */
+  /** The cookies of a browser that has signed in with the form. */
   const credentials = () => ({
     storageState: {
       origins: [],
@@ -76,7 +76,7 @@ describe("wrangler dev", () => {
       const response = await fetch(dev.url + path, { method: "POST", headers, body });
       expect(await response.text()).toContain('"malformed_body"');
     }
-    // errors that nobody caught are told by then
+    // uncaught errors have been logged by then
     await fetch(`${dev.url}/healthz`);
     await expect.poll(() => dev.said()).toContain("GET /healthz");
     expect(dev.said()).not.toContain("Uncaught");

@@ -16,7 +16,7 @@ import { RECORDED } from "../kit/recorded.ts";
 const QOS = { MemoryQoS: true };
 const RESERVED_CPU = "CPU of kubeReserved and systemReserved";
 
-/** A configuration alone, or `posted` with it in the place of its own. */
+/** A report for a configuration alone, or for `posted` with that configuration instead of its own. */
 function report(
   from: string,
   to: string,
@@ -33,7 +33,7 @@ function report(
     dropIns,
     ...versions,
   });
-  // every report has the form that the API's document tells
+  // every report matches the schema in the API's OpenAPI document
   formOfReport.parse(JSON.parse(JSON.stringify(made)));
   return made;
 }
@@ -67,7 +67,8 @@ describe("drop-ins of --config-dir in an upgrade report", () => {
 
   test("are merged over the defaults of each version, as by each kubelet", () => {
     const dropIns = [dropIn("a.conf", { evictionHard: { "memory.available": "1Gi" } })];
-    // with no more than its own threshold the disk's defaults would be gone, which allocatable tells
+    // a configuration with only its own threshold would lose the default thresholds of the disk, which allocatable
+    // shows
     const snapshot = { ...real, kubeletConfiguration: {} };
     const threshold = (beside: Partial<FlagsAndDropIns>, configuration: object) =>
       report("1.36", "1.37", configuration, snapshot, beside).decisions;
@@ -159,12 +160,14 @@ describe("the upgrade report of the captured node", () => {
   });
 });
 
-/** The fields that strict decoding does not know, in the kubelet's words; it names all of them in one line. */
+/** The unknown fields in the kubelet's words; its strict decoding reports all of them in one line. */
 const unknownIn = ({ decodeError = "" }: { readonly decodeError?: string } = {}): readonly string[] =>
   decodeError.startsWith("strict decoding error: ")
     ? [...decodeError.matchAll(/unknown field "[^"]+"/g)].map(([field]) => `strict decoding error: ${field}`)
     : [];
-/** Configurations that the strict decoding of one of two kubelets refuses, with what the older and the newer say. */
+/**
+ * Configurations that one of two kubelets refuses in strict decoding, with the messages of the older and the newer one.
+ */
 const strictCases = RECORDED.flatMap(({ version, release }) => {
   if (version === "1.36") return [];
   const path = join(import.meta.dirname, `../vectors/${release}/config-validation.jsonl.gz`);
@@ -217,7 +220,7 @@ describe("a field unknown to the older of two kubelets", () => {
       outcome: "changes",
       startsNow: [{ message: "10.conf: a KubeletConfiguration of 1.35 has no field memoryReservationPolicy" }],
     });
-    // nobody knows it, before or after
+    // neither version has the field
     expect(report("1.36", "1.36", { maxPod: 5 })).toMatchObject({ outcome: "same", starts: [], startsNow: [] });
   });
 });
@@ -249,7 +252,7 @@ describe("an unknown current kubelet version", () => {
       to: { version: to, exact: true },
     });
     expect(reported.direction).toBe(direction);
-    // it is another version, though nothing is known of what it changed
+    // the version differs, but its changes are not known
     expect(reported.outcome).not.toBe("same");
     expect(headline(reported)).toContain(`kubelet ${version} (the nearest known) -> ${to}`);
     expect(caveats(reported)).toContain(`${why}; what changed between the two is not listed`);
@@ -357,10 +360,10 @@ describe("the upgrade report of a configuration", () => {
   test.each<[string, string, number, number]>([
     ["1.34", "1.35", 40, 1],
     ["1.34", "1.35", 31, 0],
-    // mended on the way
+    // 1.35 starts to refuse the value, and a later version accepts it again
     ["1.34", "1.37", 40, 0],
     ["1.37", "1.36", 40, 1],
-    // stays as wrong as it was
+    // both versions refuse the value
     ["1.35", "1.36", 40, 0],
   ])("%s -> %s with %d parallel image pulls has one step, or none: %d", (from, to, maxParallelImagePulls, count) => {
     const { steps } = report(from, to, { maxParallelImagePulls });
@@ -385,7 +388,7 @@ describe("the upgrade report of a configuration", () => {
     expect(reportOf(undefined, "1.37", "1.36")).toEqual([
       expect.stringContaining("begin later; how many the node has is not known"),
     ]);
-    // without a node nothing is known of it either
+    // without a node, its number is not known either
     expect(namesOf(report("1.36", "1.37", {}).notes)).toContain("memory.available");
     expect(namesOf(report("1.36", "1.37", { featureGates: { HugepageAwareEviction: false } }).notes)).not.toContain(
       "memory.available",

@@ -30,7 +30,10 @@ test("a token whose hash is bound as a secret is an administrator's, before the 
   await problemOf(await ask(newToken().text), "unauthorized");
 });
 
-/** A database that reads as the real one does until `fails`, which takes the statement or its batch; then it throws these words. */
+/**
+ * A database that works as the real one does until `fails` returns true for the SQL of a statement or batch; then it
+ * throws an error with these words.
+ */
 function failing(words: string, fails: (sql: string) => boolean): typeof env.DB {
   const refuse = () => Promise.reject(new Error(words));
   const broken = new WeakSet<object>();

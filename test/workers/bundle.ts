@@ -8,10 +8,13 @@ const ROOT = join(import.meta.dirname, "../..");
 const CACHE = join(ROOT, "node_modules/.cache");
 const WORKER = join(ROOT, "api/worker.ts");
 
-/** For wrangler.toml's rules: what `bundle` makes is loaded by workerd itself. */
+/** A rule like those of wrangler.toml: workerd itself loads the modules that `bundle` makes. */
 export const BUNDLED = { type: "ESModule" as const, include: ["**/.cache/workers-*/*.mjs"], fallthrough: true };
 
-/** The tests and the Worker in a few modules, which have most in common, made as wrangler makes the Worker. */
+/**
+ * Bundles the tests and the Worker into a few modules, which share most of their code, with the options that wrangler
+ * uses for the Worker.
+ */
 async function make(folder: string, tests: readonly string[], texts: readonly string[]): Promise<void> {
   await build({
     absWorkingDir: ROOT,
@@ -54,8 +57,8 @@ const exported = (path: string): string =>
   `export * from ${JSON.stringify(path)}; export { default } from ${JSON.stringify(path)};`;
 
 /**
- * From the sources each file of tests would load hundreds of modules, one after the other, all of which vitest transforms and sends
- * to workerd, and would look up every import anew at each use.
+ * Without the bundle, each test file would load hundreds of modules one after the other. vitest would transform each of
+ * them, send it to workerd, and resolve every import again at each use.
  */
 export function bundle(): Plugin {
   let made: Promise<void> | undefined;
@@ -72,7 +75,7 @@ export function bundle(): Plugin {
   return {
     name: "bundle",
     enforce: "pre",
-    // vitest finds no source map for a module that workerd has loaded
+    // vitest has no source maps for modules that workerd has loaded
     config: () => ({
       test: {
         onStackTrace: (_error, frame) =>
@@ -96,7 +99,7 @@ export function bundle(): Plugin {
   };
 }
 
-/** Where in the sources a place in the bundle is. */
+/** The position in the sources for a position in the bundle. */
 function placeIn(folder: string, frame: Frame): Frame {
   const module = basename(frame.file).replace(/\?.*$/, "");
   const map = new SourceMap(JSON.parse(readFileSync(join(folder, `${module}.map`), "utf8")));

@@ -4,7 +4,7 @@ import worker from "../../api/worker.ts";
 import { openStore } from "../../db/open/worker.ts";
 import { apiContract } from "../contract/api.ts";
 
-/** Objects that were asked for since the fleet was last told. */
+/** The Durable Objects that were requested since the last `rolledUpFleet`. */
 const asked = new Map<string, ReturnType<typeof env.OBJECTS.get>>();
 const NODES = new Proxy(env.OBJECTS, {
   get: (target, name) => {
@@ -18,7 +18,7 @@ const NODES = new Proxy(env.OBJECTS, {
 });
 const bound = { DB: env.DB, NODES };
 
-/** Has the objects tell the fleet what they would tell it within minutes. */
+/** Makes the objects send to the fleet what they would send within minutes. */
 async function rolledUpFleet(): Promise<void> {
   const stubs = [...asked.values()];
   asked.clear();

@@ -48,7 +48,7 @@ async function turn(node: string, body: object): Promise<Turned> {
 const alarmOf = async (node: string) =>
   runInDurableObject(await objectOf(node), (_object, { storage }) => storage.getAlarm());
 
-test("every id begins with its node's place, for turns and whole posts alike, and is found by itself", async () => {
+test("every id, of a turn or a whole post, begins with its node's place, and a lookup needs only the id", async () => {
   const place = await placeOf(webSha256, "placed");
   const { snapshotId, decisions } = await turn("placed", { snapshot: exampleSnapshot("placed") });
   const body = JSON.stringify({ snapshot: exampleSnapshot("placed") });
@@ -73,7 +73,7 @@ test("a turn continues from the last one after the object was moved, with its co
   expect(row).toMatchObject({ id: first.decisions[0]?.id, series: { times: 6, lastSnapshotId: last.snapshotId } });
 });
 
-test("the fleet is told of a new decision at once, of the next within a minute, of repeats within ten", async () => {
+test("the fleet gets a new decision at once, the next within a minute, and repeats within ten", async () => {
   const node = "heard";
   const first = await turn(node, { snapshot: exampleSnapshot(node) });
   expect(await alarmOf(node)).toBeLessThanOrEqual(Date.now());
@@ -98,7 +98,7 @@ test("the fleet is told of a new decision at once, of the next within a minute, 
   expect(own).toMatchObject({ decisions: 3 });
 });
 
-test("the fleet is told later what it cannot be told now, and the node is decided for meanwhile", async () => {
+test("what cannot be sent to the fleet is sent later, and decisions for the node continue meanwhile", async () => {
   const node = "later";
   await turn(node, { snapshot: exampleSnapshot(node) });
   const object = await objectOf(node);
@@ -284,7 +284,7 @@ test("imported rows go to their nodes' objects, with texts shared over calls and
     for await (const step of source.exportRows({ node })) {
       const imported = value(await store.importRows(value(step).rows, Date.now()));
       for (const [type, count] of Object.entries(imported.added)) added[type] = (added[type] ?? 0) + count;
-      // which looks whether the object holds anything
+      // the alarm checks whether the object contains anything
       for (const one of nodes) await runDurableObjectAlarm(await objectOf(one));
     }
   expect(added).toMatchObject({ decision: 2, text: 1 });
@@ -300,7 +300,7 @@ test("imported rows go to their nodes' objects, with texts shared over calls and
   expect(decided(steps)).toEqual(expect.arrayContaining(rows.map(({ id }) => id)));
   const progress = steps.map((step) => step.progress ?? -1);
   expect(progress).toEqual([...progress].sort((a, b) => a - b));
-  // from each place on, the rest follows
+  // an export that continues at any place returns the remaining rows
   for (const [i, { place }] of steps.entries()) {
     const rest: ExportedRows[] = [];
     for await (const step of store.exportRows({}, place)) rest.push(value(step));

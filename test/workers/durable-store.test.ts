@@ -5,7 +5,7 @@ import type { Store } from "../../db/store.ts";
 import { sqliteBackDoor } from "../contract/sqlite-back-door.ts";
 import { storeContract } from "../contract/store.ts";
 
-/** The store of an object, each method called within it: its database cannot be used from without. */
+/** The store of an object. Each method runs inside the object, because its database cannot be used from outside. */
 function within(stub: Parameters<typeof runInDurableObject>[0]): Store {
   let opened: Store | undefined;
   const run = <T>(work: (store: Store) => T | Promise<T>): Promise<T> =>

@@ -17,7 +17,7 @@ storeContract("the store over D1, inside workerd", async () => {
   };
 });
 
-/** The database, counting each statement that it is given, alone or in a batch. */
+/** A database that counts each of its statements, single or in a batch. */
 function counting(d1: D1Database): { readonly d1: D1Database; readonly ran: () => number } {
   let statements = 0;
   const counted = new Proxy(d1, {

@@ -76,7 +76,7 @@ test("a pod gets its devices without daemon and runtime, the same ones again, an
   expect([calls("Allocate").length, calls("PreStartContainer").length]).toEqual([1, 1]);
   expect(existsSync(node.at("dp/kubelet.sock"))).toBe(false);
 
-  // a kubelet was here, whose pod may still run
+  // a kubelet ran here before, and its pod may still run
   const entry = { podUid: "uid-theirs", containerName: "main", resourceName: GPU, allocResp: null };
   const theirs = { entries: [{ ...entry, deviceIds: new Map([[-1, ["g0"]]]) }], registered: new Map() };
   writeFileSync(node.at("dp/kubelet_internal_checkpoint"), writeCheckpoint(theirs));

@@ -60,7 +60,7 @@ test("devices of the daemon's own pods are neither allocated nor released", asyn
   const plugin = node.plugin({ devices: healthy("g0", "g1") });
   const daemons = node.pod("served", [wants("a", 1)]);
   expect((await node.allocate(daemons)).code).toBe(0);
-  // as the daemon has it that was here before
+  // the record that the previous daemon left
   const records = PodRecords.open(node.at("state/pods"), () => {});
   if (!records.ok) throw new Error(records.error);
   const pod = JSON.parse(readFileSync(daemons, "utf8"));
@@ -86,7 +86,7 @@ test("a command killed during Allocate continues with the same devices when repe
   const end = ended(cut);
   await vi.waitUntil(() => plugin.requests.some(({ method }) => method === "Allocate"), { timeout: 90_000 });
   cut.kill("SIGKILL");
-  // the launcher's child, if it has one, has its own
+  // if the launcher has started a child, the child exits too
   await end;
   expect(node.checkpoint().entries).toMatchObject([{ podUid: "uid-p", allocResp: null }]);
   plugin.script.answers = {};

@@ -10,7 +10,10 @@ import { type Ran, run } from "../run.ts";
 
 export const GPU = "vendor.com/gpu";
 
-/** A node without daemon and runtime: places of its own, and plugins that come when kubelet.sock is made. */
+/**
+ * A node without a daemon and a container runtime: its own directories, and plugins that register when kubelet.sock
+ * appears.
+ */
 export function deviceNode() {
   const dir = scratchFolder();
   const at = (name: string): string => join(dir, name);
@@ -27,7 +30,7 @@ export function deviceNode() {
     at,
     place,
     plugins,
-    /** Registers at each kubelet.sock that is made. */
+    /** Registers at each kubelet.sock that is created. */
     plugin: (script: Partial<PluginScript> = {}): NodePlugin => {
       const plugin = new NodePlugin({ dir: at("dp"), resource: GPU, ...script });
       const stop = plugin.comeBack("kubelet.sock");

@@ -14,12 +14,12 @@ interface Numbers {
   readonly coresPerSocket: number;
   readonly cpus: number;
   readonly numaNodes: number;
-  /** That are named: smaller or larger than a NUMA node. */
+  /** The number of uncore caches that the machine names: smaller or larger than a NUMA node; 0: it names none. */
   readonly uncoreCaches: number;
-  /** Cores by their number of threads. */
+  /** Number of cores by their number of threads. */
   readonly threads: Readonly<Record<number, number>>;
 }
-/** The processors' public numbers. */
+/** The numbers that the processors' vendors publish. */
 const NUMBERS: Readonly<Record<string, Numbers>> = {
   "arm64-1s": { sockets: 1, coresPerSocket: 80, cpus: 80, numaNodes: 1, uncoreCaches: 0, threads: { 1: 80 } },
   "arm64-2s": { sockets: 2, coresPerSocket: 48, cpus: 96, numaNodes: 4, uncoreCaches: 0, threads: { 1: 96 } },
@@ -96,7 +96,7 @@ describe("the machine library", () => {
           expect(distance).toBe(distances[j]?.[i]);
           if (i === j) continue;
           expect(distance).toBeGreaterThan(10);
-          // within a socket it is nearer than beyond
+          // NUMA nodes of one socket are nearer to each other than to those of other sockets
           expect(distance < 20).toBe(socketOf.get(i) === socketOf.get(j));
         }
       }

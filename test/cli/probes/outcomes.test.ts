@@ -37,7 +37,7 @@ test("recordedOutcomes lists runs in order, and what came after the last of them
     liveness: ["ok*12", "fail", "ok*2", "fail"],
     readiness: ["fail*3", "error*3", "ok"],
   });
-  // nothing has ended yet, but it is known what stands
+  // no probe has reported an end yet, but its current result is known
   expect(recordedOutcomes([became("startup", "Success")])).toEqual({ startup: ["ok"] });
   expect(recordedOutcomes([ran("liveness", "success", 6000), ran("liveness", "failure", 9000)])).toEqual({
     liveness: ["ok*999", "fail*9000", "ok"],
@@ -73,13 +73,13 @@ test("a recorded history is replayed as a dry run, from a file and through a pip
   const as = ["ok", "ok", "ok", "fail", "ok", "ok", "fail", "fail"];
   const named = await decide(["--outcomes", file("outcomes.json", ran.stdout)]);
   expect(livenessOf(named.stdout).slice(0, 8)).toEqual(as);
-  // its first restart
+  // the time of the first restart
   expect([named.code, JSON.parse(named.stdout).decision.firstRestartAtMs]).toEqual([1, 7000]);
   const piped = await decide(["--liveness", "@-"], { input: ran.stdout });
   expect(livenessOf(piped.stdout).slice(0, 8)).toEqual(as);
   const plain = await decide(["--outcomes", file("plain.txt", "ok*2,fail\n")]);
   expect(livenessOf(plain.stdout).slice(0, 4)).toEqual(["ok", "ok", "fail", "fail"]);
-  // an option for one type goes before the file
+  // an option for one type takes precedence over the file
   const said = await decide(["--outcomes", `@${at("outcomes.json")}`, "--liveness", "ok"]);
   expect(new Set(livenessOf(said.stdout))).toEqual(new Set(["ok"]));
 });

@@ -178,7 +178,7 @@ test("probes plan works for a directory of manifests, reports faulty ones, and w
     ),
   ]);
   const live = JSON.parse(await shown("plan", "-o", "json"));
-  // the exec took 1 s of its 10
+  // the exec took 1 s of its 10 s period
   expect(live).toMatchObject({ probes: 4, execsAtOnce: { expected: 0.1, hanging: 0.1 } });
   const away = await ask("plan", "--status-url", "http://127.0.0.1:1");
   expect([away.code, away.stderr]).toEqual([4, expect.stringContaining("does not answer")]);

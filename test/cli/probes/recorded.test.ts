@@ -12,7 +12,7 @@ const HUNG: ProbeOutcome = {
 const BROKEN: ProbeOutcome = { error: "unexpected EOF", state: "failure" };
 const TIMING = { periodSeconds: 10, timeoutSeconds: 2, failureThreshold: 3 };
 
-/** A container that answers `answers` one after the other, the last for ever; a hanging one for its whole timeout. */
+/** A container that gives `answers` in order and then repeats the last one; HUNG lasts for the whole timeout. */
 async function lived(answers: readonly ProbeOutcome[], seconds: number): Promise<ManagerFixture> {
   const w = managerFixture();
   let at = 0;

@@ -12,7 +12,10 @@ const core = (resources: readonly string[], ...verbs: readonly string[]): Rule =
   verbs,
 });
 
-/** The rights that reading a cluster takes, and no more: the parts of a kubelet's API each by its own name. */
+/**
+ * The rights that reading a cluster needs, and no more: each part of the kubelet's API is granted by its own
+ * subresource.
+ */
 export const READER: readonly Rule[] = [
   core(["nodes", "pods", "events"], "get", "list", "watch"),
   core(["nodes/configz", "nodes/stats", "nodes/pods", "nodes/metrics"], "get"),
@@ -21,12 +24,12 @@ export const READER: readonly Rule[] = [
 ];
 /** The rights that readers had before decisions read ResourceClaims. */
 export const WITHOUT_CLAIMS: readonly Rule[] = READER.slice(0, 2);
-/** Sees the API server's objects, and nothing of kubelets. */
+/** The rights to read the API server's objects, without rights on the kubelets' APIs. */
 export const WITHOUT_KUBELETS: readonly Rule[] = READER.slice(0, 1);
 
 const accounts = (namespace: string): string => `/api/v1/namespaces/${namespace}/serviceaccounts`;
 
-/** A service account with these rights in the whole cluster, by a token of one hour. */
+/** Creates a service account with these rights in the whole cluster; returns a token of one hour. */
 export async function serviceAccount(plane: ControlPlane, name: string, rules: readonly Rule[]): Promise<Credentials> {
   const rbac = "/apis/rbac.authorization.k8s.io/v1";
   const metadata = { name };
@@ -40,7 +43,7 @@ export async function serviceAccount(plane: ControlPlane, name: string, rules: r
   return tokenOf(plane, name);
 }
 
-/** A token of one hour of a service account that is there. */
+/** A token of one hour for an existing service account. */
 export async function tokenOf(plane: ControlPlane, name: string, namespace = "default"): Promise<Credentials> {
   const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
   const path = `${accounts(namespace)}/${name}/token`;
@@ -48,14 +51,14 @@ export async function tokenOf(plane: ControlPlane, name: string, namespace = "de
   return { token: status.token };
 }
 
-/** A token that no API server takes any more: its service account is gone. */
+/** A token that the API server refuses, because its service account has been deleted. */
 export async function revokedToken(plane: ControlPlane, name: string): Promise<Credentials> {
   const token = await serviceAccount(plane, name, READER);
   await plane.admin.must("DELETE", `${accounts("default")}/${name}`);
   return token;
 }
 
-/** Every right of the client's user on objects, in the default namespace. */
+/** All rights of the client's user on objects in the default namespace. */
 export async function rightsOf(client: ApiClient): Promise<readonly Rule[]> {
   const api = "authorization.k8s.io/v1";
   const review = { apiVersion: api, kind: "SelfSubjectRulesReview", spec: { namespace: "default" } };

@@ -5,14 +5,16 @@ import { existsSync } from "node:fs";
 const ip = (...args: readonly string[]): string =>
   execFileSync("ip", args, { encoding: "utf8", env: { PATH: `${process.env["PATH"]}:/usr/sbin:/sbin` } });
 
-/** A random address of the range for tests of networks (RFC 2544). */
+/** A random address from the range for network benchmarks (RFC 2544). */
 const someAddress = (): string => `198.18.${randomInt(256)}.${randomInt(1, 255)}`;
-/** Names the process that an address belongs to; the kernel wants the interface's name in front. */
+/**
+ * The label contains the process id that an address belongs to; the kernel requires the interface's name as its prefix.
+ */
 const LABEL = "lo:nw";
 
 /**
- * Gives the loopback interface an address of this process's own: a kubelet refuses those of 127.0.0.0/8 as its node's. Addresses of
- * killed processes go first.
+ * Adds to the loopback interface an address that only this process uses, because a kubelet refuses a node address in
+ * 127.0.0.0/8. Removes the addresses of killed processes first.
  */
 export function takeAddress(): string {
   for (const line of ip("-o", "-4", "address", "show", "dev", "lo").split("\n")) {

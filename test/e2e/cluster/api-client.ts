@@ -1,18 +1,18 @@
 import { Agent, type RequestOptions, request } from "node:https";
 import { text } from "node:stream/consumers";
 
-/** With what a client shows who it is. */
+/** How a client authenticates. */
 export type Credentials = { readonly cert: Buffer; readonly key: Buffer } | { readonly token: string };
 
 export interface Answer {
   readonly status: number;
   readonly body: string;
-  /** The server's warnings about a request that it carries out. */
+  /** The server's warnings about a request that it accepts. */
   readonly warnings: readonly string[];
 }
 export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Speaks to an API server or to a kubelet; what a test sees through it does not depend on the client under test. */
+/** A client for API servers and kubelets that is independent of the client under test. */
 export class ApiClient {
   readonly url: string;
   readonly #options: RequestOptions;
@@ -33,7 +33,7 @@ export class ApiClient {
     const headers = {
       accept: "application/json",
       ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
-      // else Node sends none with a DELETE, and the body would begin the next request
+      // otherwise Node sends no content-length with a DELETE, and the server would read the body as the next request
       ...(sent === undefined ? {} : { "content-type": contentType, "content-length": sent.length }),
     };
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -46,7 +46,7 @@ export class ApiClient {
     return promise;
   }
 
-  /** The object that is answered; throws what the server says when it refuses. */
+  /** The object in the response; throws the server's message if it refuses the request. */
   async must<T = unknown>(verb: Verb, path: string, body?: object, contentType?: string): Promise<T> {
     const answer = await this.ask(verb, path, body, contentType);
     if (answer.status >= 300) throw new Error(`${verb} ${path}: ${answer.status} ${answer.body.slice(0, 1000)}`);

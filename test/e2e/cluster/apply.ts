@@ -1,6 +1,6 @@
 import type { ApiClient } from "./api-client.ts";
 
-/** An object of Kubernetes, as a manifest has it. */
+/** A Kubernetes object as in a manifest. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -11,8 +11,8 @@ interface Served {
 }
 
 /**
- * Applies objects as `kubectl apply --server-side` does, and refuses fields that the server does not know. Answers what it warns
- * of. `dryRun`: all is checked, and nothing is kept.
+ * Applies objects as `kubectl apply --server-side` does, with unknown fields refused. Returns the server's warnings.
+ * `dryRun`: the server validates everything and persists nothing.
  */
 export async function apply(
   api: ApiClient,

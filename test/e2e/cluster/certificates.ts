@@ -4,18 +4,18 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface CertificateSpec {
-  /** As openssl writes it: `/O=system:masters/CN=admin`. */
+  /** The subject in openssl's notation: `/O=system:masters/CN=admin`. */
   readonly subject: string;
-  /** Addresses and names that a server answers under: `IP:198.18.0.1`, `DNS:worker-1`. */
+  /** Subject alternative names of a server: `IP:198.18.0.1`, `DNS:worker-1`. */
   readonly names?: readonly string[];
 }
-/** Files of a certificate and its key. */
+/** The files of a certificate and its key. */
 export interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
 }
 
-/** A certificate authority in a directory, made by openssl; what it signs is for servers and clients alike. */
+/** A certificate authority in a directory, made with openssl; its certificates are valid for servers and clients. */
 export class CertificateAuthority {
   readonly #dir: string;
   readonly files: CertificateFiles;
@@ -51,7 +51,7 @@ export class CertificateAuthority {
   }
 }
 
-/** The key with which an API server signs the tokens of service accounts. */
+/** Creates the key with which an API server signs service account tokens. */
 export function serviceAccountKey(file: string): string {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   writeFileSync(file, privateKey.export({ type: "sec1", format: "pem" }), { mode: 0o600 });

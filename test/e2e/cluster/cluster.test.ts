@@ -36,7 +36,7 @@ import {
 } from "./scenes.ts";
 import { Shadow } from "./shadow.ts";
 
-/** The names that api/deploy gives the collector and its namespace. */
+/** The names of the collector and its namespace in api/deploy. */
 const [COLLECTOR, DEPLOYED_IN] = ["nodewise-collector", "nodewise-api"];
 const LONG_MS = 300_000;
 const WHAT = "a real cluster";
@@ -45,7 +45,7 @@ const VERSIONS = [KUBERNETES, NEWEST_KUBERNETES].map((version) => ({
   why: noPods(WHAT) ?? noCluster(`${WHAT} of ${version}`, version, kubernetes("kubelet", version)),
 }));
 
-/** The newest version that is there: tests that depend on no version use it alone. */
+/** The newest version that this machine has: tests that depend on no version use only this one. */
 const NEWEST_THERE = (VERSIONS.findLast(({ why }) => why === undefined) ?? VERSIONS.at(-1))?.version;
 
 const reportOf = ({ events }: Pick<Scene, "events">, reason: string): SeenEvent =>
@@ -77,9 +77,9 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     await plane?.stop();
   }, LONG_MS);
 
-  /** With the rights that api/deploy gives, and no others. */
+  /** A token with exactly the rights that api/deploy grants. */
   const collectorToken = (): Promise<Credentials> => tokenOf(plane, COLLECTOR, DEPLOYED_IN);
-  /** A scene, and what an operator is told of its pod while it is there. */
+  /** Plays a scene, and reports what an operator sees of its pod before the scene's pods are removed. */
   const play = async <T extends object>(
     act: (stage: Stage) => Promise<Scene>,
     observe: (pod: SeenPod) => Promise<T>,
@@ -119,7 +119,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(containers).toMatchObject([{ container: "app", firstRestartAtMs: 1000 }]);
     const { message, count = 0 } = reportOf(scene, "Unhealthy");
     expect(message).toBe("Liveness probe failed: not alive\n");
-    // the next container may have failed by now
+    // the next container may also have failed by now
     expect(count).toBeGreaterThanOrEqual(2);
     expect(reportOf(scene, "Killing").message).toBe("Container app failed liveness probe, will be restarted");
     const { numbers, ...finding } = scene.story.findings[0] as FindingOf<"restarted-by-probe">;
@@ -177,7 +177,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(first).toMatchObject({ status: "Deferred", message: expect.stringContaining("enough resource: cpu") });
     expect(pending).toMatchObject({ reason: first.status, message: first.message });
     const [finding] = (await operator.story(waits.pod)).findings;
-    // the other one has grown since
+    // the other pod has been resized since then
     expect(finding).toMatchObject({ code: "resize-deferred", decisions: [{ kind: "resize" }] });
     expect(finding?.decisions[0]).toMatchObject({ excerpt: { status: "Deferred", isRetried: true } });
     expect(finding?.decisions[0]?.agrees).not.toBe(false);
@@ -283,7 +283,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const { message = "", reason } = scene.pod.status;
     expect(reason).toBe(first?.reason);
     expect(wordsOf(message)).toBe(wordsOf(first?.message ?? ""));
-    // the pod's usage may change a little between the snapshot and the kubelet's own measurement
+    // the pod's usage may change slightly between the snapshot and the kubelet's own measurement
     for (const [i, kibibytes] of numbersOf(message).entries()) {
       expect(Math.abs(kibibytes - (numbersOf(first?.message ?? "")[i] ?? 0))).toBeLessThan(4096);
     }
@@ -319,7 +319,7 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const found = lint.findings.map(({ code, field }) => [code, field]);
     expect(found).toContainEqual(["eviction-defaults-dropped", "evictionHard"]);
     expect(found).toContainEqual(["transition-short", "evictionPressureTransitionPeriod"]);
-    // it runs
+    // the kubelet runs with this configuration, so no finding may say that it fails to start
     expect(lint.findings.filter(({ kubelet }) => kubelet)).toEqual([]);
     expect(upgrade).toMatchObject({
       reports: [{ node: NODE_NAME, from: { version: profileOf(version).version }, to: { version: other }, starts: [] }],

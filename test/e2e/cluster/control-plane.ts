@@ -15,7 +15,10 @@ import {
   serviceAccountKey,
 } from "./certificates.ts";
 
-/** Why no cluster of this version can be made here, said once; undefined: one can, with `programs` beside it. */
+/**
+ * Why this machine cannot run a cluster of this version, printed once; undefined: it can, and `programs` are available
+ * too.
+ */
 export function noCluster(what: string, version: string, ...programs: readonly GoProgram[]): string | undefined {
   const missing = noGoPrograms(what, kubernetes("kube-apiserver", version), ...programs);
   if (missing !== undefined || process.getuid?.() === 0) return missing ?? noPrograms(what, "etcd", "openssl", "ip");
@@ -24,12 +27,15 @@ export function noCluster(what: string, version: string, ...programs: readonly G
 }
 
 const CONTEXT = "test";
-/** etcd takes 128 in one transaction, and 1.5 MiB. */
+/** etcd accepts at most 128 operations and 1.5 MiB per transaction. */
 const AT_A_TIME = 100;
 const base64 = (bytes: Buffer): string => bytes.toString("base64");
 const keyOf = (at: string): string => base64(Buffer.from(`/registry/${at}`));
 
-/** etcd and a kube-apiserver with RBAC, on an address of their own that only this machine reaches. Nothing schedules, nothing controls. */
+/**
+ * etcd and a kube-apiserver with RBAC, on their own address, which only this machine can reach. There is no scheduler
+ * and no controller manager.
+ */
 export class ControlPlane {
   readonly dir = ownDirectory("cluster");
   readonly address = takeAddress();
@@ -75,7 +81,7 @@ export class ControlPlane {
     const isReady = async (): Promise<boolean> => (await this.admin.ask("GET", "/readyz")).status === 200;
     await this.#server.ready("the API server", isReady);
   }
-  /** The API server alone, at once. */
+  /** Kills only the API server, with SIGKILL. */
   async killServer(): Promise<void> {
     await this.#server?.end("SIGKILL");
   }
@@ -113,11 +119,12 @@ export class ControlPlane {
       "--service-cluster-ip-range=10.96.0.0/24",
       "--authorization-mode=Node,RBAC",
       "--enable-admission-plugins=NodeRestriction",
-      // no controller makes the account of a namespace, nor the certificate that its pods would mount
+      // no controller creates a namespace's default service account, nor the ConfigMap with the CA that its pods would
+      // mount
       "--disable-admission-plugins=ServiceAccount",
-      // the only one there is, and nobody reaches it by the service's address
+      // there is only this API server, and no client uses the address of the `kubernetes` service
       "--endpoint-reconciler-type=none",
-      // over Debian's etcd 3.4 it fails, and KWOK, whose every watch asks for it, lists all pods again and again
+      // WatchList fails with Debian's etcd 3.4; KWOK uses it for every watch, and would list all pods again and again
       "--feature-gates=WatchList=false",
     ];
   }
@@ -127,21 +134,21 @@ export class ControlPlane {
     return started;
   }
 
-  /** Ends everything and removes every trace. */
+  /** Stops everything and removes all files, mounts and addresses. */
   async stop(): Promise<void> {
     this.#admin?.close();
     for (const step of this.#undo.toReversed()) await step();
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** An object as etcd has it: protobuf, whose texts may be replaced by others of the same length. */
+  /** An object as stored in etcd: protobuf, in which a text may be replaced by another text of the same length. */
   async stored(at: string): Promise<Buffer> {
     const { kvs = [] } = await this.#askEtcd<{ kvs?: { value: string }[] }>("range", { key: keyOf(at) });
     const [found] = kvs;
     if (found === undefined) throw new Error(`etcd has no ${at}`);
     return Buffer.from(found.value, "base64");
   }
-  /** Changes objects in etcd as an API server does, each by its key below /registry/; null: it goes. */
+  /** Writes objects to etcd as an API server does, each under its key below /registry/; null deletes the object. */
   async store(objects: readonly (readonly [at: string, object: Buffer | null])[]): Promise<void> {
     const operationOf = ([at, object]: readonly [string, Buffer | null]): object =>
       object === null
@@ -163,7 +170,7 @@ export class ControlPlane {
   get caFile(): string {
     return this.#authority.files.cert;
   }
-  /** May do everything. */
+  /** A client with all rights. */
   get admin(): ApiClient {
     if (this.#admin === undefined) throw new Error("the API server has not been started");
     return this.#admin;
@@ -171,7 +178,7 @@ export class ControlPlane {
   certificate(name: string, spec: CertificateSpec): CertificateFiles {
     return this.#authority.sign(name, spec);
   }
-  /** Those of a client that the API server takes for the certificate's subject. */
+  /** The credentials of a client that the API server identifies by the certificate's subject. */
   credentialsOf(name: string, subject: string): Credentials {
     const { cert, key } = this.certificate(name, { subject });
     return { cert: readFileSync(cert), key: readFileSync(key) };
@@ -180,7 +187,7 @@ export class ControlPlane {
     return new ApiClient(url, this.#authority.pem, credentials);
   }
 
-  /** A file as kubectl takes it, with one context, `test`; `url`: of another server than this one. */
+  /** A kubeconfig with one context, `test`; `url`: the address of another server than this one. */
   kubeconfig(name: string, credentials: Credentials, url = this.url): string {
     const user =
       "token" in credentials

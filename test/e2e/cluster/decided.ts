@@ -5,7 +5,7 @@ import { run } from "../../cli/run.ts";
 import type { NodeParts } from "./node.ts";
 import type { SeenPod } from "./scenes.ts";
 
-/** The answer of `nodewise decide KIND`, as JSON, about a node as it was, given in files such as kubectl prints. */
+/** The answer of `nodewise decide KIND` as JSON, about a node's earlier state, given in files in kubectl's format. */
 export async function decided<T>(
   kind: string,
   parts: NodeParts,
@@ -18,7 +18,7 @@ export async function decided<T>(
       writeFileSync(join(dir, name), JSON.stringify(content));
       return join(dir, name);
     };
-    // as it came, when nothing had happened to it yet
+    // the pod as created, without its status
     const given = (one: SeenPod | string): string =>
       typeof one === "string" ? one : file("pod.json", { metadata: one.metadata, spec: one.spec });
     const asked = pod === undefined ? [] : ["--pod", given(pod)];

@@ -81,8 +81,9 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
       join(node.dir, "driver.log"),
     );
   /**
-   * What a scheduler and the claim's author do: the pod, and its claim with the first device that the driver has published. The pod
-   * names the claim, or gets it for an extended resource, and is bound once the claim is its own.
+   * Does what the claim's author and the scheduler do: creates the pod and its claim, which gets the first device that
+   * the driver has published. The pod names the claim, or gets it for an extended resource, and is bound once the claim
+   * is reserved for it.
    */
   const create = async (name: string, by: "claim" | "extended resource" = "claim"): Promise<void> => {
     const { pool, devices } = await until(
@@ -142,7 +143,7 @@ describe.skipIf(why !== undefined)(`the daemon beside an API server and ${WHAT}`
     await node.daemon.running("first");
     const [container] = await node.containersOf("first");
     expect(await node.exec(container?.id ?? "", "env | grep ^claim_")).toBe("claim_first_gpu=true");
-    const { containers } = await node.daemon.pod("first", "whose health is told", (row) =>
+    const { containers } = await node.daemon.pod("first", "whose health is reported", (row) =>
       row.containers.some(({ allocatedResourcesStatus = [] }) => allocatedResourcesStatus.length > 0),
     );
     expect(containers[0]?.allocatedResourcesStatus?.map(({ name }) => name)).toEqual(["claim:gpu"]);

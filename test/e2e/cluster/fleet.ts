@@ -14,13 +14,16 @@ const PODS = "/api/v1/namespaces/default/pods";
 
 export interface FleetOptions {
   readonly nodes: number;
-  /** On all nodes together, spread evenly. */
+  /** The number of pods on all nodes together, evenly distributed. */
   readonly pods: number;
-  /** Where a node's kubelet listens, at the API server's address. */
+  /** The port of a node's kubelet at the API server's address. */
   readonly kubeletPort: (node: number) => number;
 }
 
-/** Nodes and pods that KWOK keeps alive: it lets pods run and renews the status and the lease of each node. Nothing really runs. */
+/**
+ * Nodes and pods that KWOK simulates: it sets pods to Running and renews each node's status and lease. No containers
+ * run.
+ */
 export class Fleet {
   readonly #plane: ControlPlane;
   readonly #kwok: LoggedProcess;
@@ -36,8 +39,9 @@ export class Fleet {
   }
 
   /**
-   * Resolves when all are there, the nodes Ready and the pods Running. Of the pods, and of the nodes of each port, one goes the whole
-   * way; the others are stored as it is then, under names of their own: 10,000 pods by requests would take minutes.
+   * Resolves when all nodes are Ready and all pods Running. One pod, and one node for each kubelet port, is created
+   * through the API server; all others are copies of its final stored form under other names, because creating 10,000
+   * pods by requests takes minutes.
    */
   static async start(plane: ControlPlane, { nodes, pods, kubeletPort }: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(plane);
@@ -59,7 +63,7 @@ export class Fleet {
     return fleet;
   }
 
-  /** For the store: copies of a pod of node 0, each by its name, which is as long, and its node. */
+  /** Copies of a pod of node 0, ready for `store`. Each copy has its own node, and a name as long as the original's. */
   async podsLike(
     name: string,
     copies: readonly (readonly [name: string, node: string])[],
@@ -74,7 +78,7 @@ export class Fleet {
     return { bytes: await this.#plane.stored(at), uid: metadata.uid };
   }
 
-  /** Resolves when it runs. */
+  /** Resolves when the pod is Running. */
   async addPod(name: string, node: string): Promise<void> {
     await this.#plane.admin.must("POST", PODS, podObject(name, node));
     const runs = async (): Promise<true | undefined> => {
@@ -95,7 +99,10 @@ interface Stored {
   readonly bytes: Buffer;
   readonly uid: string;
 }
-/** Protobuf says how long each text is: what takes the place of one is as long. */
+/**
+ * Copies an object and replaces its names and its uid. Protobuf stores the length of each text, so a replacement has
+ * the same length.
+ */
 function like({ bytes, uid }: Stored, ...names: readonly (readonly [from: string, to: string])[]): Buffer {
   const text = [...names, [uid, randomUUID()] as const].reduce(
     (text, [from, to]) => text.replaceAll(from, to),
@@ -125,7 +132,7 @@ const nodeObject = (name: string, address: string, port: number): Json =>
     { metadata: { name, labels: { "kubernetes.io/os": "linux", "topology.kubernetes.io/zone": "zone-1" } } },
   );
 
-/** As large as those of a deployment usually are. */
+/** Pods of the size that pods of a deployment usually have. */
 const podObject = (name: string, nodeName: string): Json => {
   const containers = ["app", "proxy"].map((one) =>
     container(
@@ -143,7 +150,10 @@ const podObject = (name: string, nodeName: string): Json => {
   return podOf(containers, { nodeName }, { metadata: { name, labels, annotations } });
 };
 
-/** It lists the pods of each node once: of the API server's memory, and not each time of all that etcd has. */
+/**
+ * KWOK lists the pods of each node once, from the API server's watch cache; with the pager it would list everything in
+ * etcd each time.
+ */
 const OPTIONS = {
   apiVersion: "config.kwok.x-k8s.io/v1alpha1",
   kind: "KwokConfiguration",
@@ -159,7 +169,7 @@ const OPTIONS = {
 };
 
 const READY = '.status.conditions.[] | select( .type == "Ready" ) | .status';
-/** A stage of KWOK: the steps that it takes with an object for which all conditions hold. */
+/** A KWOK stage: the changes that KWOK makes to an object for which all conditions hold. */
 const stageOf = (kind: string, name: string, [key, operator, ...values]: readonly string[], more: object): object => ({
   apiVersion: "kwok.x-k8s.io/v1alpha1",
   kind: "Stage",
@@ -190,7 +200,7 @@ containerStatuses:
     },
   }),
   stageOf("Pod", "pod-goes", [".metadata.deletionTimestamp", "Exists"], { next: { delete: true } }),
-  // more often than a kubelet, which tells a status that has not changed every five minutes
+  // more often than a kubelet, which sends an unchanged status every five minutes
   stageOf("Node", "node-tells", [READY, "In", "True"], {
     delay: { durationMilliseconds: 100_000, jitterDurationMilliseconds: 200_000 },
     next: {

@@ -3,7 +3,7 @@ import { fieldsOf } from "../../../api/base/own.ts";
 import { openCluster } from "../../../api/cluster/cluster.ts";
 import { followCluster } from "../../../api/cluster/follow.ts";
 
-/** The messages of this process, a line each. */
+/** The messages of this process, one per line. */
 export type FollowerMessage =
   | { readonly at: "listed"; readonly resource: string; readonly objects: number }
   | { readonly at: "change"; readonly change: string; readonly name: string }
@@ -14,7 +14,7 @@ export type FollowerMessage =
       readonly rssMiB: number;
       readonly peakMiB: number;
       readonly cpuSeconds: number;
-      /** Since its start. */
+      /** Seconds since the start of the process. */
       readonly seconds: number;
     };
 
@@ -32,7 +32,7 @@ const usage = (): FollowerMessage => {
   };
 };
 
-/** Follows the cluster of a kubeconfig, each node once in so many milliseconds, until standard input ends. */
+/** Follows the cluster of a kubeconfig until standard input ends, and reads each node once per interval. */
 const [kubeconfig = "", intervalMs = ""] = process.argv.slice(2);
 const opened = await openCluster({ kubeconfig, env: {} });
 if (!opened.ok) throw new Error(opened.error.message);
@@ -55,7 +55,7 @@ await followCluster(
   {
     onChange: ({ resource, change, object }) => {
       objects.set(resource, (objects.get(resource) ?? 0) + (change === "added" ? 1 : change === "deleted" ? -1 : 0));
-      // nodes tell something all the time
+      // nodes change all the time
       if (listed.has(resource) && resource === "pods")
         send({ at: "change", change, name: String(fieldsOf(object["metadata"])["name"]) });
     },

@@ -6,31 +6,34 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { capturedText, realNode } from "../../kit/real-node.ts";
 import type { ControlPlane } from "./control-plane.ts";
 
-/** As long as a kubelet of a node with some hundred containers takes for its statistics. */
+/** The time that the kubelet of a node with several hundred containers needs for its statistics. */
 const ANSWER_MS = 30;
 
-/** Servers at a cluster's address that answer as the kubelets of its nodes, with what a real one answered; one of them never answers. */
+/**
+ * Servers at a cluster's address that answer as the kubelets of its nodes, with recorded answers of a real kubelet. One
+ * of the servers accepts connections and never answers.
+ */
 export class KubeletServers {
   readonly #server: Server;
   readonly #hanging: TcpServer;
   #open = 0;
-  /** The most requests that were open at a time. */
+  /** The maximum number of concurrent requests. */
   peak = 0;
-  /** All requests so far. */
+  /** The number of all requests so far. */
   asked = 0;
 
   private constructor(plane: ControlPlane) {
     const { cert, key } = plane.certificate("kubelets", { subject: "/CN=kubelets", names: [`IP:${plane.address}`] });
     const answers: Readonly<Record<string, Buffer>> = {
       "/configz": readFileSync(realNode("configz.json")),
-      // without a node's name, since all nodes get the same statistics
+      // without the node's name, because all nodes get the same statistics
       "/stats/summary": Buffer.from(capturedText("stats-summary.json").replace('"nodeName":"n1",', "")),
     };
     this.#server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, async (request, response) => {
       this.asked++;
       this.peak = Math.max(this.peak, ++this.#open);
       await sleep(ANSWER_MS);
-      // whoever has the answer may ask for the next one before this end hears of it
+      // a client may send its next request before this handler continues
       this.#open--;
       const answer = answers[request.url ?? ""];
       response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" }).end(answer);

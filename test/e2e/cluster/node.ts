@@ -9,22 +9,22 @@ import type { ControlPlane } from "./control-plane.ts";
 
 export const NODE_NAME = "worker-1";
 const MIB = 2 ** 20;
-/** All pods together may have so much: no pressure ever leaves the kubelet's own cgroup. */
+/** The resources of all pods together: memory pressure stays within the kubelet's own cgroup. */
 export const FOR_PODS = { milliCpu: 1800, memoryBytes: 512 * MIB, evictionBytes: 100 * MIB } as const;
 
-/** The machine is of any size; what is left for pods is not. */
+/** The test machine may have any size; the resources that remain for pods are fixed. */
 const RESERVED = {
   kubeReserved: { cpu: `${availableParallelism() * 1000 - FOR_PODS.milliCpu}m` },
   systemReserved: { memory: String(totalmem() - FOR_PODS.memoryBytes) },
   evictionHard: { "memory.available": `${FOR_PODS.evictionBytes / MIB}Mi` },
   evictionPressureTransitionPeriod: "5s",
-  // every pressure is told, however soon it ends
+  // every pressure is reported, however soon it ends
   nodeStatusUpdateFrequency: "2s",
-  // a pod with a CPU of its own cannot be resized
+  // the static policy does not resize a pod with exclusive CPUs
   cpuManagerPolicy: "static",
 };
 
-/** The documents of a node that a person would read before a decision, each as the API server and the kubelet tell it. */
+/** The documents about a node that a person reads before a decision, as the API server and the kubelet return them. */
 export interface NodeParts {
   readonly node: object;
   readonly pods: { readonly items: readonly object[] };
@@ -32,7 +32,7 @@ export interface NodeParts {
   readonly stats: object;
 }
 
-/** A real kubelet that has joined the cluster, over a containerd of its own. */
+/** A real kubelet that has joined the cluster and uses its own containerd. */
 export class ClusterNode {
   readonly #plane: ControlPlane;
   readonly #undo: (() => unknown)[] = [];
@@ -59,7 +59,7 @@ export class ClusterNode {
   async #open(version: string): Promise<void> {
     const containerd = await startContainerd({ images: [{ name: IMAGE, sizeBytes: 4096, base: "tools" }] });
     this.#undo.push(() => this.#end(containerd));
-    // a node without a network is not Ready
+    // a node without a CNI configuration is not Ready
     await giveAddresses(containerd, "10.88.7.1", "fd00::7");
     const subject = `/O=system:nodes/CN=system:node:${NODE_NAME}`;
     const identity = this.#plane.credentialsOf(`node-${NODE_NAME}`, subject);
@@ -81,15 +81,15 @@ export class ClusterNode {
           webhook: { enabled: true },
           x509: { clientCAFile: this.#plane.caFile },
         },
-        // a kubelet remembers for 30 s whom it refused
+        // the default is 30 s, during which the kubelet caches that a user is not authorized
         authorization: { mode: "Webhook", webhook: { cacheUnauthorizedTTL: "1s" } },
       },
       args: [
         `--kubeconfig=${this.#plane.kubeconfig(NODE_NAME, identity)}`,
         `--node-ip=${this.#plane.address}`,
-        // how old the numbers of /stats/summary are; the kubelet's own are as of the moment
+        // the maximum age of the numbers in /stats/summary; evictions use current numbers
         "--housekeeping-interval=1s",
-        // each look for pressure is in its log
+        // the kubelet logs each eviction check
         "--vmodule=eviction_manager=3",
       ],
     });
@@ -103,7 +103,10 @@ export class ClusterNode {
     const { conditions } = (await this.read()).status;
     return holds(conditions.some(({ type, status }) => type === "Ready" && status === "True"));
   }
-  /** The kubelet first, that it starts nothing again; its directory last, that nothing mounted from it is in use. */
+  /**
+   * Stops the kubelet first, so that it starts no more pods, and removes its directory last, when nothing mounted from
+   * it is in use.
+   */
   async #end(containerd: Containerd): Promise<void> {
     await this.#kubelet?.end();
     await containerd.stop();
@@ -118,17 +121,17 @@ export class ClusterNode {
   log(): string {
     return this.#kubelet?.log() ?? "";
   }
-  /** Resolves when the kubelet has just looked for pressure and found none: it looks again 10 s later. */
+  /** Resolves when the kubelet has just checked for pressure and found none: its next check is 10 s later. */
   async lookedForPressure(): Promise<void> {
     const looks = (): number => this.log().split("Eviction manager: no resources are starved").length;
     const before = looks();
     await until("the kubelet to look for pressure", () => holds(looks() > before));
   }
-  /** The node's object. */
+  /** The Node object. */
   read(): Promise<NodeObject> {
     return this.#plane.admin.get(`/api/v1/nodes/${NODE_NAME}`);
   }
-  /** A client of the kubelet's own API. */
+  /** A client for the kubelet's API. */
   kubelet(credentials: Credentials): ApiClient {
     return this.#plane.client(credentials, this.#kubeletUrl);
   }

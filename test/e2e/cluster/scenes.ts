@@ -36,37 +36,37 @@ export interface SeenEvent {
   readonly count: number;
   readonly involvedObject: { readonly kind: string; readonly name: string; readonly uid?: string };
 }
-/** What a kubelet did to a pod, and the node as it was right before. The pods stay until `Stage.clear`. */
+/** What a kubelet did to a pod, and the state of the node immediately before. The pods exist until `Stage.clear`. */
 export interface Scene {
-  /** As the API server tells it afterwards. */
+  /** The pod as the API server returns it afterwards. */
   readonly pod: SeenPod;
   /** The events of that pod. */
   readonly events: readonly SeenEvent[];
   readonly before: NodeParts;
-  /** All that were made for it. */
+  /** All pods that the scene created. */
   readonly pods: readonly SeenPod[];
 }
 
-/** Pods of one namespace on a node that no scheduler fills. */
+/** Creates pods of one namespace on a node on which no scheduler places pods. */
 export class Stage {
   readonly api: ApiClient;
   readonly node: ClusterNode;
   readonly #seen: () => Promise<void>;
 
-  /** `seen`: resolves when whoever else looks at the node has seen it as it is. */
+  /** `seen` resolves when all other observers of the node have seen its current state. */
   constructor(api: ApiClient, node: ClusterNode, seen: () => Promise<void> = async () => {}) {
     this.api = api;
     this.node = node;
     this.#seen = seen;
   }
 
-  /** The node as it is, when everybody has seen it so. */
+  /** The state of the node, once all observers have seen it. */
   async before(): Promise<NodeParts> {
     await this.#seen();
     return this.node.parts();
   }
 
-  /** A pod that is bound to the node from the start. */
+  /** Creates a pod that is bound to the node from the start. */
   create(name: string, { namespace = "default", ...spec }: TestPod): Promise<SeenPod> {
     const bound = { nodeName: NODE_NAME, terminationGracePeriodSeconds: 1, metadata: { namespace }, ...spec };
     return this.api.must("POST", `/api/v1/namespaces/${namespace}/pods`, podOf(name, bound));
@@ -74,7 +74,7 @@ export class Stage {
   read(pod: SeenPod): Promise<SeenPod> {
     return this.api.get(pathOf(pod));
   }
-  /** The pod once `is` holds of it. */
+  /** The pod as soon as `is` returns true for it. */
   async once(what: string, pod: SeenPod, is: (pod: SeenPod) => boolean): Promise<SeenPod> {
     let last: SeenPod = pod;
     const look = async (): Promise<SeenPod | undefined> => {
@@ -92,16 +92,16 @@ export class Stage {
     const selector = `fieldSelector=involvedObject.uid%3D${uid}`;
     return (await this.api.get<EventList>(`/api/v1/namespaces/${namespace}/events?${selector}`)).items;
   }
-  /** Those of a pod, once there is one of this reason. */
+  /** The events of a pod, as soon as one of them has this reason. */
   events(pod: SeenPod, reason: string): Promise<readonly SeenEvent[]> {
     return until(`the event ${reason}`, async () => {
       const events = await this.eventsOf(pod);
       return events.some((event) => event.reason === reason) ? events : undefined;
     });
   }
-  /** Takes pods away, and waits until the node has none of them. */
+  /** Deletes pods and waits until the API server has removed them. */
   async clear(...pods: readonly SeenPod[]): Promise<void> {
-    // one that the kubelet has just changed is refused, and asked for again
+    // a DELETE may conflict with a change that the kubelet makes; it is then sent again
     const isGone = async (pod: SeenPod): Promise<true | undefined> =>
       holds((await this.api.ask("DELETE", pathOf(pod), { gracePeriodSeconds: 1 })).status === 404);
     await Promise.all(pods.map((pod) => until(`${pod.metadata.name} to be gone`, () => isGone(pod))));
@@ -115,7 +115,7 @@ const pathOf = ({ metadata: { namespace, name } }: SeenPod): string => `/api/v1/
 const MIB = 2 ** 20;
 const cpu = (milliCpu: number): TestContainer => ({ requests: { cpu: `${milliCpu}m`, memory: "8Mi" } });
 
-/** Asks for more than the node ever has. */
+/** The pod requests more CPU than the node has. */
 export async function outOfCpu(stage: Stage): Promise<Scene> {
   const before = await stage.before();
   const made = await stage.create("too-large", { containers: [cpu(100_000)] });
@@ -123,7 +123,7 @@ export async function outOfCpu(stage: Stage): Promise<Scene> {
   return { pod, events: await stage.events(pod, "OutOfcpu"), before, pods: [made] };
 }
 
-/** A critical pod comes to a full node: of two that would make room the smaller goes. */
+/** A critical pod arrives on a full node: of the two pods that could make room, the smaller one is preempted. */
 export async function preemption(stage: Stage): Promise<Scene> {
   const large = await stage.create("large", { containers: [cpu(FOR_PODS.milliCpu - 700)] });
   const small = await stage.create("small", { containers: [cpu(400)] });
@@ -139,14 +139,17 @@ export async function preemption(stage: Stage): Promise<Scene> {
   return { pod, events: await stage.events(pod, "Preempting"), before, pods: [large, small, critical] };
 }
 
-/** Once the file /told/now is there, holds so much for a pipe that nobody reads. Ends only when it is killed. */
+/**
+ * A script that waits for the file /told/now and then holds `bytes` of memory until it is killed: its output goes into
+ * a pipe that is never read.
+ */
 const holding = (bytes: number): string =>
   `trap '' TERM; until [ -e /told/now ]; do sleep 0.1; done; dd if=/dev/zero bs=${bytes} count=1 | sleep 1000`;
 
 const HOG_BYTES = FOR_PODS.memoryBytes - FOR_PODS.evictionBytes + 30 * MIB;
 /**
- * Of two pods one takes what the kubelet wants to keep free of all that pods may have: right after the kubelet looked, so that
- * the pressure is to be seen for seconds before the kubelet looks again.
+ * Two pods, one of which uses memory beyond the hard eviction threshold of the pods' cgroup. It starts right after an
+ * eviction check of the kubelet, so that the pressure is visible for seconds before the next check.
  */
 export async function memoryEviction(stage: Stage): Promise<Scene> {
   const folder = scratchFolder();
@@ -163,7 +166,7 @@ export async function memoryEviction(stage: Stage): Promise<Scene> {
   return { pod, events: await stage.events(pod, "Evicted"), before, pods: [modest, hog] };
 }
 const isEvicted = ({ reason }: SeenEvent): boolean => reason === "Evicted";
-/** The last that was to be seen of the node when it had not happened yet. */
+/** The last state of the node that was read before the action happened. */
 async function lastBefore(stage: Stage, hasHappened: () => Promise<boolean>): Promise<NodeParts> {
   let last = await stage.node.parts();
   await until("what the kubelet does", async () => {
@@ -175,7 +178,7 @@ async function lastBefore(stage: Stage, hasHappened: () => Promise<boolean>): Pr
   return last;
 }
 
-/** Its liveness probe fails from the start. */
+/** The container's liveness probe fails from the start. */
 export async function livenessRestart(stage: Stage): Promise<Scene> {
   const before = await stage.before();
   const livenessProbe = {
@@ -192,8 +195,8 @@ export async function livenessRestart(stage: Stage): Promise<Scene> {
 const DRA = "/apis/resource.k8s.io/v1";
 const DRA_DRIVER = "gpu.example.com";
 /**
- * A pod whose claim has a device that every node reaches, and is reserved for another pod, and one whose claim needs no driver. The
- * claims, their slice and class stay.
+ * A pod whose claim has a device that every node can use, but is reserved for another pod; and a pod whose claim needs
+ * no driver. The claims, their ResourceSlice and their DeviceClass are not removed.
  */
 export async function unreservedClaim(stage: Stage): Promise<Scene> {
   const { api } = stage;
@@ -217,7 +220,10 @@ export async function unreservedClaim(stage: Stage): Promise<Scene> {
   return { pod: made, events, before, pods: [made, await preparedClaim(stage)] };
 }
 
-/** As a scheduler does it: the pod is bound once its claim is allocated, here without a device, and reserved for it. */
+/**
+ * Creates what a scheduler would create: the claim is allocated (here without a device) and reserved for the pod, and
+ * then the pod is bound.
+ */
 async function preparedClaim(stage: Stage): Promise<SeenPod> {
   const { api } = stage;
   const claims = `${DRA}/namespaces/default/resourceclaims`;
@@ -242,7 +248,7 @@ const patchOf = (requests: object, limits?: object): object => ({
 });
 const STRATEGIC = "application/strategic-merge-patch+json";
 
-/** A running pod is to have more than there is room for; another one is to have more, and gets it. */
+/** Two resizes of running pods: one requests more CPU than there is room for, the other is carried out. */
 export async function resizes(stage: Stage): Promise<{ readonly waits: Scene; readonly taken: Scene }> {
   const waiting = await stage.create("waits", { containers: [cpu(100)] });
   const growing = await stage.create("grows", { containers: [cpu(100)] });
@@ -255,14 +261,17 @@ export async function resizes(stage: Stage): Promise<{ readonly waits: Scene; re
   await to(waiting, 1000);
   const isPending = ({ status }: SeenPod): boolean =>
     status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
-  const pod = await stage.once("told that its resize waits", waiting, isPending);
+  const pod = await stage.once("with a waiting resize", waiting, isPending);
   const waits = { pod, events: await stage.events(pod, "ResizeDeferred"), before, pods: [waiting, growing, filler] };
   await to(growing, 200);
   const events = await stage.events(growing, "ResizeCompleted");
   return { waits, taken: { pod: await stage.read(growing), events, before, pods: [] } };
 }
 
-/** A running pod is to have more as a whole than there is room for; another is to have more, and gets it. */
+/**
+ * Two resizes of pod-level resources of running pods: one requests more than there is room for, the other is carried
+ * out.
+ */
 export async function podLevelResize(stage: Stage): Promise<{ readonly waits: Scene; readonly taken: Scene }> {
   const whole = (milliCpu: number): object => ({ requests: { cpu: `${milliCpu}m` } });
   const waiting = await stage.create("wide", { containers: [{}], resources: whole(100) });
@@ -273,7 +282,7 @@ export async function podLevelResize(stage: Stage): Promise<{ readonly waits: Sc
   await stage.api.must("PATCH", `${pathOf(waiting)}/resize`, { spec: { resources: whole(1000) } }, STRATEGIC);
   const isPending = ({ status }: SeenPod): boolean =>
     status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
-  const pod = await stage.once("told that its resize waits", waiting, isPending);
+  const pod = await stage.once("with a waiting resize", waiting, isPending);
   const waits = { pod, events: await stage.events(pod, "ResizeDeferred"), before, pods: [waiting, growing, filler] };
   const whileItWaits = await stage.before();
   await stage.api.must("PATCH", `${pathOf(growing)}/resize`, patchOf({ cpu: "200m" }), STRATEGIC);
@@ -281,7 +290,9 @@ export async function podLevelResize(stage: Stage): Promise<{ readonly waits: Sc
   return { waits, taken: { pod: await stage.read(growing), events, before: whileItWaits, pods: [] } };
 }
 
-/** A running pod with a CPU of its own is to have less than one, which the CPU manager's static policy does not do. */
+/**
+ * A resize of a running pod with an exclusive CPU to less than one CPU, which the CPU manager's static policy refuses.
+ */
 export async function infeasibleResize(stage: Stage): Promise<Scene> {
   const one = { cpu: "1", memory: "16Mi" };
   const made = await stage.create("resized", { containers: [{ requests: one, limits: one }] });
@@ -291,6 +302,6 @@ export async function infeasibleResize(stage: Stage): Promise<Scene> {
   await stage.api.must("PATCH", `${pathOf(made)}/resize`, patchOf(half, half), STRATEGIC);
   const isPending = ({ status }: SeenPod): boolean =>
     status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
-  const pod = await stage.once("told that its resize waits", made, isPending);
+  const pod = await stage.once("with a waiting resize", made, isPending);
   return { pod, events: await stage.events(pod, "ResizeInfeasible"), before, pods: [made] };
 }

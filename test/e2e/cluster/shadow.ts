@@ -12,7 +12,7 @@ import type { FleetNode } from "../../../api/service/fleet.ts";
 import { keptLog } from "../../api/serving.ts";
 import { holds, until } from "../pods/until.ts";
 
-/** A kubelet on a busy machine may take longer for its stats than a collector waits by itself. */
+/** On a busy machine, a kubelet may need longer for its stats than the collector's default timeout. */
 const PATIENCE_MS = 60_000;
 
 /** An outcome as the API lists it. */
@@ -24,7 +24,7 @@ interface ListedOutcome {
   readonly comparison: Comparison | null;
 }
 
-/** The collector over a cluster, and an API of its own that compares what kubelets do with what it decides. */
+/** The collector of a cluster and its own API, which compares what the kubelets do with what it decides. */
 export class Shadow {
   readonly faults: string[] = [];
   readonly collector: Collector;
@@ -59,7 +59,10 @@ export class Shadow {
     return shadow;
   }
 
-  /** Resolves when a node was looked at that late, and what happens from now on is in a later second: a kubelet tells no less. */
+  /**
+   * Resolves when the node has been read after the call, and the clock has reached the next second, because a kubelet
+   * reports times in whole seconds.
+   */
   async looked(node: string): Promise<void> {
     const since = Date.now();
     await until(`a look at ${node}`, async () => {
@@ -73,14 +76,14 @@ export class Shadow {
     return (await (await fetch(this.#api.url + path)).json()) as T;
   }
 
-  /** All that were compared, once none waits. */
+  /** All compared outcomes, once no outcome waits. */
   async outcomes(): Promise<readonly ListedOutcome[]> {
     await until("all outcomes to be sent", async () => holds(this.collector.counts.waitingOutcomes === 0));
     const { outcomes } = await this.#get<{ readonly outcomes: readonly ListedOutcome[] }>("/v1/agreement?limit=500");
     return outcomes;
   }
 
-  /** The node as the fleet tells of it. */
+  /** The node as the fleet's API returns it. */
   fleetNode(name: string): Promise<Pick<FleetNode, "kubeletRefusals" | "kubeletEvicted" | "severity">> {
     return this.#get(`/v1/nodes/${name}`);
   }

@@ -17,18 +17,18 @@ import { KubeletServers } from "./kubelets.ts";
 
 const LONG_MS = 300_000;
 const [NODES, PODS] = [1000, 10_000];
-/** The number of nodes whose kubelet refuses connections, and of those whose kubelet never answers. */
+/** The number of nodes whose kubelet refuses connections, and the number of nodes whose kubelet never answers. */
 const [DEAD, HANGING] = [20, 5];
 const AT_A_TIME = 16;
 const INTERVAL_MS = 60_000;
 const why = noCluster("a thousand nodes", KUBERNETES, KWOK);
 
-/** The reader in a process of its own. */
+/** The reader as a separate process. */
 class Reader {
   readonly reported: FollowerMessage[] = [];
   readonly #child;
 
-  /** `script`: one file, as the package has it: each module of a checkout takes memory of its own. */
+  /** `script` is one bundled file, as in the package, because each module of a checkout uses memory of its own. */
   constructor(script: string, kubeconfig: string) {
     const args = [...FOLLOWER_FLAGS, script, kubeconfig, String(INTERVAL_MS)];
     this.#child = spawn(NODE, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -87,7 +87,7 @@ describe.skipIf(why !== undefined)("a thousand nodes of a real API server", { ti
     const { peakMiB = Infinity, cpuSeconds = Infinity, seconds = 0 } = reader.last("usage") ?? {};
     console.log(`the reader took ${peakMiB.toFixed(0)} MiB and ${cpuSeconds.toFixed(1)} s of CPU to catch up`);
     expect(peakMiB).toBeLessThan(300);
-    // one core at most
+    // at most one core on average
     expect(cpuSeconds).toBeLessThan(seconds);
   });
 

@@ -6,7 +6,10 @@ import type { Containerd } from "./start.ts";
 
 const READY_MS = 60_000;
 
-/** A network plugin that gives every sandbox these addresses and sets nothing up. Resolves when containerd has seen it. */
+/**
+ * Configures a network plugin that gives every sandbox these addresses and does nothing else. Resolves when containerd
+ * has loaded the configuration.
+ */
 export async function giveAddresses(containerd: Containerd, v4: string, v6: string): Promise<void> {
   const { bin, conf } = containerd.cni;
   for (const dir of [bin, conf]) mkdirSync(dir, { recursive: true });

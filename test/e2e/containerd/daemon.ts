@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { Programs } from "./programs.ts";
 
-/** An emulated machine on a busy one takes long to start it. */
+/** Generous, for an emulated machine on a busy host. */
 const READY_MS = 60_000;
 const STOP_MS = 10_000;
 
@@ -20,26 +20,28 @@ export interface DaemonFiles {
 
 export const PAUSE_IMAGE = "nodewise.test/pause:1";
 
-/** Where it looks for network plugins and their configuration; nothing lies there at first. */
+/** The directories where containerd looks for network plugins and their configuration; both are empty at first. */
 export const cniOf = (state: string) => ({ bin: join(state, "cni-bin"), conf: join(state, "cni-conf") });
 
-/** Where it looks for CDI specifications; nothing lies there at first. */
+/** The directory where containerd looks for CDI specifications; it is empty at first. */
 export const cdiOf = (state: string): string => join(state, "cdi");
 
-/** How long a busy machine's shims have to answer: see actuator/deploy/containerd.toml. */
+/** The timeouts for shims on a busy machine: see actuator/deploy/containerd.toml. */
 export const TIMEOUTS = `[timeouts]
   "io.containerd.timeout.shim.load" = "60s"
   "io.containerd.timeout.shim.cleanup" = "60s"
   "io.containerd.timeout.task.state" = "60s"
 `;
 
-/** The environment of containerd, its shims and runc: Go collects their garbage only when there is much of it. */
+/** The environment of containerd, its shims and runc: Go collects garbage only near the memory limit. */
 const NO_COLLECTIONS = { GOGC: "off", GOMEMLIMIT: "128MiB" };
 
 /**
- * The configuration is 1.6's, which passes over what it does not know, and 2.x's, which takes the older form. Without the right to lower
- * oom_score_adj, no sandbox starts unrestricted. containerd waits as many times longer as a collection took before it looks whether the next is
- * due. On a file system in memory that is 60 times a second, so it is told to look seldom, and at each deletion.
+ * A configuration in the older format, which both containerd 1.6 and 2.x read; 1.6 ignores the settings that it does
+ * not know. Without the right to lower oom_score_adj, sandboxes start only with restrict_oom_score_adj. After each of
+ * its own garbage collections, containerd waits a multiple of the time that the collection took before it checks
+ * whether the next one is due. On a file system in memory that means 60 checks per second, so the configuration makes
+ * the checks rare and adds one at each deletion.
  */
 const configOf = ({ root, state, socket }: DaemonFiles): string => `
 version = 2
@@ -78,7 +80,7 @@ ${TIMEOUTS}
         SystemdCgroup = false
 `;
 
-/** A configuration as it is deployed, with the places of this test: nothing else of it is changed. */
+/** The shipped configuration, in which only the paths are replaced by those of this test. */
 export function placedConfig(text: string, { root, state, socket }: DaemonFiles): string {
   const places: readonly (readonly [RegExp, string])[] = [
     [/"\/run\/nodewise\/containerd\/containerd\.sock/g, `"${socket}`],
@@ -99,7 +101,7 @@ export function placedConfig(text: string, { root, state, socket }: DaemonFiles)
 }
 
 export interface Daemon {
-  /** Containers live on while it is down. */
+  /** Containers keep running while the daemon is stopped. */
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
@@ -132,7 +134,7 @@ export async function startDaemon(
 
 async function ready(child: ChildProcess, files: DaemonFiles, connection: Connection): Promise<void> {
   for (const deadline = Date.now() + READY_MS; ; await sleep(50)) {
-    // asked before it listens, an emulated machine would do little else
+    // an emulated machine would spend most of its time on calls before the socket exists
     const status = existsSync(files.socket) ? await connection.call("Status", { verbose: false }) : undefined;
     if (status?.ok) return;
     if (child.exitCode === null && Date.now() < deadline) continue;

@@ -3,34 +3,36 @@ import { createCipheriv, createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type TarEntry, tar } from "./tar.ts";
 
-/** A layer of one file with bytes that do not compress; images that name the same seed and size share it. */
+/**
+ * A layer with one file of bytes that do not compress; images whose layers have the same seed and size share the layer.
+ */
 export interface LayerSpec {
   readonly seed: string;
   readonly sizeBytes: number;
 }
 export interface ImageArchiveSpec {
-  /** With registry and tag: `nodewise.test/app:1`. */
+  /** The name with registry and tag: `nodewise.test/app:1`. */
   readonly name: string;
-  /** The size of the layer that is this image's alone; 0: it has none. */
+  /** The size of the layer that only this image has; 0: it has no such layer. */
   readonly sizeBytes: number;
-  /** Layers that it may share, below its own. */
+  /** Layers below the image's own, which other images may share. */
   readonly layers?: readonly LayerSpec[];
-  /** With /bin/busybox as the lowest layer, so that it can run; `tools`: and a link for each of its programs. */
+  /** The lowest layer, so that the image can run: /bin/busybox; `tools`: also a link for each of busybox's programs. */
   readonly base?: "busybox" | "tools";
   readonly command?: readonly string[];
-  /** As an image names it: `1234`, `nobody`. */
+  /** The user in the image's configuration: `1234`, `nobody`. */
   readonly user?: string;
 }
 export interface ImageArchive {
   /** The image's id: the digest of its configuration. */
   readonly id: string;
-  /** Lowest first, as they lie in the content store. */
+  /** The layers as in the content store, the lowest first. */
   readonly layers: readonly { readonly digest: string; readonly sizeBytes: number }[];
 }
 
 const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Images as `docker save` writes them. Pure but for busybox: the same specs give the same images. */
+/** Images in the format of `docker save`. The archive depends only on the specs and on busybox. */
 export function imageArchive(...specs: readonly ImageArchiveSpec[]) {
   const images = specs.map(imageOf);
   const manifest = images.map(({ hash, layers }, i) => ({
@@ -65,7 +67,7 @@ function imageOf(spec: ImageArchiveSpec) {
   const config = JSON.stringify({
     architecture: process.arch === "arm64" ? "arm64" : "amd64",
     os: "linux",
-    // Makes two images of the same layers different.
+    // The label makes images with the same layers differ.
     config: { Cmd: spec.command ?? [], Labels: { name: spec.name }, User: spec.user ?? "" },
     rootfs: { type: "layers", diff_ids: layers.map(({ hash }) => `sha256:${hash}`) },
   });
@@ -80,7 +82,7 @@ function layerOf({ seed, sizeBytes }: LayerSpec): Layer {
 }
 
 const baseLayers = new Map<string, Layer>();
-/** Nearly each image has one of the two. */
+/** The base layers are cached, because nearly every image has one of them. */
 function baseLayer(base: "busybox" | "tools"): Layer {
   const made = baseLayers.get(base) ?? layer(tar([busybox(), ...(base === "tools" ? tools() : [])]));
   baseLayers.set(base, made);

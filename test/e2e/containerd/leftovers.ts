@@ -6,8 +6,9 @@ import { RAM_DISK } from "../../kit/ram-disk.ts";
 const CGROUPS = "/sys/fs/cgroup";
 
 /**
- * A temporary directory of this process's own, `nodewise-KIND-PID-XXXXXX`. Those of the kind that a killed process left behind are
- * removed first, with the processes that were started with a path in them, their mounts, and the cgroups of their name.
+ * A temporary directory of this process, `nodewise-KIND-PID-XXXXXX`. First removes the directories of this kind that
+ * killed processes left, with their mounts, the cgroups of their name, and the processes that have a path of such a
+ * directory in their arguments.
  */
 export function ownDirectory(kind: string): string {
   const prefix = `nodewise-${kind}-`;
@@ -25,12 +26,12 @@ function removeLeftover(dir: string): void {
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Kills the shims that were started for this socket, and with each the processes of its container. */
+/** Kills the shims of this socket, and with each shim the processes of its container. */
 export function killShims(socketPath: string): void {
   for (const shim of processes().filter((pid) => isShimOf(pid, socketPath))) killTree(shim);
 }
 const processes = (): string[] => readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-/** A process with its descendants, the youngest generation first. */
+/** Kills a process and its descendants, the youngest generation first. */
 function killTree(root: string): void {
   const children = Map.groupBy(processes(), parentOf);
   const withDescendants = (pid: string): string[] => [pid, ...(children.get(pid) ?? []).flatMap(withDescendants)];
@@ -57,7 +58,7 @@ function kill(pid: number): void {
   }
 }
 
-/** Places below `dir`, or `dir` itself, where something is mounted, the deepest first. */
+/** The mount points below `dir`, `dir` included, the deepest first. */
 export const mountsBelow = (dir: string): string[] =>
   readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
@@ -73,16 +74,16 @@ export function unmountBelow(dir: string): void {
   }
 }
 
-/** A cgroup with what is below it, in every hierarchy of either version; its processes must be gone. */
+/** Removes a cgroup and its children in every hierarchy of either version; its processes must have exited. */
 export function removeCgroups(name: string): void {
   for (const root of rootsOf(name)) removeTree(root);
 }
-/** Every cgroup of any hierarchy, those without a controller too. */
+/** Every cgroup with this name in any hierarchy, including hierarchies without a controller. */
 export function cgroupsBelow(name: string): readonly string[] {
   const below = (dir: string): readonly string[] => directoriesIn(dir).flatMap((found) => [found, ...below(found)]);
   return rootsOf(name).flatMap(below);
 }
-/** None of one that is gone meanwhile. */
+/** The subdirectories; empty if the directory has been removed meanwhile. */
 function directoriesIn(dir: string): readonly string[] {
   try {
     const entries = readdirSync(dir, { withFileTypes: true });
@@ -102,7 +103,7 @@ function removeTree(dir: string): void {
   try {
     rmdirSync(dir);
   } catch (error) {
-    // A process that was killed a moment ago may still be in it: an empty directory of a test is no harm.
+    // A process that was just killed may still be in the cgroup. An empty directory of a test does no harm.
     if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
   }
 }

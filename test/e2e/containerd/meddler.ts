@@ -15,28 +15,34 @@ import type { CriMethod, Image } from "../../../actuator/containerd/messages.ts"
 
 const PROTOS = resolve(import.meta.dirname, "../../../actuator/containerd");
 
-/** How a call is to end that does not reach the runtime. */
+/** How a call ends that is not forwarded to the runtime. */
 export type Failure = "hang" | { readonly code: status; readonly details: string };
 export interface Meddling {
-  /** Ids of images to tell as pinned: containerd 1.6 pins none. */
+  /** Ids of images to report as pinned: containerd 1.6 pins no image. */
   readonly pinned?: ReadonlySet<string>;
-  /** Asked before each call. */
+  /** Called before each call of the client; the failure to return, if any. */
   readonly fails?: (method: CriMethod, request: unknown) => Failure | undefined;
-  /** Awaited before a call goes on to the runtime; of one that never settles the runtime never hears. */
+  /**
+   * Awaited before a call is forwarded to the runtime; if the promise never settles, the call never reaches the
+   * runtime.
+   */
   readonly before?: (method: CriMethod, request: unknown) => void | Promise<void>;
-  /** Awaited when the runtime has done what was asked, before the caller hears of it. */
+  /** Awaited when the runtime has carried out a call, before the caller gets the response. */
   readonly after?: (method: CriMethod, request: unknown) => void | Promise<void>;
 }
 export interface Meddler {
   readonly endpoint: string;
-  /** Every call that came, in order. */
+  /** Every call that arrived, in order. */
   readonly calls: readonly CriMethod[];
-  /** The runtime has ended all that it was asked: it goes on with what a caller asked that is gone by now. */
+  /** The runtime has no call left to work on: it also finishes calls whose caller has exited. */
   isQuiet(): boolean;
   close(): Promise<void>;
 }
 
-/** A runtime of its own on a socket in `dir` that answers as another does, but for what is meddled with. */
+/**
+ * A CRI server on a socket in `dir` that forwards the calls to another runtime, with the changes that `meddling`
+ * describes.
+ */
 export async function startMeddler(dir: string, to: Connection, meddling: () => Meddling): Promise<Meddler> {
   const calls: CriMethod[] = [];
   let underWay = 0;

@@ -11,24 +11,24 @@ import { type Containerd, startContainerd } from "./start.ts";
 
 const CALL_MS = 90_000;
 const STATE_MS = 60_000;
-/** Without the word CONTAINER, all of a pod see each other's processes. */
+/** Without CONTAINER, all containers of a pod share one PID namespace. */
 export const NAMESPACES = { network: "NODE", pid: "CONTAINER", ipc: "POD" } as const;
 export const APP = "nodewise.test/app:1";
 
 export interface OwnPod {
   readonly sandboxId: string;
   readonly config: SandboxConfig;
-  /** Its cgroup, below the own root. */
+  /** The pod's cgroup, relative to the test's own root. */
   readonly cgroup: string;
 }
 type Made = Partial<Omit<ContainerConfig, "metadata" | "command">> & {
   readonly name: string;
   readonly attempt?: number;
-  /** A program of busybox, and its arguments. */
+  /** A program of busybox and its arguments. */
   readonly command: readonly string[];
 };
 
-/** A containerd with an image that can run, a PodRuntime over it, and a cgroup of the test's own for each pod. */
+/** A containerd with a runnable image, a PodRuntime on top, and a cgroup for each pod below the test's own root. */
 export class PodRuntimeFixture {
   readonly containerd: Containerd;
   readonly runtime: PodRuntime;
@@ -53,7 +53,7 @@ export class PodRuntimeFixture {
     removeCgroups(this.hierarchy.root.slice(1));
   }
 
-  /** Makes and fills a cgroup before the sandbox, as the agent does. */
+  /** Creates a pod's cgroup and writes its values before the sandbox starts, as the actuator does. */
   async pod(name: string, files: Readonly<Record<string, string>> = {}): Promise<OwnPod> {
     const cgroup = `/pod-${name}`;
     for (const path of ["/", cgroup]) await done(this.hierarchy.create(path, this.hierarchy.support().controllers));
@@ -91,7 +91,7 @@ export class PodRuntimeFixture {
     return id;
   }
 
-  /** A container as the list of pods has it; undefined: it does not have it. */
+  /** The container in the runtime's list of pods; undefined: the list does not contain it. */
   async reportOf(id: string): Promise<RuntimeContainer | undefined> {
     const pods = await must(this.runtime.pods());
     return [...pods.values()].flatMap(({ containers }) => containers).find((container) => container.id === id);
@@ -105,13 +105,13 @@ export class PodRuntimeFixture {
     }
   }
 
-  /** Runs a process inside, and answers its output. */
+  /** Runs a process in the container and returns its output. */
   async print(id: string, ...command: readonly string[]): Promise<string> {
     const { stdout, stderr, exitCode } = await must(this.runtime.exec(id, ["/bin/busybox", ...command], 60));
     return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;
   }
 
-  /** A file of a cgroup of ours. */
+  /** The content of a file of a pod's cgroup. */
   file(path: string, name: string): string {
     const text = this.hierarchy.read(path, name);
     return text.ok ? text.value : text.error.message;

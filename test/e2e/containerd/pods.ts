@@ -12,7 +12,7 @@ export interface PodSpec {
   readonly name: string;
   readonly uid: string;
   readonly namespace?: string;
-  /** The sandbox's. */
+  /** The attempt number of the sandbox. */
   readonly attempt?: number;
 }
 export interface ContainerSpec {
@@ -32,14 +32,14 @@ export interface PodFixture {
   readonly containerLogs: string;
 }
 
-/** The answer of a call that a test needs to work. */
+/** The result of a call; throws if the call fails. */
 export async function must<T>(asked: RuntimeResult<T>): Promise<T> {
   const answer = await asked;
   if (!answer.ok) throw new Error(faultText(answer.error));
   return answer.value;
 }
 
-/** A sandbox on the machine's own network, with the labels and the log directory that a kubelet gives it. */
+/** Runs a sandbox on the host network, with the labels and the log directory that a kubelet sets. */
 export async function runSandbox(ground: PodFixture, spec: PodSpec): Promise<Pod> {
   const { name, uid, namespace = "default", attempt = 0 } = spec;
   const logDirectory = join(ground.podLogs, `${namespace}_${name}_${uid}`);
@@ -54,7 +54,7 @@ export async function runSandbox(ground: PodFixture, spec: PodSpec): Promise<Pod
   return { sandboxId: podSandboxId, config };
 }
 
-/** A started container, its log linked as a kubelet does. */
+/** Starts a container and links its log as a kubelet does. */
 export async function runContainer(
   ground: PodFixture,
   { sandboxId, config }: Pod,
@@ -84,7 +84,7 @@ export async function runContainer(
   return containerId;
 }
 
-/** Waits until a container's process has ended. */
+/** Waits until the container's process has exited. */
 export async function exited(connection: Connection, containerId: string): Promise<void> {
   for (const deadline = Date.now() + EXIT_MS; ; await sleep(20)) {
     const { status } = await must(connection.call("ContainerStatus", { containerId }));

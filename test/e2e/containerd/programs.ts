@@ -2,29 +2,35 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { CONTAINERD, noGoPrograms, pathOf } from "../go-programs.ts";
 
-/** Where containerd is, and a PATH on which it finds its shim, and we ctr, of the same version. */
+/** The path of containerd, and a PATH with the shim and ctr of the same version. */
 export interface Programs {
   readonly containerd: string;
   readonly ctr: string;
   readonly path: string;
-  /** Those two, the shim and runc, each at its absolute path. */
+  /** The absolute paths of containerd, ctr, the shim and runc. */
   readonly all: readonly string[];
 }
 
 const SEARCH = (process.env["PATH"] ?? "").split(delimiter).concat("/usr/local/sbin", "/usr/sbin", "/sbin");
 
-/** As `containerPrograms`, for one who may start them. */
+/** As `containerPrograms`, for a user who is allowed to start containers: root. */
 export function findPrograms(given?: string): { readonly missing: string } | Programs {
   if (process.getuid?.() !== 0) return { missing: "only root can start containers" };
   return containerPrograms(given);
 }
-/** A containerd that adds CDI devices, where one has been built; undefined: the machine's is to do, or the environment's. */
+/**
+ * The path of a containerd that injects CDI devices, if it has been built; undefined: use the machine's, or the
+ * environment's.
+ */
 export const cdiContainerd = (): string | undefined =>
   process.env["CONTAINERD"] === undefined && noGoPrograms("CDI devices inside containers", ...CONTAINERD) === undefined
     ? pathOf(CONTAINERD[0])
     : undefined;
 
-/** `given`, or the environment's `CONTAINERD`, is another binary than the machine's; `ctr` and the shim are then looked for beside it. */
+/**
+ * `given`, or `CONTAINERD` of the environment, is the path of another binary than the machine's; ctr and the shim are
+ * then first searched in its directory.
+ */
 export function containerPrograms(given = process.env["CONTAINERD"]): { readonly missing: string } | Programs {
   const search = given === undefined ? SEARCH : [dirname(given), ...SEARCH];
   const find = (name: string): string | undefined => search.map((dir) => join(dir, name)).find(isProgram);

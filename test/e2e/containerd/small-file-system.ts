@@ -9,7 +9,7 @@ export interface SmallFileSystem {
   release(): void;
 }
 
-/** A file system of its own with that many bytes (in memory; overlayfs works on it). Only root may mount. */
+/** A separate file system of that size, in memory; overlayfs works on it. Only root can mount it. */
 export function smallFileSystem(bytes: number): SmallFileSystem {
   const path = mkdtempSync(join(tmpdir(), "nodewise-fs-"));
   const release = (): void => {

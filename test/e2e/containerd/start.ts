@@ -24,21 +24,24 @@ import {
 import { findPrograms, type Programs } from "./programs.ts";
 
 const CALL_MS = 90_000;
-/** Begins the name of each one's directory, and of its cgroup. */
+/** The prefix of each containerd's directory name and cgroup name. */
 const OWN = "ctd";
-/** Where shims, runc and networks keep what is theirs, whatever containerd's state directory is. */
+/** The directories below /run that shims, runc and networks use whatever containerd's state directory is. */
 const SHARED_STATE = ["containerd/s", "containerd/runc/k8s.io", "containerd/runc", "containerd", "netns"].map((dir) =>
   join("/run", dir),
 );
 
 export interface StartOptions {
-  /** For images and containers' layers, such as a `smallFileSystem`; absent: in the temporary directory. */
+  /**
+   * The directory for images and the containers' layers, such as a `smallFileSystem`; default: in the temporary
+   * directory.
+   */
   readonly root?: string;
-  /** As it is deployed; absent: the tests' own. */
+  /** The configuration as it is shipped; default: the tests' configuration. */
   readonly configuration?: string | undefined;
-  /** The path of another one than the machine's. */
+  /** The path of another binary than the machine's. */
   readonly binary?: string | undefined;
-  /** That it holds from the start, beside the sandboxes' own. */
+  /** The images that it has from the start, in addition to the sandbox image. */
   readonly images?: readonly ImageSpec[];
 }
 export interface ImageSpec extends ImageArchiveSpec {
@@ -51,7 +54,7 @@ export interface RunPod {
   readonly containerId: string;
 }
 
-/** A containerd of this test's own: nothing is shared with the machine's. */
+/** A containerd of this test, which shares nothing with the machine's own. */
 export interface Containerd {
   readonly endpoint: string;
   readonly connection: Connection;
@@ -59,9 +62,9 @@ export interface Containerd {
   readonly podLogs: string;
   readonly containerLogs: string;
   readonly cni: ReturnType<typeof cniOf>;
-  /** Where its CDI specifications lie. */
+  /** The directory of its CDI specifications. */
   readonly cdi: string;
-  /** Makes an image and imports it; resolves when CRI lists it. */
+  /** Makes an image and imports it; resolves when CRI lists the image. */
   importImage(spec: ImageSpec): Promise<ImageArchive>;
   /** A sandbox without containers. */
   runSandbox(spec: PodSpec): Promise<Pod>;
@@ -69,12 +72,12 @@ export interface Containerd {
   runPod(spec: RunSpec): Promise<RunPod>;
   /** A sandbox with one container that has exited. */
   exitPod(spec: Omit<RunSpec, "command">): Promise<RunPod>;
-  /** One more container of a pod; `exits` waits for its end. */
+  /** Adds a container to a pod; `exits`: waits for its exit. */
   addContainer(pod: Pod, spec: ContainerSpec & { readonly exits?: boolean }): Promise<string>;
-  /** The daemon alone, its containers live on. */
+  /** Stops only the daemon; its containers keep running. */
   halt(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
   resume(): Promise<void>;
-  /** Ends everything and removes every trace. */
+  /** Stops everything and removes all files, mounts and cgroups. */
   stop(): Promise<void>;
 }
 
@@ -85,13 +88,13 @@ const PAUSE: ImageSpec = {
   command: ["/bin/busybox", "sleep", "1000000"],
 };
 
-/** The reason why there can be no containerd here, or undefined. */
+/** The reason why containerd cannot run here, or undefined. */
 export const whyNoContainerd = (): string | undefined => {
   const programs = findPrograms();
   return "missing" in programs ? programs.missing : undefined;
 };
 
-/** Starts a containerd with a sandbox image that is not pinned. Throws where `whyNoContainerd` has a reason. */
+/** Starts a containerd with a sandbox image that is not pinned. Throws if `whyNoContainerd` returns a reason. */
 export async function startContainerd(options: StartOptions = {}): Promise<Containerd> {
   const programs = findPrograms(options.binary);
   if ("missing" in programs) throw new Error(programs.missing);
@@ -117,7 +120,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
   };
   const importImages = (...specs: readonly ImageSpec[]) => importInto(programs, files.socket, connection, specs);
   const stop = async (): Promise<void> => {
-    // Only the daemon removes everything of its sandboxes; without it the rest of this takes most of it away.
+    // Only the daemon can remove its sandboxes completely; without it, the steps below remove most of what they left.
     if (daemon === undefined) await resume().catch(() => undefined);
     await removeSandboxes(runtime);
     await halt();
@@ -126,7 +129,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     for (const path of [dir, files.root]) unmountBelow(path);
     removeCgroups(cgroupParent);
     for (const path of [files.root, dir]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
-    // another one may be about to put a socket there: the last removes them
+    // another containerd may be about to create a socket there, so only the last one removes them
     if (!readdirSync(RAM_DISK).some((name) => name.startsWith(`nodewise-${OWN}-`))) SHARED_STATE.forEach(removeIfEmpty);
   };
   const addContainer: Containerd["addContainer"] = async (pod, spec) => {
@@ -210,7 +213,7 @@ async function runProgram(program: string, args: readonly string[], input?: Buff
   if (code !== 0) throw new Error(`${program} ${args.join(" ")}: ${words}`);
 }
 
-/** As far as it goes: what stays is killed and unmounted after. */
+/** Stops and removes all sandboxes as far as possible; the caller kills and unmounts what remains. */
 async function removeSandboxes(runtime: Runtime): Promise<void> {
   const listed = await runtime.list();
   const sandboxes = listed.ok ? (listed.value["sandboxes"] as readonly { readonly id: string }[]) : [];

@@ -4,11 +4,13 @@ export interface TarEntry {
   readonly path: string;
   readonly bytes: Uint8Array;
   readonly mode?: number;
-  /** It is a symbolic link to this, and has no bytes. */
+  /** The target, if the entry is a symbolic link, which has no content. */
   readonly link?: string;
 }
 
-/** A tar archive (ustar) of plain files and links, owned by root and of no age: the same entries give the same bytes. */
+/**
+ * A tar archive (ustar) of plain files and links, owned by root, with mtime 0: the same entries give the same bytes.
+ */
 export function tar(entries: readonly TarEntry[]): Buffer {
   const parts = entries.flatMap((entry) => {
     const padding = (BLOCK - (entry.bytes.length % BLOCK)) % BLOCK;

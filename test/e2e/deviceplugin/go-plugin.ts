@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { goBuilt } from "../../kit/go-built.ts";
 
-/** The plugin with one version of grpc-go. */
+/** The plugin built with one version of grpc-go. */
 export interface GoBuild {
   readonly name: string;
   readonly grpc: string;
@@ -16,7 +16,7 @@ export const GO_BUILDS: readonly GoBuild[] = [
 ];
 export const goPlugin = ({ modfile }: GoBuild) => goBuilt(join(import.meta.dirname, "go-plugin"), modfile);
 
-/** A running plugin of the other language: what it tells, a line each. */
+/** A running plugin written in Go, and the lines that it prints. */
 export interface GoPlugin {
   readonly lines: readonly string[];
   list(...devices: readonly string[]): void;

@@ -4,7 +4,7 @@ import { until } from "../../actuator/deviceplugin/node-plugin.ts";
 import { GO_BUILDS, goPlugin, startGoPlugin } from "./go-plugin.ts";
 
 const GPU = "example.com/gpu";
-/** The plugin is another process, on a machine that may be loaded. */
+/** A generous timeout, because the plugin is another process on a machine that may be loaded. */
 const PATIENTLY = { timeouts: { dialMs: 60_000 } };
 
 describe.each(GO_BUILDS)("a device plugin in Go, with $name,", (build) => {

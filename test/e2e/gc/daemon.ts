@@ -3,15 +3,15 @@ import type { GcKind } from "../../../actuator/gc/journal.ts";
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { DaemonChild } from "../daemon-child.ts";
 
-/** A machine that is slow and loaded takes long. */
+/** Generous, for a machine that is slow and loaded. */
 const WAIT_MS = 120_000;
 
-/** The daemon that collects garbage, and what it has told. */
+/** A daemon that collects garbage, and its output. */
 export class GcDaemon extends DaemonChild {
   readonly turns: GcReport[] = [];
-  /** As they came, also of a turn that never ended. */
+  /** The removals in the order of their reports, including those of a turn that did not finish. */
   readonly removals: RemovalReport[] = [];
-  /** The last line of each form, by its first member. */
+  /** The last line of each form; the key is the line's first member. */
   readonly lines = new Map<string, string>();
   #waiting: (() => void)[] = [];
   #stderr = "";
@@ -29,7 +29,7 @@ export class GcDaemon extends DaemonChild {
     return this.#stderr;
   }
 
-  /** Waits until `find` finds something, which is looked for whenever the daemon tells something. */
+  /** Waits until `find` returns a result. `find` is called again whenever the daemon prints something. */
   async until<T>(what: string, find: () => T | undefined): Promise<T> {
     const deadline = AbortSignal.timeout(WAIT_MS);
     deadline.addEventListener("abort", () => this.#wake());
@@ -44,19 +44,22 @@ export class GcDaemon extends DaemonChild {
     }
   }
 
-  /** The first turn with images that began after that moment (absent: now), so that it saw everything that was done before. */
+  /**
+   * The first turn with an image pass that began after that moment (default: now), so that it saw everything that was
+   * done before.
+   */
   nextTurn(afterMs = Date.now()): Promise<GcReport> {
     const hasImages = ({ collections }: GcReport): boolean => collections.some(({ kind }) => kind === "image-gc");
     return this.until("a turn", () => this.turns.find((turn) => Date.parse(turn.at) > afterMs && hasImages(turn)));
   }
 
-  /** Every collection that looked at the runtime since then, of the turns that have ended. */
+  /** The collections of the finished turns that read the runtime's lists at or after `sinceMs`. */
   collections(kind: GcKind, sinceMs: number): readonly CollectionReport[] {
     const all = this.turns.flatMap(({ collections }) => collections);
     return all.filter((one) => one.kind === kind && Date.parse(one.at) >= sinceMs);
   }
 
-  /** The first collection that looked at the runtime since then and had something to remove. */
+  /** The first collection that read the runtime's lists at or after `sinceMs` and had something to remove. */
   collection(kind: GcKind, sinceMs: number): Promise<CollectionReport> {
     const hasWork = (one: CollectionReport): boolean => one.removals.length > 0;
     return this.until(`a collection (${kind})`, () => this.collections(kind, sinceMs).find(hasWork));
@@ -84,7 +87,7 @@ export class GcDaemon extends DaemonChild {
   }
 }
 
-/** First names of what went, in order. */
+/** The names of the removed images or containers, in order. */
 export const removedBy = ({ removals }: CollectionReport): readonly string[] =>
   removals.filter(({ end }) => end === "removed").map(({ name }) => name);
 export const imageDecision = ({ answer }: CollectionReport): ImageGcDecision => answer?.decision as ImageGcDecision;

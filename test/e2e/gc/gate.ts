@@ -1,9 +1,9 @@
-/** Holds up what comes while it is shut. */
+/** Holds up its callers while it is shut. */
 export class Gate {
   #opened: PromiseWithResolvers<void> | null = null;
   #came: PromiseWithResolvers<void> = Promise.withResolvers();
 
-  /** Shuts it, and resolves when the first one stands before it. */
+  /** Shuts the gate, and resolves when the first caller arrives at it. */
   shut(): Promise<void> {
     this.#opened ??= Promise.withResolvers();
     this.#came = Promise.withResolvers();
@@ -13,7 +13,7 @@ export class Gate {
     this.#opened?.resolve();
     this.#opened = null;
   }
-  /** For those who come. */
+  /** Resolves at once while the gate is open, otherwise when it opens. */
   async pass(): Promise<void> {
     if (this.#opened === null) return;
     this.#came.resolve();

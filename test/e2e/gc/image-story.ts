@@ -2,31 +2,34 @@ import type { Space } from "../../../actuator/gc/journal.ts";
 import { must } from "../containerd/pods.ts";
 import type { ImageSpec } from "../containerd/start.ts";
 import type { GcNode } from "./node.ts";
-import { goes, type KnownImage, type Thresholds } from "./rules.ts";
+import { imagesToRemove, type KnownImage, type Thresholds } from "./rules.ts";
 
 const MIB = 1024 * 1024;
-/** imageMinimumGCAge of these nodes. */
+/** The imageMinimumGCAge of these nodes. */
 const MINIMUM_AGE_MS = 1000;
 
 export const tag = (name: string): string => `nodewise.test/${name}:1`;
 
-/** The world that a pass will find, and what it has to do then. */
+/** The state that a pass finds, and the removals that it then has to make. */
 export interface Crossing {
   readonly before: Space;
   readonly images: readonly KnownImage[];
-  /** First names, in order. */
+  /** The names of the images to remove, in order. */
   readonly expected: readonly string[];
-  /** No pass that began before this saw it. */
+  /** A pass that began before this moment did not see this state. */
   readonly sinceMs: number;
 }
 type Known = Partial<Pick<KnownImage, "firstSeen" | "lastUsed" | "isHeld">>;
 
-/** Images as they come to a node and are used there, with a daemon that sees it: each at a moment of its own. */
+/**
+ * Images that are pulled to a node and used there, while a daemon observes the node. Each event has its own point in
+ * time.
+ */
 export class ImageStory {
   readonly #node: GcNode;
   readonly #thresholds: Thresholds;
   readonly #known = new Map<string, Known>([["nodewise.test/pause:1", { isHeld: true }]]);
-  /** Layers as they lie on the disk, by image. */
+  /** Image name -> its layers as stored on the disk. */
   readonly #layers = new Map<string, readonly { readonly digest: string; readonly sizeBytes: number }[]>();
   #moment = 0;
   #lastArrivalMs = 0;
@@ -36,14 +39,14 @@ export class ImageStory {
     this.#thresholds = thresholds;
   }
 
-  /** Comes to the node, and is seen there; its id. */
+  /** Adds an image to the node and waits until a pass has seen it; returns its id. */
   async arrive(name: string, sizeMib: number, more: Partial<ImageSpec> = {}): Promise<string> {
     const id = await this.bring(name, sizeMib, more);
     await this.#node.daemon.nextTurn();
     this.#lastArrivalMs = Date.now();
     return id;
   }
-  /** Comes to the node, and no pass has seen it yet. */
+  /** Adds an image to the node, without a pass that sees it. */
   async bring(name: string, sizeMib: number, more: Partial<ImageSpec> = {}): Promise<string> {
     const spec = { name: tag(name), sizeBytes: sizeMib * MIB, ...more };
     const { id, layers } = await this.#node.containerd.importImage(spec);
@@ -51,7 +54,7 @@ export class ImageStory {
     this.#layers.set(tag(name), layers);
     return id;
   }
-  /** Is run, seen to run, and let go of. */
+  /** Runs a pod with the image, waits until a pass has seen it in use, and removes the pod. */
   async use(name: string): Promise<void> {
     const { runtime } = this.#node.containerd;
     const pod = await this.#node.containerd.runPod({ name, uid: `uid-of-${name}`, image: tag(name) });
@@ -64,11 +67,11 @@ export class ImageStory {
     });
     this.used(name);
   }
-  /** The daemon saw it in use, and will not any more. */
+  /** Notes that the daemon has seen the image in use, and that the use is over. */
   used(name: string): void {
     this.#known.set(tag(name), { ...this.#known.get(tag(name)), lastUsed: ++this.#moment });
   }
-  /** From now on something keeps it. */
+  /** Notes that from now on, the rules keep these images. */
   hold(...names: readonly string[]): void {
     for (const name of names) this.#known.set(tag(name), { ...this.#known.get(tag(name)), isHeld: true });
   }
@@ -76,23 +79,29 @@ export class ImageStory {
     this.#known.set(tag(name), { ...this.#known.get(tag(name)), isHeld: false });
   }
 
-  /** When all that arrived are old enough, lets a pass find only so many bytes free (absent: as it is), and what else is done at that moment. */
+  /**
+   * Waits until all images are old enough. Then, between two passes, calls `alsoDo` and fills the disk until
+   * `freeBytes` are left (null: leaves it as it is), and returns what the next pass has to do.
+   */
   async cross(freeBytes: number | null, alsoDo: () => unknown = () => {}): Promise<Crossing> {
     await this.#node.daemon.nextTurn(this.#lastArrivalMs + MINIMUM_AGE_MS);
     return this.#node.betweenPasses(async () => {
       await alsoDo();
       const before = freeBytes === null ? this.#node.space() : this.#node.leaveFree(freeBytes);
       const images = await this.images();
-      return { before, images, expected: goes(images, before, this.#thresholds), sinceMs: Date.now() };
+      return { before, images, expected: imagesToRemove(images, before, this.#thresholds), sinceMs: Date.now() };
     });
   }
-  /** As containerd lists them, with what is known of them. */
+  /** The images as containerd lists them, with the known facts about them. */
   async images(): Promise<readonly KnownImage[]> {
     const listed = [...(await this.#node.images())];
     return listed.map(([name, { sizeBytes }]) => ({ name, sizeBytes, firstSeen: 0, ...this.#known.get(name) }));
   }
 
-  /** The least that removed images give back where the others stay: each layer, and the file that was unpacked of it, once. */
+  /**
+   * The least space that the removal of images frees while the others stay: each layer that no remaining image needs
+   * counts once as a blob and once as an unpacked file.
+   */
   freedBytes(removed: readonly string[], left: readonly string[]): { readonly blobs: number; readonly disk: number } {
     const kept = new Set(left.flatMap((name) => this.#layers.get(name) ?? []).map(({ digest }) => digest));
     const gone = new Map(
@@ -102,7 +111,7 @@ export class ImageStory {
         .map(({ digest, sizeBytes }) => [digest, sizeBytes]),
     );
     const blobs = [...gone.values()].reduce((sum, bytes) => sum + bytes, 0);
-    // The unpacked file has nothing of tar's header, padding and end.
+    // The unpacked file lacks tar's header, padding and end marker.
     return { blobs, disk: 2 * blobs - gone.size * 2560 };
   }
 }

@@ -14,14 +14,14 @@ import type { Thresholds } from "./rules.ts";
 
 const PERIOD_SECONDS = 0.2;
 
-/** A node: containerd on a small file system of its own, somebody who meddles before it, and pods. */
+/** A node: containerd on a small separate file system, a meddler in front of it, and pods. */
 export class GcNode {
   readonly disk: SmallFileSystem;
   readonly containerd: Containerd;
   readonly pods: PodsServer;
-  /** The directory of state, settings and sockets; on another file system than the images. */
+  /** The directory for state, settings and sockets; it is on another file system than the images. */
   readonly dir: string;
-  /** The meddler does this to the daemon's calls. */
+  /** How the meddler changes the daemon's calls. */
   meddling: Meddling = {};
   readonly #meddler: Meddler;
   readonly #gate: Gate;
@@ -60,7 +60,7 @@ export class GcNode {
     }
   }
 
-  /** Ends everything and removes every trace. */
+  /** Stops everything and removes all files, mounts and cgroups. */
   async stop(): Promise<void> {
     this.#gate.open();
     for (const daemon of this.#daemons) await daemon.kill();
@@ -72,7 +72,7 @@ export class GcNode {
     rmSync(this.dir, { recursive: true });
   }
 
-  /** The one that was started last. */
+  /** The daemon that was started last. */
   get daemon(): GcDaemon {
     const last = this.#daemons.at(-1);
     if (last === undefined) throw new Error("no daemon was started");
@@ -82,7 +82,7 @@ export class GcNode {
   collectFrom({ high, low }: Thresholds): void {
     this.configure({ imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low });
   }
-  /** The kubelet's configuration, which each pass reads. Unless it says more, no disk is a matter of eviction. */
+  /** Writes the kubelet's configuration, which each pass reads. By default it has no eviction threshold for a disk. */
   configure(configuration: object): void {
     const file = join(this.dir, "kubelet.json");
     const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
@@ -91,7 +91,7 @@ export class GcNode {
     renameSync(`${file}.new`, file);
   }
 
-  /** Starts the daemon; it collects at once, and then every fifth of a second. */
+  /** Starts the daemon; it collects garbage at once, and then five times per second. */
   startDaemon(settings: Readonly<Record<string, unknown>> = {}, args: readonly string[] = []): GcDaemon {
     const daemon = new GcDaemon(["--settings", this.settingsFile(settings), ...args]);
     this.#daemons.push(daemon);
@@ -119,7 +119,7 @@ export class GcNode {
     };
   }
 
-  /** Does something that no pass sees half done: the next one waits for its pods, the first that it looks at. */
+  /** Runs `work` between two passes: the next pass first requests its pods, and gets them only after the work. */
   async betweenPasses<T>(work: () => Promise<T>): Promise<T> {
     await this.#gate.shut();
     try {
@@ -133,19 +133,19 @@ export class GcNode {
     const { blocks, bavail, bsize } = statfsSync(this.disk.path);
     return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize };
   }
-  /** Fills the file system until so many bytes are free. */
+  /** Fills the file system until this many bytes are free. */
   leaveFree(bytes: number): Space {
     const { availableBytes } = this.space();
     if (availableBytes <= bytes) throw new Error(`only ${availableBytes} bytes are free`);
     writeFileSync(join(this.disk.path, `filler-${++this.#fillers}`), Buffer.alloc(availableBytes - bytes));
     return this.space();
   }
-  /** Removes what `leaveFree` wrote. */
+  /** Deletes the files that `leaveFree` wrote. */
   makeRoom(): void {
     for (; this.#fillers > 0; this.#fillers--) rmSync(join(this.disk.path, `filler-${this.#fillers}`));
   }
 
-  /** As containerd itself lists them: first tag -> size. */
+  /** The images as containerd lists them, by their first tag. */
   async images(): Promise<ReadonlyMap<string, { readonly id: string; readonly sizeBytes: number }>> {
     const { images } = await must(this.containerd.connection.call("ListImages", {}));
     return new Map(images.map(({ id, repoTags, size }) => [repoTags[0] ?? id, { id, sizeBytes: Number(size) }]));

@@ -5,12 +5,12 @@ import type { Gate } from "./gate.ts";
 
 export interface PodsServer {
   readonly url: string;
-  /** From now on it answers these. */
+  /** Sets the pods of all later answers. */
   set(pods: readonly object[]): void;
   close(): Promise<void>;
 }
 
-/** Answers a v1.PodList, as an API server does of a node, when the gate is open. */
+/** Serves a v1.PodList, as an API server does for a node, whenever the gate is open. */
 export async function startPodsServer(gate: Gate): Promise<PodsServer> {
   let items: readonly object[] = [];
   const server = createServer(async (_request, response) => {
@@ -35,7 +35,7 @@ export async function startPodsServer(gate: Gate): Promise<PodsServer> {
   };
 }
 
-/** A pod with containers of one name each. */
+/** A pod with several container instances of one name. */
 export const podOf = (
   name: string,
   uid: string,

@@ -1,11 +1,11 @@
-/** An image as the kubelet's rules look at it; moments are of any scale that grows. */
+/** An image as the kubelet's removal rules use it. Times only need to be comparable with each other. */
 export interface KnownImage {
   readonly name: string;
   readonly sizeBytes: number;
   readonly firstSeen: number;
-  /** Absent: no container was ever seen on it. */
+  /** Absent: no container has been seen using the image. */
   readonly lastUsed?: number;
-  /** In use, pinned or too young. */
+  /** The image is in use, pinned or too young. */
   readonly isHeld?: boolean;
 }
 export interface Thresholds {
@@ -14,10 +14,11 @@ export interface Thresholds {
 }
 
 /**
- * The names of the images that a kubelet removes, in its order: the longest unused first (never used is longest), of those
- * the longest known, until what they count for reaches down to the low threshold.
+ * The names of the images that a kubelet removes, in its order: the least recently used first (images that were never
+ * used before all others), then those detected first, until their sizes add up to what is needed to reach the low
+ * threshold.
  */
-export function goes(
+export function imagesToRemove(
   images: readonly KnownImage[],
   { capacityBytes, availableBytes }: { readonly capacityBytes: number; readonly availableBytes: number },
   { high, low }: Thresholds,

@@ -1,6 +1,6 @@
 import { whyNoContainerd } from "../containerd/start.ts";
 
-/** Why the tests of `what` cannot run here, said once; undefined: they can. They must where CI runs them. */
+/** Why the tests of `what` cannot run here, printed once; undefined: they can. In CI they must run. */
 export function noContainerd(what: string): string | undefined {
   const why = whyNoContainerd();
   if (why === undefined) return undefined;

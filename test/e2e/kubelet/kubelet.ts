@@ -7,8 +7,8 @@ import { freePort } from "../pods/port.ts";
 
 const CGROUPS = "/sys/fs/cgroup";
 /**
- * Whatever --root-dir says, device plugins register below /var/lib/kubelet, and the kernel is set up as a kubelet wants it: neither
- * is done to the machine.
+ * Whatever --root-dir says, device plugins register below /var/lib/kubelet, and a kubelet changes kernel settings. A
+ * mount namespace keeps both from the machine.
  */
 const APART = `mount -t tmpfs tmpfs /var/lib || exit 1
 for name in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes
@@ -17,21 +17,24 @@ cat /proc/sys/$name >$copy && mount --bind $copy /proc/sys/$name || exit 1
 done
 exec "$@"`;
 
-/** Why no real kubelet can be started here, said once; undefined: one can. */
+/** Why no real kubelet can be started here, printed once; undefined: it can. */
 export const noKubelet = (what: string): string | undefined => noGoPrograms(what, kubernetes("kubelet"));
 
 export interface KubeletOptions {
   readonly runtimeEndpoint: string;
-  /** The version of the kubelet; absent: the one that most tests have. */
+  /** The version of the kubelet; default: the version that most tests use. */
   readonly version?: string;
   readonly nodeName?: string;
   /** Fields of the KubeletConfiguration. */
   readonly configuration?: object;
-  /** Arguments beside those. */
+  /** Additional arguments. */
   readonly args?: readonly string[];
 }
 
-/** A real kubelet on a cgroup, a directory and ports of its own; it runs what lies in `manifests`, without an API server unless its `args` name one. */
+/**
+ * A real kubelet with its own cgroup, directory and ports. It runs the pods in `manifests`; it has no API server unless
+ * `args` names one.
+ */
 export class Kubelet {
   readonly dir = ownDirectory("kubelet");
   readonly manifests = join(this.dir, "manifests");
@@ -40,7 +43,7 @@ export class Kubelet {
 
   private constructor() {}
 
-  /** Resolves when it answers. */
+  /** Resolves when the kubelet answers requests. */
   static async start(options: KubeletOptions): Promise<Kubelet> {
     const kubelet = new Kubelet();
     try {
@@ -55,7 +58,7 @@ export class Kubelet {
   async #open(options: KubeletOptions): Promise<void> {
     const { runtimeEndpoint, version, nodeName = "beside", configuration, args = [] } = options;
     for (const name of ["manifests", "root", "logs"]) mkdirSync(join(this.dir, name));
-    // in every hierarchy, those without a controller too
+    // in every hierarchy, including hierarchies without a controller
     for (const hierarchy of readdirSync(CGROUPS))
       mkdirSync(join(CGROUPS, hierarchy, this.cgroupRoot), { recursive: true });
     const [port, healthzPort] = [await freePort(), await freePort()];
@@ -76,7 +79,7 @@ export class Kubelet {
       authorization: { mode: "AlwaysAllow" },
       podLogsDir: join(this.dir, "logs"),
       makeIPTablesUtilChains: false,
-      // the test's machine may be short of anything
+      // the test machine may be short of any resource
       evictionHard: { "memory.available": "1Mi" },
       imageGCHighThresholdPercent: 100,
       ...configuration,
@@ -99,11 +102,11 @@ export class Kubelet {
     writeFileSync(join(this.manifests, `${file}.json`), JSON.stringify(pod));
   }
 
-  /** The kubelet alone: what it runs goes on. */
+  /** Stops only the kubelet; its pods keep running. */
   async end(): Promise<void> {
     await this.#process?.end("SIGKILL");
   }
-  /** With every trace; what it runs must have ended. */
+  /** Stops the kubelet and removes all its files, mounts and cgroups; its pods must have ended. */
   async stop(): Promise<void> {
     await this.end();
     unmountBelow(this.dir);

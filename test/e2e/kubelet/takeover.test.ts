@@ -10,7 +10,7 @@ import { Kubelet, noKubelet } from "./kubelet.ts";
 
 const LONG_MS = 300_000;
 const why = noPods("a real kubelet's pods taken over") ?? noKubelet("a real kubelet's pods taken over");
-/** As the kubelet calls the node. */
+/** The node's name in the kubelet. */
 const NODE_NAME = "beside";
 const DATABASE = `mkdir /data/lock || touch /data/twice
 trap 'rmdir /data/lock; exit 0' TERM

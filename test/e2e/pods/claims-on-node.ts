@@ -7,7 +7,10 @@ import { must } from "../containerd/pods.ts";
 import { podOf, type TestPod } from "./manifest.ts";
 import type { PodNode } from "./node.ts";
 
-/** A manifest of a claim with one device of the driver, which bears the claim's name, for pods by their names. */
+/**
+ * A claim of this name for one device of the driver, which also has the claim's name; the claim is reserved for the
+ * named pods.
+ */
 export const claimManifest = (name: string, pods: readonly string[], driver = DRIVER): object => ({
   apiVersion: "resource.k8s.io/v1",
   kind: "ResourceClaim",
@@ -22,14 +25,17 @@ export const claimingPod = (name: string, claims: readonly string[], more: TestP
     ...more,
   });
 
-/** A driver in the node's plugins_registry; not served yet. `cdi`: its devices are the runtime's to add. */
+/** A driver in the node's plugins_registry, which does not serve yet. `cdi`: the runtime adds its devices. */
 export function driverOn(node: PodNode, name = DRIVER, cdi = false): TestDriver {
   const dir = join(node.dir, "registry");
   mkdirSync(dir, { recursive: true });
   return new TestDriver({ dir, name, cdi, health: HEALTH_SERVICES });
 }
 
-/** Writes the CDI file that a driver leaves for the runtime: each device sets a variable, and has a node of its own. */
+/**
+ * Writes the CDI specification that a driver leaves for the runtime: each device sets an environment variable and adds
+ * its own device node.
+ */
 export function specify(node: PodNode, devices: readonly string[], driver = DRIVER): void {
   mkdirSync(node.containerd.cdi, { recursive: true });
   const spec = {
@@ -46,7 +52,10 @@ export function specify(node: PodNode, devices: readonly string[], driver = DRIV
   writeFileSync(join(node.containerd.cdi, `${driver}.json`), JSON.stringify(spec));
 }
 
-/** The node's runtime adds CDI devices, by its own word; 1.6, which has it not, says nothing, nor does 2.4, which always has it. */
+/**
+ * Whether the node's runtime injects CDI devices, from its reported configuration. 1.6, which cannot, and 2.4, which
+ * always can, do not report the setting.
+ */
 export async function servesCdi({ containerd: { connection } }: PodNode): Promise<boolean> {
   const { info } = await must(connection.call("Status", { verbose: true }));
   const { runtimeVersion } = await must(connection.call("Version", {}));
@@ -54,7 +63,7 @@ export async function servesCdi({ containerd: { connection } }: PodNode): Promis
   return enableCDI ?? /^v?2\./.test(runtimeVersion);
 }
 
-/** `CLAIM: POD ...` of each claim in the daemon's dra_manager_state. */
+/** `CLAIM: POD ...` for each claim in the daemon's dra_manager_state. */
 export function knownClaims(node: PodNode): readonly string[] {
   const file = join(node.dir, "state", "managers", "dra_manager_state");
   if (!existsSync(file)) return [];

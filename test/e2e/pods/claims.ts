@@ -2,7 +2,9 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { claimsDirectory } from "../../../actuator/core/lock.ts";
 
-/** A process that is killed leaves its claims, which the next one would remove. Of `processes` all go. */
+/**
+ * Removes the lock files that killed processes left, as the next process would. Removes all lock files of `processes`.
+ */
 export function removeClaims(...processes: readonly (number | undefined)[]): void {
   for (const name of readdirSync(claimsDirectory()).filter((one) => one.startsWith("nodewise-claim-"))) {
     const file = join(claimsDirectory(), name);
@@ -11,7 +13,7 @@ export function removeClaims(...processes: readonly (number | undefined)[]): voi
   }
 }
 
-/** Others come and go meanwhile. */
+/** Other processes create and remove lock files meanwhile. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, "utf8");

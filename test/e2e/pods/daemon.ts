@@ -4,7 +4,7 @@ import { DaemonChild } from "../daemon-child.ts";
 import { NODE_NAME } from "./manifest.ts";
 import { holds, until } from "./until.ts";
 
-/** A line of the daemon's log that tells of an event. */
+/** A line of the daemon's log that reports an event. */
 export interface LoggedEvent {
   readonly at: string;
   readonly reason: string;
@@ -14,10 +14,10 @@ export interface LoggedEvent {
   readonly container?: string;
 }
 
-/** The daemon that runs pods, what it has told, and what it answers. */
+/** A daemon that runs pods, with its log and its status. */
 export class DaemonProcess extends DaemonChild {
   readonly events: LoggedEvent[] = [];
-  /** Lines of other kinds. */
+  /** Log lines that are not events. */
   readonly lines: string[] = [];
   readonly #url: string;
 
@@ -26,7 +26,7 @@ export class DaemonProcess extends DaemonChild {
     this.#url = url;
   }
 
-  /** Undefined: it does not answer, or another one does. */
+  /** Undefined: the daemon does not answer, or the answer is another daemon's. */
   async status(): Promise<NodeStatus | undefined> {
     try {
       const answer = await fetch(`${this.#url}/v1/status`, { signal: AbortSignal.timeout(10_000) });
@@ -37,7 +37,7 @@ export class DaemonProcess extends DaemonChild {
     }
   }
 
-  /** Waits until `find` finds something in the daemon's status, and answers it. */
+  /** Waits until `find` returns a result for the daemon's status, and returns the result. */
   async until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
     let last: NodeStatus | undefined;
     const look = async (): Promise<T | undefined> => {
@@ -48,16 +48,16 @@ export class DaemonProcess extends DaemonChild {
     };
     return until(what, look, () => this.#report(last));
   }
-  /** So many whole turns have ended that began after this was asked. */
+  /** Waits for this many whole turns that began after the call. */
   async turns(count: number): Promise<void> {
     const before = await this.until("a turn", ({ pass }) => pass?.sequence);
     await this.until(`${count} turns more`, ({ pass }) => holds((pass?.sequence ?? 0) > before + count));
   }
-  /** A pod's row as soon as it is as wanted. */
+  /** A pod's row, as soon as `is` returns true for it. */
   pod(name: string, what: string, is: (row: PodRow) => boolean): Promise<PodRow> {
     return this.until(`${name} ${what}`, ({ pods }) => pods.find((row) => isNamed(row, name) && is(row)));
   }
-  /** Every container of it runs and is ready. */
+  /** The rows of these pods, as soon as all their containers are running and ready. */
   running(...names: readonly string[]): Promise<readonly PodRow[]> {
     return Promise.all(names.map((name) => this.pod(name, "running", isUp)));
   }
@@ -66,7 +66,7 @@ export class DaemonProcess extends DaemonChild {
       pods.some((row) => names.some((name) => isNamed(row, name))) ? undefined : true,
     );
   }
-  /** An event that it told, as soon as it has; of a pod by its name, or its uid. */
+  /** An event of a pod, given by its name or uid, as soon as the daemon has logged it. */
   event(name: string, reason: string, message?: string | RegExp): Promise<LoggedEvent> {
     const isIt = ({ msg }: LoggedEvent): boolean =>
       message === undefined || (typeof message === "string" ? msg === message : message.test(msg));
@@ -83,7 +83,7 @@ export class DaemonProcess extends DaemonChild {
     );
   }
 
-  /** Fails when it ends, or nothing else comes first. */
+  /** Throws if the daemon exits, or if nothing else happens first. */
   async untilEnd(before: string): Promise<never> {
     await until(
       `the daemon's coming to ${before}`,
@@ -108,7 +108,7 @@ export class DaemonProcess extends DaemonChild {
   }
 }
 
-/** A manifest's pods bear the node's name too. */
+/** The name of a manifest's pod ends with the node's name. */
 export const isNamed = ({ name }: { readonly name: string }, wanted: string): boolean =>
   name === wanted || name === `${wanted}-${NODE_NAME}`;
 export const isUp = ({ state, containers }: PodRow): boolean =>

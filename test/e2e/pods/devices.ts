@@ -7,7 +7,7 @@ import type { PodNode } from "./node.ts";
 export const GPU = "example.com/gpu";
 export const NIC = "example.org/nic";
 
-/** A vendor's plugin answers where to look, a file, a device node and a mark for the runtime. */
+/** A vendor's plugin that answers with environment variables, a mount of a file, a device node and an annotation. */
 export const bringing =
   (from: string) =>
   (request: Record<string, unknown>): object => {
@@ -25,7 +25,7 @@ export const bringing =
     };
   };
 
-/** A plugin beside the node's kubelet.sock, which comes back whenever that is made anew. */
+/** A plugin beside the node's kubelet.sock, which registers again whenever the socket is created again. */
 export function pluginOn(node: PodNode, ids: readonly string[], script: Partial<PluginScript> = {}): NodePlugin {
   const dir = join(node.dir, "dp");
   const vendor = join(node.dir, "vendor");
@@ -39,6 +39,6 @@ export function pluginOn(node: PodNode, ids: readonly string[], script: Partial<
   });
 }
 
-/** A pod whose one container wants so many of a resource. */
+/** A pod with one container that requests this many devices of a resource. */
 export const deviceOf = (name: string, count: number, resource = GPU, more: TestPod = {}): object =>
   podOf(name, { ...more, containers: [{ limits: { [resource]: count } }] });

@@ -3,11 +3,11 @@ import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import type { NodeOperation } from "../../../api/decide/dra/claim-info.ts";
 import { type Asked, TestDriver } from "../../actuator/dra/test-driver.ts";
-import type { Call, Lies } from "./driver-process.ts";
+import type { Call, DriverFaults } from "./driver-process.ts";
 
 /**
- * A DRA driver as a process of its own, as vendors' are: what it has prepared, and what it was asked, lies on its disk, so that it may
- * be killed at any moment. Asked again for what it has done, it does nothing. It lies as `lies.json` says.
+ * A DRA driver as a separate process. It keeps its prepared claims and the calls it received on disk, so that it can be
+ * killed at any moment. A repeated call changes nothing. `faults.json` sets its faults.
  */
 const [dir = "", registry = "", name = ""] = process.argv.slice(2);
 const prepared = join(dir, "prepared");
@@ -20,14 +20,14 @@ const work = (operation: NodeOperation, { claims }: Asked): void => {
   }
 };
 const MILLION = 1_000_000;
-/** A field of a protobuf message that is a text or another message. */
+/** A field of a protobuf message whose value is a text or another message. */
 const field = (number: number, content: string): string => {
   let size = content.length;
   let sizeText = "";
   for (; size > 127; size >>>= 7) sizeText += String.fromCharCode((size & 127) | 128);
   return String.fromCharCode((number << 3) | 2) + sizeText + String.fromCharCode(size) + content;
 };
-/** A million objects would take seconds to encode, each time that it is asked. */
+/** Encodes the answer by hand, because encoding a million objects at each call takes seconds. */
 const millionDevices = ({ claims }: Asked): Buffer => {
   const devices = field(1, field(1, "gpu") + field(2, "n") + field(3, "device") + field(4, "ok")).repeat(MILLION);
   return Buffer.from(claims.map(({ uid }) => field(1, field(1, uid) + field(2, devices))).join(""), "latin1");
@@ -38,16 +38,16 @@ const millionClaims = (): Buffer => {
 };
 
 function answer(operation: NodeOperation, asked: Asked): object | "hang" {
-  const file = join(dir, "lies.json");
-  const lie = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Lies)[operation] : undefined;
-  if (lie !== "hangs") work(operation, asked);
+  const file = join(dir, "faults.json");
+  const fault = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as DriverFaults)[operation] : undefined;
+  if (fault !== "hangs") work(operation, asked);
   const call: Call = { operation, claims: asked.claims.map((claim) => claim.name) };
   appendFileSync(join(dir, "calls"), `${JSON.stringify(call)}\n`);
-  switch (lie) {
+  switch (fault) {
     case "hangs":
     case "hangs when it has done it":
       return "hang";
-    case "tells of another claim":
+    case "names another claim":
       return { claims: { "nobodys-0": {} } };
     case "leaves the claim out":
       return { claims: {} };
@@ -73,10 +73,10 @@ const driver = new TestDriver({
     NodeUnprepareResources: (asked) => answer("NodeUnprepareResources", asked),
   },
 });
-// the one before was killed, and has left it
+// the driver before this one was killed and has left its socket
 rmSync(driver.socketPath, { force: true });
 await driver.serve();
-// it is killed, and would leave nothing compiled to the next
+// the driver is killed later, and would then leave nothing in the compile cache for the next one
 flushCompileCache();
-// whoever started it is gone
+// the process that started the driver has exited
 process.stdin.on("end", () => process.exit()).resume();

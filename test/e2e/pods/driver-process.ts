@@ -7,22 +7,22 @@ import { DRIVER } from "../../kit/claims.ts";
 import type { PodNode } from "./node.ts";
 import { holds, until } from "./until.ts";
 
-/** The driver's fault in place of its answer; "hangs": it has done nothing yet. */
-export type Lie =
+/** The driver's fault instead of its answer. "hangs": it has done nothing yet. */
+export type DriverFault =
   | "hangs"
   | "hangs when it has done it"
-  | "tells of another claim"
+  | "names another claim"
   | "leaves the claim out"
   | "has a million devices"
   | "has no CDI device of that name";
-export type Lies = Partial<Record<NodeOperation, Lie>>;
+export type DriverFaults = Partial<Record<NodeOperation, DriverFault>>;
 export interface Call {
   readonly operation: NodeOperation;
   /** The names of the claims. */
   readonly claims: readonly string[];
 }
 
-/** A DRA driver that is a process of its own in the node's plugins_registry, to be killed and started again. */
+/** A DRA driver as a separate process in the node's plugins_registry, which can be killed and started again. */
 export class DriverProcess {
   readonly name: string;
   readonly #dir: string;
@@ -41,7 +41,7 @@ export class DriverProcess {
       stdio: ["pipe", "inherit", "inherit"],
     });
   }
-  /** At once; its socket stays. */
+  /** Kills the driver with SIGKILL; its socket remains. */
   async kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -50,20 +50,20 @@ export class DriverProcess {
     child.kill("SIGKILL");
     await ended;
   }
-  /** Sets the faults of all calls from now on, also of a driver that is started anew. */
-  lie(lies: Lies): void {
+  /** Sets the faults of all later calls, also of a restarted driver. */
+  setFaults(faults: DriverFaults): void {
     const fresh = join(this.#dir, ".fresh");
-    writeFileSync(fresh, JSON.stringify(lies));
-    renameSync(fresh, join(this.#dir, "lies.json"));
+    writeFileSync(fresh, JSON.stringify(faults));
+    renameSync(fresh, join(this.#dir, "faults.json"));
   }
 
-  /** All that it was asked, in order. */
+  /** All calls that it received, in order. */
   get calls(): readonly Call[] {
     const file = join(this.#dir, "calls");
     const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
     return lines.slice(0, -1).map((line) => JSON.parse(line) as Call);
   }
-  /** The uids of the claims that are prepared now. */
+  /** The uids of the claims that are currently prepared. */
   get prepared(): readonly string[] {
     const dir = join(this.#dir, "prepared");
     return existsSync(dir) ? readdirSync(dir).sort() : [];
@@ -72,7 +72,7 @@ export class DriverProcess {
   callsOf(claim: string): readonly NodeOperation[] {
     return this.calls.filter(({ claims }) => claims.includes(claim)).map(({ operation }) => operation);
   }
-  /** Resolves once it is in the call. */
+  /** Resolves when the driver has received the next call of this operation. */
   async asked(operation: NodeOperation): Promise<void> {
     const before = this.#count(operation);
     await until(`${this.name}: ${operation}`, () => holds(this.#count(operation) > before));

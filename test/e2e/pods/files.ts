@@ -5,7 +5,7 @@ import { NODE_NAME } from "./manifest.ts";
 
 let made = 0;
 
-/** Files that a test writes for its daemon: settings, the kubelet's configuration, manifests. */
+/** The files that a test writes for its daemon: settings, the kubelet's configuration, and manifests. */
 export class NodeFiles {
   readonly dir = mkdtempSync(join(RAM_DISK, "nodewise-pods-"));
   readonly manifests = join(this.dir, "manifests");
@@ -20,12 +20,12 @@ export class NodeFiles {
 
   configure(configuration: object): void {
     const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
-    // the test's machine may be short of anything
+    // the test machine may be short of any resource
     const ours = { failCgroupV1: false, evictionHard: { "memory.available": "1Mi" } };
     this.#replace(join(this.dir, "kubelet.json"), JSON.stringify({ ...head, ...ours, ...configuration }));
   }
 
-  /** All places are the test's own. Answers the file. */
+  /** Writes settings in which all paths belong to the test; returns the file. */
   protected writeSettings(settings: Readonly<Record<string, unknown>>): string {
     const file = join(this.dir, "settings.json");
     const own = {
@@ -47,7 +47,7 @@ export class NodeFiles {
     return file;
   }
 
-  /** A manifest, replaced whole. */
+  /** Writes a manifest, which is replaced atomically. */
   put(file: string, pod: object | string): void {
     this.#replace(join(this.manifests, `${file}.yaml`), typeof pod === "string" ? pod : JSON.stringify(pod));
   }

@@ -1,9 +1,9 @@
 import { podManifest } from "../../kit/manifests.ts";
 
-/** Where a test says what it needs of a container; the rest is as in most. */
+/** The fields of a container that tests set; the others have default values. */
 export interface TestContainer {
   readonly name?: string;
-  /** Commands of busybox's shell; absent: it runs, and ends when it is told to. */
+  /** Commands for busybox's shell; absent: the container runs, and exits on SIGTERM. */
   readonly script?: string;
   readonly requests?: object;
   readonly limits?: object;
@@ -18,12 +18,12 @@ export interface TestPod {
 
 export const IMAGE = "localhost/busybox:1";
 export const NODE_NAME = "e2e";
-/** Ends at once when it is told to, as one that is asked to wait for a signal does. */
+/** Exits at once on SIGTERM. */
 export const SERVES = "trap 'exit 0' TERM; while :; do sleep 1000 & wait $!; done";
-/** Does not hear. */
+/** Ignores SIGTERM. */
 export const STUBBORN = "trap '' TERM; while :; do sleep 0.2; done";
 
-/** A pod on the host's network with one container, `app`, of little grace. */
+/** A pod on the host network with one container, `app`, and a short grace period. */
 export function podOf(name: string, { metadata, uid, containers = [{}], ...spec }: TestPod = {}): object {
   return podManifest(name, {
     metadata: { namespace: "default", ...(uid === undefined ? {} : { uid }), ...metadata },

@@ -22,23 +22,25 @@ import { freePort } from "./port.ts";
 import { holds, until } from "./until.ts";
 
 export interface NodeOptions {
-  /** Pods may have addresses of their own. */
+  /** Pods may have their own addresses. */
   readonly hasNetwork?: boolean;
-  /** Pods come of a URL, as an API server tells them. */
+  /** The pods come from a URL, as from an API server, and not from manifests. */
   readonly hasServer?: boolean;
-  /** Somebody stands before the runtime. */
+  /** A meddler stands between the daemon and the runtime. */
   readonly isMeddled?: boolean;
-  /** The configuration of containerd as it is deployed; absent: the tests' own. */
+  /** The configuration of containerd as it is shipped; absent: the tests' configuration. */
   readonly containerd?: string;
   /** The path of another containerd than the machine's. */
   readonly runtime?: string | undefined;
   /** Fields of the KubeletConfiguration. */
   readonly configuration?: object;
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** The installed command that starts the daemon; absent: this checkout's. */
+  /** The installed command that starts the daemon; absent: the checkout's. */
   readonly launcher?: string;
 }
-/** A node of a test's own: containerd with an image, a cgroup, a directory of manifests or a server, and the daemon. */
+/**
+ * A node for one test file: containerd with an image, a cgroup, a directory of manifests or a server, and the daemon.
+ */
 export class PodNode extends NodeFiles {
   readonly hierarchy: Hierarchy;
   meddling: Meddling = {};
@@ -94,7 +96,7 @@ export class PodNode extends NodeFiles {
     }
   }
 
-  /** Ends everything and removes every trace. */
+  /** Stops everything and removes all files, mounts and cgroups. */
   async stop(): Promise<void> {
     for (const daemon of this.#daemons) await daemon.kill();
     for (const step of this.#undo.toReversed()) await step();
@@ -115,7 +117,7 @@ export class PodNode extends NodeFiles {
     if (!this.#isServerClosed) await this.server.close();
     this.#isServerClosed = true;
   }
-  /** The one that was started last. */
+  /** The daemon that was started last. */
   get daemon(): DaemonProcess {
     return given(this.#daemons.at(-1));
   }
@@ -141,7 +143,7 @@ export class PodNode extends NodeFiles {
     return this.writeSettings({ ...source, ...places, ...this.#options.settings, ...settings });
   }
 
-  /** The first call of that kind never ends for the daemon; resolves when it has come there. */
+  /** Makes the daemon's first call of this method hang; resolves when the call has reached that point. */
   hangAt(method: CriMethod, where: "before" | "after"): Promise<void> {
     const reached = Promise.withResolvers<void>();
     const stopThere = async (called: CriMethod): Promise<void> => {
@@ -153,43 +155,46 @@ export class PodNode extends NodeFiles {
     return reached.promise;
   }
 
-  /** As a runtime whose caller was killed; meddled with, it ends all the same what it was asked. */
+  /** Waits until the runtime has finished all calls, which it does even if the caller was killed; needs `isMeddled`. */
   async runtimeAtRest(): Promise<void> {
-    // the last call may not have come yet
+    // the last call may not have arrived yet
     await sleep(100);
     await until("the runtime's rest", () => holds(given(this.#meddler).isQuiet()));
   }
 
-  /** The pods that the real runtime holds. */
+  /** The pods in the real runtime. */
   held(): Promise<RuntimePods> {
     return must(given(this.#runtime).pods());
   }
-  /** Every instance of it, newest first. */
+  /** Every instance of the container, the newest first. */
   async containersOf(name: string, container = "app"): Promise<readonly RuntimeContainer[]> {
     const pods = [...(await this.held()).values()].filter((pod) => isNamed(pod, name));
     return pods.flatMap(({ containers }) => containers.filter((one) => one.name === container));
   }
-  /** Runs a script inside, and answers what it prints. */
+  /** Runs a script in the container and returns its output. */
   async exec(id: string, script: string): Promise<string> {
     const { stdout, stderr, exitCode } = await must(given(this.#runtime).exec(id, ["sh", "-c", script], 30));
     return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;
   }
-  /** Ends a container behind the daemon's back, at once. */
+  /** Kills a container with SIGKILL, without the daemon's knowledge. */
   async kill(id: string): Promise<void> {
     await must(given(this.#runtime).stopContainer(id, 0));
   }
-  /** A file of the pod's cgroup, or of its container's, in the kernel. */
+  /** The kernel's content of a file in the cgroup of a pod or container. */
   cgroupFile(path: string, file: string): string {
     const text = this.hierarchy.read(path, file);
     return text.ok ? text.value.trimEnd() : text.error.message;
   }
-  /** Cgroups of a pod in all hierarchies, those that hold no controller too; without a uid of all pods. */
+  /**
+   * The cgroups of a pod in all hierarchies, including those without a controller; with an empty uid, the cgroups of
+   * all pods.
+   */
   cgroupsOf(uid: string): readonly string[] {
     return cgroupsBelow(this.cgroupRoot.slice(1)).filter((path) =>
       path.slice(path.indexOf(this.cgroupRoot)).includes(`/pod${uid}`),
     );
   }
-  /** Everything that pods may leave behind; empty: nothing is. */
+  /** Everything that pods have left behind; empty if there is nothing. */
   async leftovers(): Promise<readonly string[]> {
     const held = [...(await this.held()).values()].map(({ name }) => `${name} in the runtime`);
     const cgroups = this.cgroupsOf("").filter((path) => /\/pod[^/]*$/.test(path));

@@ -2,12 +2,12 @@ import { createServer } from "node:net";
 
 const FIRST = 20_000;
 const LAST = 32_000;
-/** Files of tests that run beside this one look in other places. */
+/** The port range is divided, because test files that run at the same time each use their own part. */
 const PLACES = 8;
 const place = Number(process.env["VITEST_POOL_ID"] ?? 0) % PLACES;
 const given = new Set<number>();
 
-/** Below those that the kernel gives to clients, so that it stays free over a restart; of each process its own. */
+/** A port below the range that the kernel assigns to clients, so that it stays free while a server restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(((place + Math.random()) * (LAST - FIRST)) / PLACES);

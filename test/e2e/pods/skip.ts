@@ -1,7 +1,7 @@
 import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { whyNoContainerd } from "../containerd/start.ts";
 
-/** Why pods cannot be run here, said once; undefined: they can. They must where CI runs them. */
+/** Why pods cannot be run here, printed once; undefined: they can. In CI they must run. */
 export function noPods(what: string): string | undefined {
   const why = whyNoContainerd() ?? whyNoCgroups();
   if (why === undefined) return undefined;

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A machine that is slow and loaded takes long. */
+/** Generous, for a machine that is slow and loaded. */
 export const WAIT_MS = 120_000;
 const LOOK_MS = 50;
-/** The time until the next look, which grows with the wait: the looks themselves are work, of the daemon too. */
+/** The time until the next check. It grows with the wait, because each check costs CPU time, also in the daemon. */
 const nextLookMs = (waitedMs: number): number => Math.min(LOOK_MS + waitedMs / 10, 500);
-/** Options of expect.poll for what another process brings about. */
+/** The options of expect.poll for changes that another process makes. */
 export const WAITS = { timeout: WAIT_MS, interval: 2 * LOOK_MS } as const;
 
-/** Waits until `look` finds something, and answers it; `reportOf` says what there was to see when it never did. */
+/** Waits until `look` returns a result, and returns it. On a timeout, the error contains the text of `reportOf`. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
@@ -21,5 +21,5 @@ export async function until<T>(
   }
 }
 
-/** For conditions that find nothing more than that they hold. */
+/** The result for `until` when only a condition matters. */
 export const holds = (is: boolean): true | undefined => is || undefined;

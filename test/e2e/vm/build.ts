@@ -10,14 +10,17 @@ import { fetchKernel, findKernelPackage, type KernelPackage } from "./kernel.ts"
 import { addPackages, LOCK_FILE } from "./project.ts";
 import { addSystemd, findSystemdPackages, type SystemdPackages } from "./systemd.ts";
 
-/** The three files that a virtual machine starts from; nothing changes them after they are made. */
+/** The three files from which a virtual machine starts; they never change after they are made. */
 export type Guest = { readonly kernel: string; readonly initramfs: string; readonly disk: string };
 
-/** `plain`: a few lines of shell start the job. `systemd`: Debian's systemd does, and the project's packages are there. */
+/**
+ * `plain`: a short shell script starts the job. `systemd`: Debian's systemd starts the job, and the project's packages
+ * are installed.
+ */
 export type GuestKind = "plain" | "systemd";
 type Inputs = { readonly kernel: KernelPackage; readonly systemd: SystemdPackages | null };
 
-/** A change in one of these files makes a new guest. */
+/** The source files of the guest: a change in one of them makes a new guest. */
 const RECIPE = ["build.ts", "cpio.ts", "host.ts", "image.ts", "init.sh", "job.sh", "kernel.ts", "start.sh"].map(
   (name) => join(import.meta.dirname, name),
 );
@@ -28,13 +31,16 @@ async function describeFile(path: string): Promise<string> {
   return `${path} ${size} ${mtimeMs}`;
 }
 
-/** Where they are not, the guest goes without: only jobs that run containers need them. */
+/**
+ * The programs of a container runtime. A guest is made without them if they are missing: only jobs that run containers
+ * need them.
+ */
 function runtimePrograms(): readonly string[] {
   const programs = containerPrograms();
   return "missing" in programs ? [] : programs.all;
 }
 
-/** One key for everything that goes into the guest. */
+/** A hash of everything that goes into the guest. */
 async function inputKey({ kernel, systemd }: Inputs): Promise<string> {
   const hash = createHash("sha256");
   const recipe = systemd === null ? RECIPE : [...RECIPE, ...SYSTEMD_RECIPE];
@@ -57,7 +63,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Makes the guest beside the cache and moves it there whole, so that nobody sees half of one. */
+/** Makes the guest beside the cache and then renames it, so that a half-made guest is never visible. */
 async function make({ kernel: kernelPackage, systemd }: Inputs, folder: string): Promise<Result<null, GuestAbsent>> {
   const work = await mkdtemp(`${folder}-making-`);
   try {
@@ -76,7 +82,7 @@ async function make({ kernel: kernelPackage, systemd }: Inputs, folder: string):
     }
     await writeDisk(tree, guest.disk);
     await rename(done, folder).catch(async (error: unknown) => {
-      // Another run may have made the same guest meanwhile.
+      // Another process may have made the same guest meanwhile.
       if (!(await exists(folder))) throw error;
     });
     return ok(null);
@@ -106,8 +112,9 @@ async function prepare(kind: GuestKind): Promise<Result<Guest, GuestAbsent>> {
 const prepared = new Map<GuestKind, Promise<Result<Guest, GuestAbsent>>>();
 
 /**
- * The guest for this machine's kernel package and node, made once and kept in the temporary folder (250 MB, with systemd 400;
- * about 5 s; later calls cost under a second). Fails, as a value, where a program or a package is absent.
+ * The guest for this machine's kernel package and Node, made once and kept in the temporary folder (250 MB, with
+ * systemd 400 MB; about 5 s; later calls take less than a second). Returns an error if a program or a package is
+ * missing.
  */
 export function prepareGuest(kind: GuestKind = "plain"): Promise<Result<Guest, GuestAbsent>> {
   const known = prepared.get(kind) ?? prepare(kind);

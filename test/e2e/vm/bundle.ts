@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
 
 const OWN_REQUIRE = "const require = createRequire(import.meta.url);";
-/** A module that loads packages by a `require` of its own would look for them in the guest: they come along instead. */
+/**
+ * A module that loads packages through its own `require` would look for them in the guest, so the plugin adds them to
+ * the bundle.
+ */
 const packagesComeAlong: Plugin = {
   name: "packages-come-along",
   setup: ({ onLoad }) =>
@@ -12,7 +15,7 @@ const packagesComeAlong: Plugin = {
     }),
 };
 
-/** Bundles a program of the end-to-end tests into one file that node runs in the guest. */
+/** Bundles an end-to-end program into one file that Node runs in the guest. */
 export async function bundle(file: string): Promise<Uint8Array> {
   const result = await build({
     entryPoints: [join(import.meta.dirname, "..", file)],
@@ -23,7 +26,7 @@ export async function bundle(file: string): Promise<Uint8Array> {
     target: "node24",
     logLevel: "silent",
     plugins: [packagesComeAlong],
-    // Packages in CommonJS call require for node's own modules.
+    // CommonJS packages call require for Node's built-in modules.
     banner: {
       js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
     },

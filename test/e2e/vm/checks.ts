@@ -1,14 +1,17 @@
-/** One of those that a job makes, which go on from each other. */
+/** A check of a job; each check builds on the checks before it. */
 export interface Check {
   readonly name: string;
   readonly run: () => Promise<void> | void;
 }
 
 const from = performance.now();
-/** Since the job's start, for a person. */
+/** The time since the job's start, as text. */
 export const at = (): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
 
-/** Prints a line a check, and what `reportOf` answers if one failed; then how many ran. The exit code is 1 when one failed. */
+/**
+ * Runs the checks and prints one line per check, then the number of checks. If a check fails, prints the text of
+ * `reportOf`, and the exit code is 1.
+ */
 export async function runChecks(checks: readonly Check[], reportOf: () => readonly string[]): Promise<void> {
   for (const { name, run } of checks) {
     try {
@@ -19,6 +22,6 @@ export async function runChecks(checks: readonly Check[], reportOf: () => readon
       process.exitCode = 1;
     }
   }
-  if (process.exitCode === 1) console.log(["what the daemon told:", ...reportOf()].join("\n  "));
+  if (process.exitCode === 1) console.log(["what the daemon reported:", ...reportOf()].join("\n  "));
   console.log(`${checks.length} checks ran`);
 }

@@ -8,7 +8,7 @@ export type CpioEntry =
 const DIRECTORY_MODE = 0o040755;
 const FILE_MODE = 0o100644;
 const PROGRAM_MODE = 0o100755;
-/** systemd warns of settings that may be executed. */
+/** systemd warns about configuration files that are executable. */
 const SETTINGS = /(?:^|\/)etc\//;
 
 function padded(length: number): number {
@@ -29,8 +29,8 @@ function record(inode: number, mode: number, path: string, content: Uint8Array):
 }
 
 /**
- * Packs entries as a cpio archive ("newc") that Linux unpacks as an initramfs; archives may follow one another.
- * Everything is owned by root, and every file may be executed but those below an `etc`.
+ * Packs entries as a cpio archive ("newc") that Linux unpacks as an initramfs; several archives may follow one another.
+ * Root owns all files, and all files are executable except those below an `etc`.
  */
 export function cpioArchive(entries: readonly CpioEntry[]): Buffer {
   const records = entries.map((entry, index) =>
@@ -46,7 +46,7 @@ function parents(path: string): string[] {
   return parent === "." ? [] : [...parents(parent), parent];
 }
 
-/** The entries for files at absolute guest paths, all below `folder`, parents before children. */
+/** The entries for files at absolute guest paths, all below `folder`; parents come before children. */
 export function fileEntries(folder: string, files: Readonly<Record<string, Uint8Array | string>>): CpioEntry[] {
   const entries = new Map<string, CpioEntry>([[folder, { kind: "directory", path: folder }]]);
   for (const [guestPath, content] of Object.entries(files)) {

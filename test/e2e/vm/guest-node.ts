@@ -44,8 +44,8 @@ export class GuestNode extends GuestStatus {
   }
 
   /**
-   * Pods come of the manifests, or of `podsUrl`: then it remembers nothing of the former. With the static policy of the CPU
-   * manager, which the state tells, no Guaranteed pod is resized.
+   * Starts a daemon whose pods come from the manifests or from `podsUrl`; with `podsUrl`, the daemon has a new state
+   * directory. With the CPU manager's static policy, which the state records, Guaranteed pods are not resized.
    */
   async startDaemon(configuration: object, podsUrl?: string): Promise<void> {
     const file = join(this.dir, "kubelet.json");
@@ -64,7 +64,7 @@ export class GuestNode extends GuestStatus {
       kubeletConfiguration: file,
       runtimeEndpoint: this.containerd.endpoint,
       statusListen: STATUS,
-      // only what changes is a reason to look at cgroups again
+      // the interval never elapses, so only changes lead to passes over the cgroups
       intervalSeconds: 3600,
       syncSeconds: 2,
       evictionPeriodSeconds: 10,
@@ -79,7 +79,7 @@ export class GuestNode extends GuestStatus {
     if (!started.ok) throw new Error(started.error);
     this.#daemon = started.value;
   }
-  /** From now on the daemon looks at all cgroups so often. */
+  /** Sets the interval of the passes over all cgroups. */
   lookEach(intervalSeconds: number): void {
     this.#settings = { ...this.#settings, intervalSeconds };
     this.#daemon?.reload(configOf(this.#settings));
@@ -96,7 +96,7 @@ export class GuestNode extends GuestStatus {
     for (const name of names) rmSync(join(this.dir, "manifests", `${name}.json`));
   }
 
-  /** The pass after which everything that runs is decided upon: those that run are named by their ids. */
+  /** The pass after which all running containers of these pods have decided cgroups with their container ids. */
   async settled(...names: readonly string[]): Promise<PassReport> {
     const ids = (await Promise.all(names.map((name) => this.running(name)))).flatMap(({ containers }) =>
       containers.filter(({ state }) => state === "running").map(({ id }) => id),
@@ -112,16 +112,16 @@ export class GuestNode extends GuestStatus {
     const text = this.hierarchy.read(path, file);
     return text.ok ? text.value.trim() : text.error.message;
   }
-  /** A pod's first lines of output, without the runtime's marks. */
+  /** The output of a pod's container, without the runtime's prefix of each line. */
   log({ namespace, name, uid }: PodRow, container: string): readonly string[] {
     const text = readFileSync(join(this.dir, "logs", `${namespace}_${name}_${uid}`, container, "0.log"), "utf8");
     return text.split("\n").map((line) => line.split(" ").slice(3).join(" "));
   }
-  /** The static policy of the CPU manager has written this down for the next daemon. */
+  /** The state file that the CPU manager's static policy has written. */
   cpuState(): { readonly defaultCpuSet: string; readonly entries?: Readonly<Record<string, object>> } {
     return JSON.parse(readFileSync(join(this.dir, "state/managers/cpu_manager_state"), "utf8"));
   }
-  /** Runs it inside a container; throws if it fails. */
+  /** Runs a script in the container; throws if it fails. */
   async exec(id: string, script: string): Promise<void> {
     const { exitCode, stderr } = await must(
       podRuntimeOver(this.containerd.connection).exec(id, ["sh", "-c", script], 60),

@@ -5,12 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
 import { isNamed, isUp } from "../pods/daemon.ts";
 
-/** An emulated machine on a busy one takes long. */
+/** Generous, for an emulated machine on a busy host. */
 const WAIT_MS = 240_000;
-/** Each look takes the only processor away from what is waited for. */
+/** Each check takes the only processor away from the work that the test waits for. */
 const LOOK_MS = 1000;
 
-/** The status that a daemon in the guest answers. */
+/** The status of a daemon in the guest. */
 export class GuestStatus {
   readonly #listen: string;
 
@@ -18,17 +18,17 @@ export class GuestStatus {
     this.#listen = listen;
   }
 
-  /** Undefined: it is too busy to answer, or not there. */
+  /** Undefined: the daemon is too busy to answer, or it does not run. */
   async status(): Promise<NodeStatus | undefined> {
     try {
-      // not fetch: it needs WebAssembly, which goes with the compiler
+      // not fetch, which needs WebAssembly: --jitless disables it
       const [answer] = (await once(get(`http://${this.#listen}/v1/status`), "response")) as [IncomingMessage];
       return (await json(answer)) as NodeStatus;
     } catch {
       return undefined;
     }
   }
-  /** Waits until `find` finds something in the status, and answers it. */
+  /** Waits until `find` returns a result for the status, and returns the result. */
   until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
     return this.wait(what, async () => {
       const status = await this.status();

@@ -1,5 +1,5 @@
-// Runs in the guest, without vitest: does its cgroup v2 hierarchy follow the rules that the actuator relies on?
-// Prints one line a check, then how many ran; exits with 1 when one failed.
+// Runs in the guest, without vitest: does the guest's cgroup v2 hierarchy follow the rules that the actuator relies on?
+// Prints one line per check, then the number of checks; exits with 1 if a check failed.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -4,7 +4,7 @@ import { basename, delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { err, ok, type Result } from "../../../api/base/result.ts";
 
-/** Why this machine cannot run the guest: `code` for a program, `message` for a person. */
+/** Why this machine cannot run the guest: `code` for programs, `message` for people. */
 export type GuestAbsent = {
   readonly code: "architecture" | "tool" | "kernel-package" | "systemd-package";
   readonly message: string;
@@ -12,7 +12,7 @@ export type GuestAbsent = {
 
 const runFile = promisify(execFile);
 
-/** The programs that build and run the guest, each with the Debian package that brings it. */
+/** The programs that build and run the guest, each with its Debian package. */
 const TOOLS = {
   "apt-cache": "apt",
   "apt-get": "apt",
@@ -34,20 +34,20 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** The absolute path of a program, or undefined. The system directories count even where a user's PATH leaves them out. */
+/** The absolute path of a program, or undefined. Also searches the system directories that a user's PATH may lack. */
 function findTool(tool: Tool): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
   return folders.map((folder) => join(folder, tool)).find(isExecutable);
 }
 
-/** The absolute path of a program of which `checkHost` said that it is there. */
+/** The absolute path of a program that `checkHost` has found. */
 export function toolPath(tool: Tool): string {
   const path = findTool(tool);
   if (path === undefined) throw new Error(`program \`${tool}\` vanished from PATH: install package ${TOOLS[tool]}`);
   return path;
 }
 
-/** Runs one program without a shell and returns what it wrote to stdout; throws with its stderr when it fails. */
+/** Runs a program without a shell and returns its stdout; throws with its stderr if it fails. */
 export async function run(tool: Tool, args: readonly string[], cwd?: string): Promise<string> {
   const env = { ...process.env, LC_ALL: "C" };
   const { stdout } = await runFile(toolPath(tool), [...args], { env, ...(cwd === undefined ? {} : { cwd }) });
@@ -58,7 +58,7 @@ export async function run(tool: Tool, args: readonly string[], cwd?: string): Pr
 export async function sharedLibraries(program: string): Promise<string[]> {
   const { stdout } = await runFile(toolPath("ldd"), [program], { env: { ...process.env, LC_ALL: "C" } }).catch(
     (error: { stdout?: string; stderr?: string }) => {
-      // ldd answers so, with exit code 1, for a static program.
+      // ldd answers like this, with exit code 1, for a static program.
       if (error.stderr?.includes("not a dynamic executable")) return { stdout: "" };
       throw error;
     },
@@ -67,9 +67,9 @@ export async function sharedLibraries(program: string): Promise<string[]> {
   return [...stdout.matchAll(/(?:=> |^\s*)(\/\S+) \(0x/gm)].map((match) => match[1] ?? "");
 }
 
-/** Says whether this machine has what the guest needs, apart from the kernel package. */
+/** Checks whether this machine has what the guest needs, except for the kernel package. */
 export async function checkHost(): Promise<Result<null, GuestAbsent>> {
-  // The guest runs this machine's node, so both have one architecture.
+  // The guest runs this machine's Node, so both have the same architecture.
   if (process.arch !== "x64" || process.platform !== "linux") {
     return err({ code: "architecture", message: `needs linux x64, this is ${process.platform} ${process.arch}` });
   }

@@ -5,8 +5,8 @@ import { run, sharedLibraries, toolPath } from "./host.ts";
 import type { Kernel } from "./kernel.ts";
 
 /**
- * The kernel's modules for a virtio disk, in the order in which they can be loaded (ext4 is built in); the last
- * is for containers' file systems.
+ * The kernel modules for a virtio disk, in an order in which they can be loaded (ext4 is built in). The last one is for
+ * the containers' file systems.
  */
 const MODULES = [
   "virtio_ring",
@@ -18,12 +18,12 @@ const MODULES = [
   "overlay",
 ];
 
-/** The disk file is sparse: only what it holds takes room. */
+/** The disk file is sparse, so it uses only the space of its content. */
 const DISK_SIZE = "1G";
 
 const EMPTY_FOLDERS = ["dev", "etc", "proc", "root", "run", "sbin", "sys", "tmp", "usr/bin", "var/lib", "var/log"];
 
-/** Writes the first program of the guest with busybox and the modules as an initramfs. */
+/** Writes the initramfs: the guest's first program, busybox and the modules. */
 export async function writeInitramfs(kernel: Kernel, target: string): Promise<void> {
   const entries: CpioEntry[] = ["bin", "dev", "disk", "modules"].map((path) => ({ kind: "directory", path }));
   const add = async (path: string, source: string) =>
@@ -39,7 +39,7 @@ export async function writeInitramfs(kernel: Kernel, target: string): Promise<vo
   await writeFile(target, cpioArchive([...entries, { kind: "file", path: "modules/order", content: order }]));
 }
 
-/** Copies a program into the tree, at `guestPath`, with the shared libraries that it needs. */
+/** Copies a program into the tree at `guestPath`, with the shared libraries that it needs. */
 async function addProgram(tree: string, program: string, guestPath: string): Promise<void> {
   await copyFile(program, join(tree, guestPath));
   for (const library of await sharedLibraries(program)) {
@@ -57,8 +57,8 @@ async function addBusybox(tree: string): Promise<void> {
 }
 
 /**
- * Makes the tree of the guest's disk in `folder`: busybox, the node that runs this and the programs of a container runtime.
- * Answers its path.
+ * Makes the tree of the guest's disk in `folder`: busybox, the Node that runs this program, and the programs of a
+ * container runtime. Returns the tree's path.
  */
 export async function makeTree(folder: string, runtime: readonly string[]): Promise<string> {
   const tree = join(folder, "tree");
@@ -77,7 +77,7 @@ export async function makeTree(folder: string, runtime: readonly string[]): Prom
   return tree;
 }
 
-/** Makes an ext4 file of a tree. Without a journal: the disk lives as long as one run. */
+/** Makes an ext4 file of a tree. It needs no journal, because a disk is used for one run only. */
 export async function writeDisk(tree: string, target: string): Promise<void> {
   const options = ["-q", "-t", "ext4", "-O", "^has_journal", "-E", "root_owner=0:0"];
   await run("mke2fs", [...options, "-d", tree, target, DISK_SIZE]);

@@ -11,7 +11,7 @@ export type KernelPackage = { readonly name: string; readonly version: string };
 
 export type Kernel = { readonly image: string; readonly modules: ReadonlyMap<string, string> };
 
-/** Asks apt for the kernel package behind `META_PACKAGE`. */
+/** Finds the kernel package behind `META_PACKAGE` with apt. */
 export async function findKernelPackage(): Promise<Result<KernelPackage, GuestAbsent>> {
   const advice = `apt knows no ${META_PACKAGE}: run apt-get update on a Debian machine (.ci/apt does)`;
   const record = await run("apt-cache", ["show", "--no-all-versions", META_PACKAGE]).catch(() => "");
@@ -21,8 +21,9 @@ export async function findKernelPackage(): Promise<Result<KernelPackage, GuestAb
 }
 
 /**
- * Downloads and unpacks a kernel package into `folder`: the path of its kernel image, and of each module by name.
- * A failed download is expected (no network, or package lists that are too old); a package of another shape throws.
+ * Downloads and unpacks a kernel package into `folder`; returns the path of its kernel image, and the path of each
+ * module by name. A failed download is an expected error (no network, or outdated package lists); an unexpected package
+ * content throws.
  */
 export async function fetchKernel(wanted: KernelPackage, folder: string): Promise<Result<Kernel, GuestAbsent>> {
   try {

@@ -1,7 +1,10 @@
 import { podOf, SERVES } from "../pods/manifest.ts";
 import { MOUNT, ROOT } from "./guest-node.ts";
 
-/** Burstable: what its init container leaves in the volume its container finds; then it takes all the CPU it may. */
+/**
+ * Burstable: the container uses a word that the init container left in their shared volume, and then all the CPU that
+ * it may use.
+ */
 export const BUSY = podOf("busy", {
   initContainers: [
     {
@@ -24,7 +27,7 @@ export const BUSY = podOf("busy", {
   terminationGracePeriodSeconds: 1,
 });
 export const IDLE = podOf("idle");
-/** Guaranteed: the first that it does is to look what CPUs everybody has. */
+/** Guaranteed: the container first prints the CPUs of all pods. */
 const OWN = { cpu: "2", memory: "64Mi" };
 export const ALONE = podOf("alone", {
   containers: [

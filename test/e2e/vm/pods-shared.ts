@@ -4,7 +4,7 @@ import type { PodRow } from "../../../actuator/status/node-status.ts";
 import type { GuestNode } from "./guest-node.ts";
 import { differences } from "./pods-values.ts";
 
-/** The checks share the pods as they were when they had come up. */
+/** The checks share the rows of the pods as of the moment when they were running. */
 export class Story {
   readonly node: GuestNode;
   readonly #rows = new Map<string, PodRow>();
@@ -17,7 +17,7 @@ export class Story {
     if (found === undefined) throw new Error(`${name} has not come up`);
     return found;
   }
-  /** All of them run, and a pass has seen them so. */
+  /** Waits until all of these pods run and a pass has seen them running. */
   async settle(...names: readonly string[]): Promise<PassReport> {
     const pass = await this.node.settled(...names);
     for (const name of names) this.#rows.set(name, await this.node.running(name));
@@ -29,11 +29,11 @@ export class Story {
   path(name: string): string {
     return this.row(name).cgroups[0]?.path ?? "none";
   }
-  /** Files of a pod's cgroup. */
+  /** The contents of these files in the pod's cgroup. */
   pod(name: string, ...files: readonly string[]): readonly string[] {
     return files.map((file) => this.node.read(this.path(name), file));
   }
-  /** Files of its container's. */
+  /** The contents of these files in the cgroup of the pod's container. */
   app(name: string, ...files: readonly string[]): readonly string[] {
     return files.map((file) => this.node.read(`${this.path(name)}/${this.id(name)}`, file));
   }

@@ -25,12 +25,12 @@ export function podsStory(node: GuestNode): readonly Check[] {
 
 const coming = (story: Story): readonly Check[] => [
   {
-    name: "pods come up from their manifests, an init container first",
+    name: "pods start from their manifests, the init container first",
     run: async () => {
       for (const one of [BUSY, IDLE]) story.node.put(one as Pod);
       await story.node.startDaemon(CONFIGURATION);
       await story.settle("busy", "idle");
-      // it runs a while before it has said something
+      // the container runs for a while before it prints something
       const words = await story.node.wait(
         "its first words",
         () => story.node.log(story.row("busy"), "app")[0] || undefined,
@@ -40,11 +40,11 @@ const coming = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "every cgroup holds what was decided",
+    name: "every cgroup has the decided values",
     run: async () => story.expectAsDecided(await story.settle("busy", "idle")),
   },
   {
-    name: "what was decided is what the kubelet writes",
+    name: "the decided values are those that the kubelet writes",
     run: async () => {
       const tier = (path: string, file: string) => story.node.read(path, file);
       assert.deepEqual([tier("/kubepods", "cpu.weight"), tier("/kubepods", "memory.min")], ["118", String(32 * MIB)]);
@@ -53,15 +53,15 @@ const coming = (story: Story): readonly Check[] => [
         ["4", String(32 * MIB)],
       );
       assert.equal(tier("/kubepods/besteffort", "cpu.weight"), "1");
-      // the init container's limit on CPU is the larger one
+      // the init container has the larger CPU limit
       const busy = ["4", "50000 100000", String(64 * MIB), String(32 * MIB), "100"];
       assert.deepEqual(story.pod("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "pids.max"), busy);
       const [weight, ...others] = story.app("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "memory.high");
       assert.deepEqual(others, ["10000 100000", String(64 * MIB), String(32 * MIB), "63750144"]);
-      // runc before 1.3.2 writes the one, and later ones the other
+      // runc before 1.3.2 writes 4, later versions write 17
       assert.ok(weight === "4" || weight === "17", `cpu.weight ${weight}`);
       assert.deepEqual(story.pod("idle", "cpu.weight", "cpu.max", "pids.max"), ["1", "max 100000", "100"]);
-      // since 1.37 a container without request and limit is throttled as well, at its share of what pods may have
+      // since 1.37, a container without request and limit is throttled as well, relative to the memory of all pods
       const high = Math.floor((Number(tier("/kubepods", "memory.max")) * 0.9) / 4096) * 4096;
       assert.deepEqual(story.app("idle", "cpu.weight", "memory.max", "memory.high"), ["1", "max", String(high)]);
     },
@@ -70,7 +70,7 @@ const coming = (story: Story): readonly Check[] => [
 
 const sharing = (story: Story): readonly Check[] => [
   {
-    name: "whoever shares CPUs has left them before a container starts that has them alone",
+    name: "other containers lose the CPUs before the container with exclusive CPUs starts",
     run: async () => {
       assert.deepEqual([story.app("busy", "cpuset.cpus"), story.app("idle", "cpuset.cpus")], [["0-3"], ["0-3"]]);
       story.node.put(ALONE as Pod);
@@ -82,7 +82,7 @@ const sharing = (story: Story): readonly Check[] => [
       for (const [name, cpus] of [
         ["busy", "0-1"],
         ["idle", "0-1"],
-        // both threads of a core
+        // both threads of one core
         ["alone", "2-3"],
       ] as const) {
         const file = `.${story.path(name)}/${story.id(name)}/cpuset.cpus`;
@@ -95,7 +95,7 @@ const sharing = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "from time to time CPUs are put right that another has given",
+    name: "cpusets that another program has changed are corrected at the interval",
     run: async () => {
       const { node } = story;
       for (const name of ["idle", "alone"]) {
@@ -112,7 +112,7 @@ const sharing = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "its CPUs have no quota, and its memory is kept for it",
+    name: "a container with exclusive CPUs has no quota, and its memory is protected",
     run: async () => {
       const kept = ["max 100000", String(64 * MIB), String(64 * MIB)];
       assert.deepEqual(story.pod("alone", "cpu.max", "memory.min", "memory.max"), kept);
@@ -121,16 +121,17 @@ const sharing = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "what a pod uses is told, with what holds it back",
+    name: "a pod's usage is reported, with its throttling and pressure",
     run: async () => {
-      // a reading on a busy host may be odd, and the kernel tells pressure some seconds later: the next one is not
+      // on a busy host a reading may be wrong, and the kernel reports pressure some seconds later, so the check waits
+      // for a suitable reading
       const { usage } = await story.node.pod(
         "busy",
         "with its use",
         ({ usage }) =>
           (usage?.throttledPermille ?? 0) > 0 &&
           (usage?.cpuMilli ?? 0) > 0 &&
-          // its limit is a tenth of a CPU
+          // the container's limit is a tenth of a CPU
           (usage?.cpuMilli ?? 0) < 250 &&
           (usage?.pressure?.cpu ?? 0) > 0,
       );
@@ -141,7 +142,7 @@ const sharing = (story: Story): readonly Check[] => [
 
 const going = (story: Story): readonly Check[] => [
   {
-    name: "a daemon that is started anew takes pods as they are, and puts right what another wrote",
+    name: "a restarted daemon adopts the pods, and corrects what another program wrote",
     run: async () => {
       const { node } = story;
       const names = ["busy", "idle", "alone"];
@@ -167,7 +168,7 @@ const going = (story: Story): readonly Check[] => [
     },
   },
   {
-    name: "what a pod had alone is given back when it leaves",
+    name: "a removed pod's exclusive CPUs are shared again",
     run: async () => {
       const { node } = story;
       node.remove("alone");
@@ -178,13 +179,13 @@ const going = (story: Story): readonly Check[] => [
         kept: node.read("/kubepods", "memory.min"),
       });
       const wanted = { cpus: ["0-3", "0-3"], hasCgroup: false, entries: undefined, kept: String(32 * MIB) };
-      // the tree's own values are written after its pods' cgroups
+      // the values of the tree's own cgroups are written after those of its pods
       await node.wait("what it had", () => (isDeepStrictEqual(given(), wanted) ? true : undefined)).catch(() => {});
       assert.deepEqual(given(), wanted);
     },
   },
   {
-    name: "of pods whose manifests are gone nothing is left",
+    name: "nothing remains of pods whose manifests were removed",
     run: async () => {
       const { node } = story;
       node.remove("busy", "idle");

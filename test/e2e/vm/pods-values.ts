@@ -5,7 +5,10 @@ import type { CgroupPlan, CgroupsDecision } from "../../../api/model/cgroups.ts"
 const NO_PAGES = "4611686018427387904";
 type Read = (path: string, file: string) => string;
 
-/** Every file in the kernel that is not, to the letter, as decided, but for what a runtime's own formula explains. */
+/**
+ * Every file in the kernel whose content differs from the decided value, except where a runtime's own formula explains
+ * the difference.
+ */
 export function differences({ cgroups }: CgroupsDecision, read: Read): readonly string[] {
   const there = cgroups.filter(({ level, containerId }) => level !== "container" || containerId !== null);
   return there.flatMap((plan) =>

@@ -3,14 +3,14 @@ import { dirname, join, relative } from "node:path";
 import { BUILT } from "../../cli/run.ts";
 
 const PROJECT = join(import.meta.dirname, "../../..");
-/** Where the systemd unit says that the package is installed, as `npm install --global --prefix` lays it. */
+/** The prefix of the package's installation in the systemd unit, with the layout of `npm install --global --prefix`. */
 const PREFIX = "/opt/nodewise";
 const INSTALLED = join(PREFIX, "lib/node_modules/nodewise");
 export const LOCK_FILE = join(PROJECT, "package-lock.json");
-/** Files of packages that only compile them. */
+/** Folders in packages that are needed only to compile the package. */
 const UNUSED = /\/better-sqlite3\/(?:deps|src)$/;
 
-/** Copies the packages that an installation brings to where the package looks for them, and links its command. */
+/** Copies the packages of an installation to where the installed program looks for them, and links its command. */
 export async function addPackages(tree: string): Promise<void> {
   const lock = JSON.parse(await readFile(LOCK_FILE, "utf8")) as { packages: Record<string, object> };
   const names = Object.entries(lock.packages)
@@ -24,7 +24,7 @@ export async function addPackages(tree: string): Promise<void> {
   const command = join(PREFIX, "bin/nodewise");
   await mkdir(dirname(join(tree, command)), { recursive: true });
   await symlink("../lib/node_modules/nodewise/api/cli/nodewise.js", join(tree, command));
-  // its first line names it
+  // the command's first line names this path
   await symlink("/bin/busybox", join(tree, "usr/bin/env"));
 }
 

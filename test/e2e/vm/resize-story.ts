@@ -11,7 +11,7 @@ const MIB = 2 ** 20;
 const NAME = "sized";
 const FILES = ["cpu.max", "memory.max"];
 
-/** It keeps 40 MiB that nobody can take away. */
+/** The pod keeps 40 MiB that cannot be reclaimed. */
 const sized = (cpu: string, memory: string): object =>
   podOf(NAME, {
     uid: NAME,
@@ -26,7 +26,7 @@ const sized = (cpu: string, memory: string): object =>
     volumes: [{ name: "memory", emptyDir: { medium: "Memory" } }],
   });
 
-/** `pod cpu.max`, in the order in which they were written. */
+/** `pod cpu.max`, in the order of the writes. */
 function writes(passes: readonly PassReport[]): readonly string[] {
   const results = passes.flatMap(({ applied }) => applied?.results ?? []);
   return results.flatMap(({ step, status }) => {
@@ -36,7 +36,10 @@ function writes(passes: readonly PassReport[]): readonly string[] {
   });
 }
 
-/** A running pod is resized: a static one has only the resources that its manifest says. Goes on where no pod is left. */
+/**
+ * The checks of the resize of a running pod. The pod comes from a server, because a static pod has only the resources
+ * of its manifest. Needs a node without pods.
+ */
 export function resizing(node: GuestNode): readonly Check[] {
   let before: PodRow | undefined;
   let set: (cpu: string, memory: string) => void = () => {};
@@ -57,7 +60,7 @@ export function resizing(node: GuestNode): readonly Check[] {
   };
   return [
     {
-      name: "a running pod gets more: its own cgroup first, then its container's",
+      name: "a running pod's resources are raised: first in the pod's cgroup, then in the container's",
       run: async () => {
         const server = await startPodsServer(new Gate());
         set = (cpu, memory) => server.set([sized(cpu, memory)]);
@@ -86,7 +89,7 @@ export function resizing(node: GuestNode): readonly Check[] {
       },
     },
     {
-      name: "it gets less: its container's cgroup first, and memory that is in use only when it is free",
+      name: "its resources are lowered: first in the container's cgroup, and memory in use only once it is free",
       run: async () => {
         forget();
         set("250m", "32Mi");
@@ -110,6 +113,6 @@ export function resizing(node: GuestNode): readonly Check[] {
   ];
 }
 
-/** The order of the writes of each file stays. */
+/** Sorts by file; the writes of one file keep their order. */
 const byFile = (a: string, b: string): number => FILES.indexOf(fileOf(a)) - FILES.indexOf(fileOf(b));
 const fileOf = (write: string): string => write.split(" ")[1] ?? "";

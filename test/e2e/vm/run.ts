@@ -8,90 +8,98 @@ import { cpioArchive, fileEntries } from "./cpio.ts";
 import { toolPath } from "./host.ts";
 
 export type GuestJob = {
-  /** Contents by absolute path in the guest (not below /proc, /sys and /dev); all but those below /etc may be executed. */
+  /**
+   * The content of files by absolute path in the guest (not below /proc, /sys and /dev); all files except those below
+   * /etc are executable.
+   */
   readonly files: Readonly<Record<string, Uint8Array | string>>;
-  /** Program and arguments; `node` and busybox's programs are on the path. */
+  /** Program and arguments; PATH contains `node` and busybox's programs. */
   readonly command: readonly string[];
-  /** From the machine's first words to its end. JavaScript runs about four times slower in it. */
+  /** From the machine's first output to its end. JavaScript runs about four times slower in the guest. */
   readonly timeoutMs: number;
   readonly memoryMb?: number;
   readonly cpus?: number;
-  /** Each two of them are threads of one core. */
+  /** Every two processors are threads of one core. */
   readonly isHyperThreaded?: boolean;
-  /** Default `plain`. With `systemd` the command runs in a service of its own. */
+  /** Default `plain`. With `systemd`, the command runs in its own service. */
   readonly guest?: GuestKind;
 };
 
 export type GuestResult = {
   readonly exitCode: number;
-  /** All that the command wrote to stdout and stderr. */
+  /** Everything that the command wrote to stdout and stderr. */
   readonly stdout: string;
   readonly durationMs: number;
 };
 
 const KERNEL_LINE = [
   "console=ttyS0 quiet panic=-1 rdinit=/init cgroup_no_v1=all hugepagesz=2M hugepages=8",
-  // for a busy host, on which emulated timers are late: the kernel would panic, or leave its fast clock for a slow one
+  // on a busy host emulated timers are late: without these options, the kernel panics or changes from its fast clock to
+  // a slow one
   "no_timer_check tsc=reliable",
-  // guards against what a processor guesses cost much where none guesses
+  // mitigations of speculative execution cost much, and an emulated processor does not speculate
   "mitigations=off",
-  // so do guards against attackers, of whom there are none; and what is translated at an address is of use to the next process
+  // mitigations of attacks cost much, and there are no attackers; without address randomization, the next process
+  // reuses translated code
   "norandmaps nokaslr init_on_alloc=0 hardened_usercopy=off audit=0",
 ].join(" ");
 
 /**
- * The guest's clock counts the ticks of this machine's processor. On a busy machine the kernel would measure many times too few a
- * second, and all its time limits would be as many times too short.
+ * The guest's clock counts the ticks of this machine's processor. On a busy machine, the kernel would measure a rate
+ * that is many times too low, and all its timeouts would be too short by the same factor.
  */
 function tickRate(): string {
   const [, bogoMips] = /^bogomips\s*: ([\d.]+)$/m.exec(readFileSync("/proc/cpuinfo", "utf8")) ?? [];
-  // twice the frequency
+  // bogomips is twice the frequency
   return bogoMips === undefined ? "" : `tsc_early_khz=${Math.round(Number(bogoMips) * 500)}`;
 }
-/** Features that cost much to emulate and that no job needs: with them a guest takes a quarter longer. */
+/** Features that are expensive to emulate and that no job needs: with them, a guest takes a quarter longer. */
 const WITHOUT = "-la57,-avx,-avx2,-smap,-smep,-pku";
 const OUTPUT = /^=== job begins ===\n(?<stdout>.*)\n=== job ended with exit code (?<code>\d+) ===$/ms;
 
 function qemuArguments(guest: Guest, initramfs: string, job: GuestJob): string[] {
   return [
-    // Not KVM: it opens but hangs on some machines. Not a thread for each processor: QEMU 7.2 then now and then goes on
-    // running code that the kernel has patched, and never ends; the first write to cpu.max patches some.
+    // Not KVM: on some machines it opens but hangs. Not one thread per processor: QEMU 7.2 then sometimes keeps running
+    // code that the kernel has patched, and never ends. The first write to cpu.max patches code.
     ...["-accel", "tcg,thread=single,tb-size=512", "-m", String(job.memoryMb ?? 512)],
     ...processors(job),
     ...["-nographic", "-no-reboot", "-net", "none"],
     ...["-kernel", guest.kernel, "-initrd", initramfs, "-append", `${KERNEL_LINE} ${tickRate()}`],
-    // The guest's writes to its disk are thrown away, so that many can share it.
+    // QEMU discards the guest's writes to its disk, so that many guests can share it.
     ...["-drive", `file=${guest.disk},format=raw,if=virtio,snapshot=on`],
   ];
 }
 
-/** QEMU tells no threads of processors that it calls by its own name. */
+/** QEMU reports the threads of a core only for a processor with another vendor's name than its own. */
 function processors({ cpus = 2, isHyperThreaded = false }: GuestJob): string[] {
   if (!isHyperThreaded) return ["-cpu", `max,${WITHOUT}`, "-smp", String(cpus)];
   return ["-cpu", `max,vendor=GenuineIntel,${WITHOUT}`, "-smp", `${cpus},sockets=1,cores=${cpus / 2},threads=2`];
 }
 
-/** A guest's clock ticks on while it waits for a processor: one that comes a little before others is through with less work. */
-function hurry(pid: number | undefined): void {
+/**
+ * Raises the priority of the guest. Its clock continues while it waits for a processor, so a guest that gets processors
+ * earlier finishes with less work.
+ */
+function raisePriority(pid: number | undefined): void {
   try {
     if (pid !== undefined) setPriority(pid, -4);
   } catch {
-    // only root may
+    // only root can raise the priority
   }
 }
 
 type Captured = { readonly text: string; readonly pid: number | undefined; readonly killed: boolean };
 
-/** A program on a busy machine may take so long to say something. */
+/** The longest time in which a program on a busy machine may print nothing at its start. */
 const SILENT_MS = 120_000;
 
 /**
- * Starts a program, waits for its end and returns its output; kills it `timeoutMs` after its first words, when it says
- * nothing, or when this process ends.
+ * Starts a program, waits for its exit and returns its output. Kills it `timeoutMs` after its first output, if it
+ * prints nothing, or when this process exits.
  */
 async function capture(program: string, args: string[], timeoutMs: number): Promise<Captured> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
-  hurry(child.pid);
+  raisePriority(child.pid);
   const end = () => child.kill("SIGKILL");
   process.once("exit", end);
   let timer = setTimeout(end, SILENT_MS + timeoutMs);
@@ -116,10 +124,10 @@ function lastLines(text: string): string {
 }
 
 /**
- * Runs one command in a fresh virtual machine with a cgroup v2 hierarchy at /sys/fs/cgroup: the controllers cpu, memory,
- * cpuset, io, pids and hugetlb (8 pages of 2 MiB) are enabled below its root, and the command runs in the cgroup /leaf (with
- * systemd: those that it enables, and where it puts services).
- * Throws, with the last lines of the console, when the machine ends without an exit code or not within `timeoutMs`.
+ * Runs one command in a fresh virtual machine with a cgroup v2 hierarchy at /sys/fs/cgroup. The controllers cpu,
+ * memory, cpuset, io, pids and hugetlb (8 pages of 2 MiB) are enabled below its root, and the command runs in the
+ * cgroup /leaf; with systemd, systemd chooses the enabled controllers and the command's cgroup. Throws with the last
+ * lines of the console if the machine ends without an exit code or does not end within `timeoutMs`.
  */
 export async function runInGuest(job: GuestJob): Promise<GuestResult> {
   const guest = await prepareGuest(job.guest);

@@ -7,10 +7,10 @@ import { bundle } from "./bundle.ts";
 import { projectFiles } from "./project.ts";
 
 const deployed = (name: string): Buffer => readFileSync(join(import.meta.dirname, "../../../actuator/deploy", name));
-/** Where the package of containerd has its own. */
+/** Where containerd's Debian package puts its unit. */
 const RUNTIME_UNITS = ["/lib/systemd/system/containerd.service", "/usr/lib/systemd/system/containerd.service"];
 const ETC_UNITS = "/etc/systemd/system";
-/** Emulating what a compiler writes costs more than interpreting; no unit knows of it. */
+/** Emulating compiled code costs more than interpreting; no unit sets this option itself. */
 const MANAGER = `[Manager]\nDefaultEnvironment="NODE_OPTIONS=--jitless"\n`;
 const RUNTIME = `version = 2
 ${TIMEOUTS}
@@ -18,7 +18,7 @@ ${TIMEOUTS}
   sandbox_image = "${IMAGE}"
 `;
 
-/** The files of a machine that runs the daemon as its unit says; a text: why they cannot be made here. */
+/** The files of a machine that runs the daemon as its unit says; a string: the reason why they cannot be made here. */
 export async function systemdFiles(): Promise<string | Record<string, Uint8Array | string>> {
   const runtimeUnit = RUNTIME_UNITS.find(existsSync);
   if (runtimeUnit === undefined) return "containerd's package with its unit is not installed (.ci/apt)";

@@ -11,7 +11,7 @@ export const CGROUPS = "/sys/fs/cgroup";
 const ETC = "/etc/nodewise";
 const SETTINGS = join(ETC, "actuator.yaml");
 const runFile = promisify(execFile);
-/** Nobody but the daemon may change these files of its pods' cgroups. */
+/** Only the daemon may change these files in its pods' cgroups. */
 const VALUES = [
   "cgroup.subtree_control",
   "cgroup.procs",
@@ -31,15 +31,17 @@ export function textOf(path: string): string | undefined {
   }
 }
 
-/** A machine whose systemd starts containerd and the daemon, with the daemon's settings where the unit expects them. */
+/**
+ * A machine on which systemd starts containerd and the daemon; the daemon's settings are where the unit expects them.
+ */
 export class SystemdMachine extends GuestStatus {
   constructor() {
-    // where it listens by itself
+    // the daemon's default address
     super("127.0.0.1:10260");
     mkdirSync(join(ETC, "manifests"), { recursive: true });
   }
 
-  /** Answers what it prints; throws with its words if it fails. */
+  /** Runs systemctl and returns its output; throws with its messages if it fails. */
   systemctl(...args: readonly string[]): string {
     return execFileSync("systemctl", [...args], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
   }
@@ -49,12 +51,15 @@ export class SystemdMachine extends GuestStatus {
   pid(): string {
     return this.property("MainPID");
   }
-  /** The journal of a unit; only warnings and worse of systemd itself where `unit` is undefined. */
+  /** The journal of a unit; without `unit`, only systemd's own warnings and errors. */
   journal(unit?: string): string {
     const which = unit === undefined ? ["_PID=1", "--priority", "warning"] : ["--unit", unit];
     return execFileSync("journalctl", ["--no-pager", "--output", "cat", ...which], { encoding: "utf8" });
   }
-  /** Answers what it prints of the pods' images and containers. `socket`: of another containerd than the machine's. */
+  /**
+   * Returns ctr's output about the pods' images and containers. `socket`: the socket of another containerd than the
+   * machine's.
+   */
   async ctr(args: readonly string[], socket?: string): Promise<string> {
     const address = socket === undefined ? [] : ["--address", socket];
     return (await runFile("ctr", [...address, "--namespace", "k8s.io", ...args])).stdout;
@@ -89,12 +94,12 @@ export class SystemdMachine extends GuestStatus {
     rmSync(join(ETC, "manifests", `${name}.json`));
   }
 
-  /** A container's output, without the runtime's marks. */
+  /** A container's output, without the runtime's prefix of each line. */
   log({ namespace, name, uid }: PodRow, container: string): readonly string[] {
     const text = textOf(join("/var/log/pods", `${namespace}_${name}_${uid}`, container, "0.log")) ?? "";
     return text.split("\n").map((line) => line.split(" ").slice(3).join(" "));
   }
-  /** Every value of every cgroup of the daemon's pods, and who is in it. */
+  /** Every value of every cgroup of the daemon's pods, and the processes in it. */
   tree(): Readonly<Record<string, string | undefined>> {
     const root = join(CGROUPS, "nodewise");
     const inside = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isDirectory());

@@ -7,14 +7,14 @@ import type { SystemdStory } from "./systemd-shared.ts";
 
 const RUNTIME = "nodewise-containerd";
 const SOCKET = "/run/nodewise/containerd/containerd.sock";
-/** The image that its configuration names; no registry is reached from here. */
+/** The image that containerd's configuration names; the guest cannot reach a registry. */
 const PAUSE = "registry.k8s.io/pause:3.10";
 const LOGS = "/var/log/nodewise/pods";
 
-/** By the steps of docs/guide/beside-a-kubelet.md, beside the machine's own containerd. */
+/** Follows docs/guide/beside-a-kubelet.md: a second containerd beside the machine's own. */
 export const ownRuntime = (story: SystemdStory): readonly Check[] => [
   {
-    name: "a containerd of Nodewise's own runs beside the machine's, and the daemon's pods in it alone",
+    name: "a second containerd runs beside the machine's, and only it runs the daemon's pods",
     run: async () => {
       const { machine } = story;
       machine.systemctl("daemon-reload");
@@ -33,7 +33,7 @@ export const ownRuntime = (story: SystemdStory): readonly Check[] => [
     },
   },
   {
-    name: "its restart ends no process of a pod, and leaves the machine's alone",
+    name: "its restart ends no process of a pod, and does not affect the machine's containerd",
     run: async () => {
       const { machine } = story;
       const [processes, others] = [story.processes(), machine.property("MainPID", "containerd")];

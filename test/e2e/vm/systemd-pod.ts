@@ -1,8 +1,8 @@
 import { podOf, SERVES } from "../pods/manifest.ts";
 
-/** Where the pod finds something of the machine's. */
+/** A folder of the machine that the pod mounts. */
 export const HOST_FOLDER = "/srv/host";
-/** All that the machine has: what starts in a pod has no more than the pod. */
+/** The machine's only CPU: a command that is executed in the pod can use only the pod's resources. */
 const OWN = { cpu: "1", memory: "32Mi" };
 const LOOKS = [
   "echo word > /fast/file",
@@ -14,7 +14,10 @@ const LOOKS = [
   "echo that is all",
 ];
 
-/** Each kind of volume that the daemon needs a right for, and a user of its own; the first that it does is to look. */
+/**
+ * A pod with each kind of volume that needs a right of the daemon, and with its own user; the container first prints
+ * what it sees.
+ */
 export const EVERY_VOLUME = podOf("web", {
   securityContext: { fsGroup: 1234, runAsUser: 1000, runAsGroup: 1000 },
   containers: [

@@ -5,7 +5,7 @@ import type { SystemdStory } from "./systemd-shared.ts";
 
 export const restarting = (story: SystemdStory): readonly Check[] => [
   {
-    name: "a reload is told: of settings that are faulty, and of those that are taken",
+    name: "a reload is reported, both of faulty and of accepted settings",
     run: async () => {
       const { machine } = story;
       const pid = machine.pid();
@@ -21,7 +21,7 @@ export const restarting = (story: SystemdStory): readonly Check[] => [
     },
   },
   {
-    name: "a daemon that is killed is started again, and no process of its pods has ended",
+    name: "a killed daemon is restarted, and no process of its pods ends",
     run: async () => {
       const { machine } = story;
       const [processes, killed] = [story.processes(), machine.pid()];
@@ -35,7 +35,7 @@ export const restarting = (story: SystemdStory): readonly Check[] => [
     },
   },
   {
-    name: "a stop leaves pods alone, wrong settings are tried once, and the next start finds the pods",
+    name: "a stop keeps the pods, a start with wrong settings is not repeated, and the next start finds the pods",
     run: async () => {
       const { machine } = story;
       const processes = story.processes();
@@ -44,14 +44,14 @@ export const restarting = (story: SystemdStory): readonly Check[] => [
       machine.configure({ mode: "enforced" });
       machine.systemctl("start", UNIT);
       await machine.wait("its end", () => (machine.property("ActiveState") === "failed" ? true : undefined));
-      // with another try ahead it would be activating
+      // if systemd would restart it once more, the state would be activating
       const ended = ["ExecMainStatus", "NRestarts", "SubState"].map((name) => machine.property(name));
       assert.deepEqual(ended, ["2", "0", "failed"]);
       assert.match(machine.journal(UNIT), /actuator\.yaml:.*mode: /);
       assert.deepEqual(story.processes(), processes);
       machine.configure();
       machine.systemctl("start", UNIT);
-      // in its first moment a reload may end it, and must not keep it from running
+      // a reload right after the start may end the daemon, but it must not keep the daemon from running
       machine.systemctl("reload", UNIT);
       await machine.wait("its start", () => (machine.property("ActiveState") === "active" ? true : undefined));
       await machine.until("it", ({ pid }) => (String(pid) === machine.pid() ? true : undefined));

@@ -5,10 +5,10 @@ import { CGROUPS, type SystemdMachine, textOf } from "./systemd-machine.ts";
 
 export const wordsOf = (path: string): readonly string[] => (textOf(path) ?? "").split(/\s+/);
 
-/** A machine and the pod that comes up in it, from the daemon's first start to its last stop. */
+/** A machine and its pod, from the daemon's first start to its last stop. */
 export class SystemdStory {
   readonly machine: SystemdMachine;
-  /** As it was when it had come up. */
+  /** The pod's row at the moment when it was running. */
   row: PodRow | undefined;
 
   constructor(machine: SystemdMachine) {
@@ -18,18 +18,18 @@ export class SystemdStory {
     if (this.row === undefined) throw new Error("the pod has not come up");
     return this.row;
   }
-  /** Its container's. */
+  /** The cgroup of the pod's container. */
   get cgroup(): string {
     return join(CGROUPS, "nodewise", this.pod.cgroups[0]?.path ?? "none", this.pod.containers[0]?.id ?? "none");
   }
-  /** Its processes, each with the time of its start. */
+  /** The pod's processes, each with its start time. */
   processes(): readonly string[] {
     return wordsOf(join(this.cgroup, "cgroup.procs")).map((pid) => {
       const fields = textOf(`/proc/${pid}/stat`)?.split(") ").at(-1)?.split(" ");
       return `${pid} since ${fields?.[19]}`;
     });
   }
-  /** The daemon answers, by this process, and has found the pod as it was. */
+  /** Waits until the daemon with this pid answers; checks that it has found the pod unchanged. */
   async finds(pid: string): Promise<void> {
     const found = await this.machine.until("the pod, by the new daemon", (status) =>
       String(status.pid) === pid && status.runtime !== null

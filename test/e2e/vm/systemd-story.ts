@@ -14,7 +14,7 @@ const PODS = "/var/lib/nodewise/pods";
 /** Bits of CHOWN, DAC_OVERRIDE, FOWNER, FSETID, SYS_ADMIN and SYS_RESOURCE. */
 const CAPABILITIES = [0, 1, 3, 4, 21, 24].reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n);
 
-/** From the daemon's first start to its last stop. */
+/** The checks from the daemon's first start to its last stop. */
 export function systemdStory(machine: SystemdMachine): readonly Check[] {
   const story = new SystemdStory(machine);
   return [...coming(story), ...besideSystemd(story), ...restarting(story), ...going(story), ...ownRuntime(story)];
@@ -22,7 +22,7 @@ export function systemdStory(machine: SystemdMachine): readonly Check[] {
 
 const coming = (story: SystemdStory): readonly Check[] => [
   {
-    name: "systemd starts the daemon before there is a runtime, and hands on the controllers that the unit asks for",
+    name: "systemd starts the daemon before the runtime, and delegates the controllers that the unit requests",
     run: async () => {
       const { machine } = story;
       assert.match(readlinkSync("/proc/1/exe"), /\/systemd$/);
@@ -44,7 +44,7 @@ const coming = (story: SystemdStory): readonly Check[] => [
     name: "it runs a pod with every kind of volume",
     run: async () => {
       const { machine } = story;
-      // a pass over the cgroups has seen its container
+      // a pass over the cgroups has seen the pod's container
       story.row = await machine.pod(
         "web",
         "running as decided",
@@ -90,7 +90,7 @@ const coming = (story: SystemdStory): readonly Check[] => [
 
 const besideSystemd = (story: SystemdStory): readonly Check[] => [
   {
-    name: "what systemd keeps is as it was, and it complains of nothing",
+    name: "systemd's own cgroups are unchanged, and systemd reports no problem",
     run: () => {
       const service = join(CGROUPS, "system.slice/nodewise-actuator.service");
       assert.equal(textOf(`/proc/${story.machine.pid()}/cgroup`), "0::/system.slice/nodewise-actuator.service");
@@ -105,7 +105,7 @@ const besideSystemd = (story: SystemdStory): readonly Check[] => [
     },
   },
   {
-    name: "systemd takes nothing from pods: read anew, run anew, or after the runtime's end",
+    name: "systemd changes no pod's cgroup after daemon-reload, daemon-reexec or the runtime's end",
     run: async () => {
       const { machine } = story;
       const before = machine.tree();
@@ -129,7 +129,7 @@ const besideSystemd = (story: SystemdStory): readonly Check[] => [
 
 const going = (story: SystemdStory): readonly Check[] => [
   {
-    name: "the pod's end leaves no mount, directory or cgroup, and the daemon's leaves systemd content",
+    name: "the pod's end leaves no mount, directory or cgroup, and the daemon's end succeeds for systemd",
     run: async () => {
       const { machine } = story;
       machine.remove("web");

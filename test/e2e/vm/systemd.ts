@@ -4,19 +4,19 @@ import { join } from "node:path";
 import { err, ok, type Result } from "../../../api/base/result.ts";
 import { type GuestAbsent, run } from "./host.ts";
 
-/** Debian's systemd and the libraries below it, as apt has them now; unpacked, never installed. */
+/** Debian's systemd and its libraries in the version that apt offers; they are unpacked, never installed. */
 export type SystemdPackages = { readonly names: readonly string[]; readonly version: string };
 
-/** Only these of its packages' dependencies are programs or libraries that it loads. */
+/** Of the packages on which systemd depends, only these contain programs or libraries that it loads. */
 const WANTED = /^(?:systemd|mount|zlib1g|lib[a-z0-9.+-]+)$/;
 const ONLY_NEEDED = ["recommends", "suggests", "conflicts", "breaks", "replaces", "enhances"].map(
   (kind) => `--no-${kind}`,
 );
-/** Units of a boot to a shell: this guest has a journal, and what a job starts. */
+/** The directories with links to the units of a normal boot: this guest needs only a journal and what a job starts. */
 const LEFT_OUT = /^(?!sockets\.).*\.wants$/;
 const UNITS = ["lib/systemd/system", "usr/lib/systemd/system"];
 
-/** The guest's job as a service; its output is the console's, as without systemd. */
+/** The guest's job as a service; its output goes to the console, as without systemd. */
 const JOB = `[Unit]
 Description=The job of this machine
 [Service]
@@ -27,7 +27,7 @@ StandardError=tty
 TTYPath=/dev/console
 `;
 
-/** Asks apt for systemd and its libraries. */
+/** Finds systemd and its libraries with apt. */
 export async function findSystemdPackages(): Promise<Result<SystemdPackages, GuestAbsent>> {
   const record = await run("apt-cache", ["show", "--no-all-versions", "systemd"]).catch(() => "");
   const version = /^Version: (\S+)/m.exec(record)?.[1];
@@ -38,7 +38,9 @@ export async function findSystemdPackages(): Promise<Result<SystemdPackages, Gue
   return err({ code: "systemd-package", message });
 }
 
-/** Downloads and unpacks them into the guest's tree. A failed download is expected, as of the kernel. */
+/**
+ * Downloads and unpacks the packages into the guest's tree. A failed download is an expected error, as for the kernel.
+ */
 export async function addSystemd(
   { names }: SystemdPackages,
   folder: string,
@@ -59,7 +61,7 @@ export async function addSystemd(
   return ok(null);
 }
 
-/** Takes away the units that a whole machine starts besides, most of whose programs are not there. */
+/** Removes the units that a complete machine also starts, because most of their programs do not exist in the guest. */
 async function trim(tree: string): Promise<void> {
   for (const units of UNITS) {
     const found = await readdir(join(tree, units)).catch(() => []);

@@ -3,10 +3,13 @@ import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const NODE = dirname(process.execPath);
-/** Whatever Node's binary is linked to. */
+/** The directories of the libraries that Node's binary may need. */
 const LIBRARIES = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
-/** The volumes and the container of a pod that runs `server.ts` by this very Node; `served` is its /served. */
+/**
+ * The volumes and the container of a pod that runs `server.ts` with the Node that runs the test; `served` is mounted as
+ * /served.
+ */
 export function servedContainer(served: string, ...args: readonly string[]) {
   const places = [...new Set([ROOT, ...(NODE.startsWith(`${ROOT}/`) ? [] : [NODE]), ...LIBRARIES])].filter(existsSync);
   return {

@@ -5,8 +5,8 @@ import { status } from "@grpc/grpc-js";
 import { healthServer } from "../../../actuator/probes/health-server.ts";
 
 /**
- * The server in a container of a test: `tls PORT`, HTTPS on loopback, or `grpc PATH`, gRPC's health on a unix socket. What
- * they answer stands in files of /served, of which each is one word.
+ * The server in a test's container: `tls PORT` serves HTTPS on loopback, and `grpc PATH` serves gRPC health checks on a
+ * Unix socket. Files in /served, with one word each, contain the answers.
  */
 const SERVED = "/served";
 const said = (file: string): string | undefined => {
@@ -28,7 +28,7 @@ function serveTls(port: number): void {
 }
 
 function serveGrpc(path: string): void {
-  // an instance that was killed has left it
+  // an instance that was killed has left its socket
   rmSync(path, { force: true });
   void healthServer((call, answer) => {
     const known = said(`grpc-${call.request.service || "all"}`);
