@@ -225,7 +225,7 @@ async function quietTurns(count: number, everyMs: number): Promise<Pick<FleetFig
   try {
     const nodes = Array.from({ length: count }, (_, i) => new FleetNode(i));
     await each(nodes, (node) => take(server, node, true));
-    // the first counts are rows of their own, and reading a node writes what waits
+    // the first repeat of each decision is a row of its own, and reading a node makes the API write what it holds back
     await rounds(server, nodes, everyMs, everyMs, true);
     await each(nodes, async ({ name }) => void (await server.send("GET", `/v1/nodes/${name}`)));
     const before = server.written();
