@@ -7,7 +7,7 @@ import { type TempTree, tempTree } from "../cgroups/temp-tree.ts";
 
 let tree: TempTree;
 let fs: CgroupFs;
-/** A directory and a file outside the own root that nothing may reach. */
+/** A directory and a file outside the hierarchy's root, which no operation may reach. */
 let secret: string;
 
 beforeEach(() => {

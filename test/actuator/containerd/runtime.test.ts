@@ -107,7 +107,7 @@ describe("image layers", () => {
     const [a, b] = await layersWith([blob("manifest-a", 400, labels), blob("config-a", 70), ...sizes]);
     expect(a).toEqual([
       ...Array.from({ length: 10 }, (_, i) => ({ digest: `layer-${i}`, sizeBytes: i + 1 })),
-      // Its blob was discarded after unpacking.
+      // The blob of this layer was discarded after unpacking.
       { digest: "layer-10" },
     ]);
     expect(b).toBeUndefined();

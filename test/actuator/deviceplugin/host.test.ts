@@ -139,7 +139,7 @@ describe("a plugin that accepts each call and ends its stream at once", () => {
     await until(host.states, ([state]) => state?.state === "stopped" && state.generation === 2);
     const [first] = host.states();
     await until(host.states, ([state]) => state?.state === "removed");
-    // told of at the end of that turn
+    // the event is delivered at the end of that turn of the event loop
     await until(
       () => messages.at(-1),
       (line) => line === "2 removed",
@@ -148,7 +148,7 @@ describe("a plugin that accepts each call and ends its stream at once", () => {
     expect(new Set(messages.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
     expect(first?.stoppedAt).toBeDefined();
     expect(host.states()[0]?.stoppedAt).toBe(first?.stoppedAt);
-    // it was tried more often than is told
+    // the host called the plugin more often than it reported failures
     const tries = gpu.requests.filter(({ method }) => method === "GetDevicePluginOptions");
     expect(tries.length).toBeGreaterThan(2);
     expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);

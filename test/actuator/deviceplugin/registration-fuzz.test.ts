@@ -27,7 +27,7 @@ describe("a client with a path as :authority", () => {
     const block = headers(REGISTER, plain(host.socketPath), "indexed name");
     raw.socket.write(Buffer.concat([PREFACE, SETTINGS, request(1, block, "example.com_gpu.sock")]));
     await until(host.devices, (d) => d.length === 1);
-    // the first request put these into the table: te, content-type, :authority, :path
+    // the first request added these to the HPACK table: te, content-type, :authority, :path
     const again = Buffer.from([0x83, 0x86, 0x80 | 65, 0x80 | 64, 0x80 | 63, 0x80 | 62]);
     raw.socket.write(request(3, again, "example.com_gpu.sock"));
     await until(
@@ -58,7 +58,7 @@ describe("hostile bytes on the registration socket", () => {
     expect(seen.closed).toBeGreaterThan(20);
     await good.register();
     expect(host.amounts().get(GPU)?.allocatable).toBe(1);
-    // nothing was said of its good neighbour
+    // no fault of the working plugin beside it was reported
     expect(faults.filter(({ call }) => call === "ListAndWatch")).toEqual([]);
   }, 120_000);
 

@@ -13,7 +13,7 @@ const refuses = async () => err(faultOf("Remove", "UNKNOWN", "busy"));
 const silent = async () => err(faultOf("Remove", "UNAVAILABLE", "broke"));
 const REFUSED = { end: "failed", message: "rpc error: code = Unknown desc = busy" };
 
-/** A world that notes what it is asked for, and does it. */
+/** A runtime and log files that record each call and answer it with success. */
 function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
   const asked: string[] = [];
   const noted =

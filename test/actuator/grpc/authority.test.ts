@@ -46,7 +46,7 @@ describe("withAuthority", () => {
       else continue;
       expect(cut.indexOf(PATH)).toBe(-1);
     }
-    // after it, and after the next field
+    // two cuts leave whole header fields: after this field, and after the next one
     expect(whole).toBe(2);
   });
   test("leaves header blocks with endless or oversized integers alone", () => {

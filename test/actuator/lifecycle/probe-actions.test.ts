@@ -13,7 +13,7 @@ import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 const PROBE = probe({ handler: EXEC, periodSeconds: 10 });
 const NONE = { startup: null, liveness: null, readiness: null };
 
-/** The pod with such probes on one of its containers. */
+/** The pod with probes of these types on one of its containers. */
 function probing(object: SmallPod, name: string, ...types: readonly ProbeType[]): RunnablePod {
   const pod = runnableOf(object);
   const probes = { ...NONE, ...Object.fromEntries(types.map((type) => [type, PROBE])) };

@@ -6,7 +6,7 @@ import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
 import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "./scratch.ts";
 
-/** Names of the pods and `file:line:column code` of the problems. */
+/** The names of the pods, and each problem as `file:line:column code`. */
 async function outcome(path: string) {
   const { pods, problems } = await readManifests(path, "n1");
   const at = problems.map(

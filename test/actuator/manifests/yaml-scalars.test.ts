@@ -3,9 +3,9 @@ import { parseDocuments } from "../../../api/documents/parse.ts";
 import { documentsOf } from "../../../api/ui/what-if/posted-documents.ts";
 import answers from "./go-scalars.json" with { type: "json" };
 
-/** The JSON that sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) made of `v: TEXT`; null: it refused it. */
+/** The JSON to which sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) converts `v: TEXT`; null: it refuses the text. */
 const OF_GO = answers as unknown as readonly (readonly [text: string, json: string | null])[];
-/** Go refuses these for what is not their spelling: no list may begin there, and `x` is no null. */
+/** Go refuses these texts for reasons other than their spelling: a list may not begin there, and `x` is not null. */
 const OTHERWISE = ["-", "!!null x"];
 
 describe("YAML scalars are read as by Kubernetes' library", () => {
@@ -31,5 +31,5 @@ describe("YAML scalars are read as by Kubernetes' library", () => {
   });
 });
 
-/** -0 and 0 are one number in JSON. */
+/** Converts -0 to 0, which are the same number in JSON. */
 const plus0 = (value: unknown): unknown => (value === 0 ? expect.closeTo(0) : value);

@@ -10,7 +10,7 @@ import { pod } from "../../kit/pods.ts";
 import { realSnapshot } from "../../kit/real-node.ts";
 import { clientOf, serving } from "./served.ts";
 
-/** A node that a test changes; it counts how often it is looked at. */
+/** A node that a test changes; it counts how often it is read. */
 function changingNode(...names: readonly string[]) {
   const node = {
     version: 1 as string | number,
@@ -67,7 +67,7 @@ describe("liveSource", () => {
     const [a, b] = ["a", "b"].map((name) => ({ name: `example.com/gpu=${name}` }));
     const claimResources = [
       { ...of, deviceName: "a", cdiDevices: [a] },
-      // a kubelet adds them up, driver by driver
+      // a kubelet accumulates the CDI devices of each driver
       { ...of, deviceName: "b", cdiDevices: [a, b], shareId: "s1" },
     ];
     expect(podResources(source.value).podResources.map(({ containers }) => containers[0]?.dynamicResources)).toEqual([

@@ -16,7 +16,10 @@ import { servePodResources } from "../../../actuator/podresources/server.ts";
 import { ok } from "../../../api/base/result.ts";
 import { clientOf, FULL, scratch, serving } from "./served.ts";
 
-/** The name that is bound goes with the server, another one for it does not. */
+/**
+ * Leaves a dead socket file at `path`. Closing a server removes only the name that it has bound, so the socket is bound
+ * under another name and renamed.
+ */
 async function leaveDead(path: string): Promise<void> {
   const bound = `${path}.dead`;
   const dead = createServer().listen(bound);

@@ -19,7 +19,7 @@ const planOf = (path: string, more: Partial<CgroupPlan> = {}): CgroupPlan => ({
 });
 const containerPlan = (name: string, containerId: string | null, values = SHARES): CgroupPlan =>
   planOf(`${POD}/${containerId ?? name}`, { level: "container", container: name, containerId, values });
-/** The node, a pod with one container that runs and one that does not, and a pod without any. */
+/** The node, a pod with one running container and one that does not run, and a pod without containers. */
 const DECISION: CgroupsDecision = {
   version: 1,
   driver: "cgroupfs",

@@ -16,7 +16,7 @@ import { SERVES } from "../../sim/fake-pod-parts.ts";
 import { hands, options } from "./fake-devices.ts";
 import { ME, NODE, workerWorld } from "./worker-kit.ts";
 
-/** A pod with its sandbox, in which containers are started one by one. */
+/** A pod with its sandbox, in which the test starts containers one by one. */
 async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevices, profile = v1_36) {
   const world = workerWorld();
   const { roots, time, runtime, mounter } = world;

@@ -80,7 +80,7 @@ describe.skipIf(!isRoot)("an emptyDir", () => {
     const dir = scratch();
     const volumes = [{ name: "fast", ...empty("Memory", 1 << 20) }];
     const asked = runnable({ volumes, securityContext: withGroup(99) });
-    // also where a link leads to the directory of all pods
+    // the same when a symbolic link leads to the directory of all pods
     const links = scratch();
     symlinkSync(dir, join(links, "to"));
     for (const root of [dir, dir, join(links, "to")])

@@ -14,7 +14,7 @@ const REFUSED = {
   reason: "UnexpectedAdmissionError",
   message: "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected",
 };
-/** The turn in which a pod that wants devices comes up. */
+/** A worker with these devices; `up` runs the turn that starts all containers of the pod. */
 function coming(devices: ContainerDevices, one = web()) {
   const world = workerWorld(devices);
   const stop = new AbortController();
@@ -77,10 +77,10 @@ describe("a pod whose devices are not allocated", () => {
       refusal: REFUSED,
       isCut: false,
     });
-    // whoever sends it back tells of it
+    // the caller that makes the pod pending again reports it
     expect([calls(), takeMessages(), existsSync(`${roots.podsDirectory}/uid-1`)]).toEqual([[], [], false]);
   });
-  test("but kept for it is reported with the reason, and tries again", async () => {
+  test("but kept admitted reports the reason, and starts once the devices are ready", async () => {
     const waits = { reason: "WaitingForDevicePlugin", message: "example.com/gpu is not back yet" };
     let isBack = false;
     const prepare = async () => (isBack ? ok(null) : err({ ...waits, keeps: true as const }));

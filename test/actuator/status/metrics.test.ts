@@ -151,7 +151,7 @@ test("devices are exported with capacity, holders, plugin state and allocations"
     'nodewise_device_plugin_registrations_total{result="refused"} 2',
   ])
     expect(messages).toContain(line);
-  // the second look counts no flip twice
+  // the second scrape does not count a flip again
   expect(await of()).toEqual(messages);
   const gone = await of(nodeStatus());
   expect(gone.filter((line) => line.includes("capacity") || line.includes("_up{"))).toEqual([]);

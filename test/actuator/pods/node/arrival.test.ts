@@ -7,7 +7,9 @@ const GPU = "example.com/gpu";
 const lives = (world: SimulatedPodsNode, uids: readonly string[]): readonly string[] =>
   uids.filter((uid) => world.pod(uid).record.state === "active");
 
-/** A pod that an API server stored is bound to a node; otherwise it is not a kubelet's. */
+/**
+ * A pod that an API server stored is bound to a node; a pod without a nodeName would not be one that a kubelet runs.
+ */
 const boundAt = (creationTimestamp: string) => ({ metadata: { creationTimestamp }, spec: { nodeName: "sim" } });
 
 test("waiting pods are admitted in order of arrival, then by creation time, then in the list's order", async () => {
