@@ -33,7 +33,7 @@ test("getOrInsert returns the first value of a key until it is dropped", () => {
   expect(found.getOrInsert("a", first)).toBe(first);
   expect(found.getOrInsert("a", second)).toBe(first);
   found.getOrInsert("b", {});
-  // a use counts as one
+  // a lookup counts as a use
   found.getOrInsert("a", second);
   found.getOrInsert("c", {});
   expect(found.get("a")).toBe(first);

@@ -11,9 +11,9 @@ import { claim, claiming, putClaim, result } from "../kit/claims.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
 import { pod } from "../kit/pods.ts";
 
-/** A machine that tests much at a time is slow. */
+/** Allows for a machine that runs many tests at a time. */
 const PATIENCE_MS = 60_000;
-/** Readings keep to the clock: with a short interval, a second one may come right after the first. */
+/** Readings follow the wall clock: with a short interval, a second reading could immediately follow the first. */
 const HOUR_MS = 3_600_000;
 const LONG = { timeout: 180_000 };
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: PATIENCE_MS, interval: 50 });
@@ -28,7 +28,7 @@ const webPod = (name: string, status: object = {}): ApiObject =>
 interface Collecting {
   readonly collector: Collector;
   readonly faults: (readonly [string, string | null])[];
-  /** `WHO: RESOURCE` */
+  /** Each missing right, as `WHO: RESOURCE`. */
   readonly lacked: readonly string[];
   stop(): Promise<void>;
 }
@@ -82,7 +82,7 @@ test("the collector records every node of a cluster with its decisions and witho
   expect((await kinds()).map(({ kind }) => kind).sort()).toEqual(["allocatable", "eviction"]);
 
   cluster.api.put("pods", webPod("web"));
-  // long before the next interval, since its pods changed
+  // long before the next interval, because a pod of the node changed
   await until(() => expect(collector.counts.snapshots).toBe(2));
   await until(async () => {
     const latest = await store.getNode("n1");
@@ -148,7 +148,7 @@ test("a claims outcome is compared with the decision, unless the claims changed 
   for (const name of ["kept", "moved"]) asking(name);
   refuse("kept");
   refuse("moved");
-  // before or after the kubelet read it?
+  // it is unknown whether the kubelet read the reservation before or after the change
   reserve("moved", "moved");
   await until(() => expect(collector.counts.waitingOutcomes).toBe(2));
   cluster.api.delete("pods", "default/kept");
@@ -283,7 +283,7 @@ test("a node deleted from the cluster is gone in the API, and back when it is cr
   await until(async () => expect(await node("n2")).toMatchObject({ severity: "gone", deletedAt: expect.any(String) }));
   expect(await node("n1")).toMatchObject({ severity: "ok", deletedAt: null });
 
-  // an event of the deleted node that comes late does not bring it back
+  // a late event of the deleted node does not restore it
   const { deletedAt } = await node("n2");
   cluster.api.put("events", {
     metadata: { name: "web.1", namespace: "shop" },

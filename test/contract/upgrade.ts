@@ -31,7 +31,7 @@ const upgrade = (
   );
 
 const SINCE = "2000-01-01T00:00:00Z";
-/** A node of 1.36 on which MemoryQoS throttles a pod as soon as the gate is on, and a static pod runs. */
+/** A node of 1.36 on which MemoryQoS throttles a pod once the gate is on, and on which a static pod runs. */
 const throttled = (name: string, more: object = {}, kubeletVersion = "v1.36.3") => {
   const node = exampleSnapshot(name)["node"] as { readonly status: object };
   const app = container("app", { memory: "64Mi" }, { memory: "128Mi" });
@@ -50,7 +50,7 @@ const throttled = (name: string, more: object = {}, kubeletVersion = "v1.36.3") 
 
 async function decided(api: ApiSubject, node: string, count = 3): Promise<void> {
   for (let sequence = 0; sequence < count; sequence++) {
-    // no two that follow each other are the same
+    // consecutive decisions differ
     const body = { snapshot: throttled(node, { sequence }), explain: sequence % 2 === 0 ? "reasons" : "full" };
     await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
   }
@@ -140,11 +140,11 @@ export function upgrades(of: Of): void {
   });
 }
 
-/** A configuration that is written otherwise and does the same. */
+/** Configuration changes without an effect. */
 function upgradesWithoutEffect(of: Of): void {
   test("ignore memory.min and memory.low of 0 as a difference, without hiding others", async () => {
     const node = fresh("upgrade");
-    // 1.37 counts the plain init container, and takes the pod's limits away
+    // 1.37 counts the plain init container, and removes the pod's limits
     const limits = { cpu: "1", memory: "64Mi" };
     const sidecar = { ...container("sidecar", { cpu: "1m" }, limits), restartPolicy: "Always" };
     const initContainers = [sidecar, container("first", { cpu: "1m" })];
@@ -174,7 +174,7 @@ function upgradesWithoutEffect(of: Of): void {
   });
 }
 
-/** Flags, gates, and the way back. */
+/** Kubelet flags, feature gates, and downgrades. */
 function upgradesOfFlags(of: Of): void {
   test("list flags that the target lacks, gates that flags set, and why a gate cannot be kept", async () => {
     const kubeletArgs = ["--containerd=/run/x", "--feature-gates=MemoryQoS=false"];

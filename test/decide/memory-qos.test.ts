@@ -9,7 +9,7 @@ const NONE = { featureGates: { MemoryQoS: true } };
 const TIERED = { ...NONE, memoryReservationPolicy: "TieredReservation" };
 const limited = podOf([container("c", { memory: "100Mi" }, { memory: "200Mi" })]);
 const pods = [guaranteed("g", "1", "1Gi"), burstable("b", "1", "512Mi"), bestEffort("e")];
-/** floor((request + factor * (ceiling - request)) / page) * page, in tenths to stay whole. */
+/** floor((request + factor * (ceiling - request)) / page) * page, with the factor in tenths to use whole numbers. */
 const high = (request: number, ceiling: number, page = 4096): number =>
   Number((BigInt(request * 10 + (ceiling - request) * 9) / 10n / BigInt(page)) * BigInt(page));
 const valuesOf = (config: Json, pod: Json, parts: Json = {}) =>
@@ -97,7 +97,7 @@ describe("memory.min and memory.low under memoryReservationPolicy None", () => {
 });
 
 describe("the memory QoS files that the kubelet writes", () => {
-  // qos_container_manager_linux.go setMemoryQoS: memory.min on kubepods alone, memory.low on burstable alone
+  // qos_container_manager_linux.go setMemoryQoS: memory.min only on kubepods, memory.low only on burstable
   test.each([NONE, TIERED])("are memory.min on kubepods and memory.low on burstable: %j", (config) => {
     const input = configured(config, { pods });
     expect(valuesAt(input, "/kubepods")).not.toHaveProperty("memoryLow");
@@ -225,7 +225,7 @@ describe("memory from a resource claim (1.37, DRANodeAllocatableResources)", () 
       "/kubepods memoryLow": Gi,
     });
     expect(reportOf(given([limited]), false)).toEqual({});
-    // a limit that the container lacks, and what the pod has as a whole, have none of it
+    // a container without a limit, and pod-level resources, get no such value
     const whole = { resources: { requests: { memory: "2Gi", cpu: "1" }, limits: { memory: "4Gi", cpu: "2" } } };
     expect(reportOf(given([container("c", { memory: "512Mi" })], whole))).toEqual({
       [`${own} hugePageLimit`]: 4 * Mi,

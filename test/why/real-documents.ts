@@ -6,13 +6,18 @@ import memory from "../data/real-eviction/memory.json" with { type: "json" };
 import evictions from "../data/real-why/eviction.json" with { type: "json" };
 import type { Json } from "../kit/snapshots.ts";
 
-/** Imported, not read: workerd, in which these stories are told too, has no files. */
+/**
+ * Imported instead of read from files, since these explanations are also tested in workerd, which has no file system.
+ */
 const EVICTION_RUNS = { memory, disk };
 
-/** A pod that a real kubelet 1.36.3 acted on, as `kubectl get` prints it: documents of the pod, its node, other pods and events. */
+/**
+ * A pod that a real kubelet 1.36.3 acted on, as `kubectl get` prints it: documents about the pod, its node, other pods
+ * and events.
+ */
 export interface RealStory {
   readonly name: string;
-  /** NAMESPACE/NAME of the pod that is asked about. */
+  /** NAMESPACE/NAME of the explained pod. */
   readonly pod: string;
   readonly documents: readonly unknown[];
 }
@@ -35,7 +40,7 @@ interface Captured {
 export const data = <T>(path: string): T =>
   JSON.parse(readFileSync(join(import.meta.dirname, "../data", path), "utf8")) as T;
 
-/** A v1.Event about `object` (`Node/n1`, `Pod/web`, `web`), or about `name` where the capture names nobody. */
+/** A v1.Event about `object` (`Node/n1`, `Pod/web`, `web`), or about `name` if the capture has no object. */
 export function v1Event(
   { object, fieldPath, ...event }: CapturedEvent,
   name: string,
@@ -68,7 +73,7 @@ const list = (items: readonly unknown[]): Json => ({
   metadata: { resourceVersion: "" },
   items,
 });
-/** Items of a List say what they are. */
+/** An item of a List with its apiVersion and kind. */
 const kinded = (kind: string, object: unknown): Json => ({ apiVersion: "v1", kind, ...(object as Json) });
 
 interface Cases {
@@ -83,7 +88,10 @@ interface Cases {
 }
 const meta = (pod: unknown) => (pod as { metadata: { name: string; uid?: string; namespace?: string } }).metadata;
 
-/** The pod as the API server has it: with a uid, the priority of its class, its ports on the host, and the status that the kubelet gave it. */
+/**
+ * The pod as stored in the API server: with a uid, the priority of its class, its host ports, and the status that the
+ * kubelet wrote.
+ */
 function stored(applied: Json, { uid, ...status }: Json): Json {
   const spec = applied["spec"] as PodSpec;
   const priority = spec.priority ?? SYSTEM_PRIORITY_CLASSES.get(spec.priorityClassName ?? "");
@@ -137,7 +145,7 @@ export interface RealPreemption extends RealStory {
   readonly by: string;
 }
 
-/** One story for each victim. */
+/** One explanation for each victim. */
 export function preemptionStories(): readonly RealPreemption[] {
   const { nodes, pods, cases } = data<Cases>("real-preemption/cases.json");
   const captured = data<Readonly<Record<string, CapturedPreemption>>>("real-why/preemption.json");
@@ -160,7 +168,7 @@ export function preemptionStories(): readonly RealPreemption[] {
   });
 }
 
-/** The critical pods themselves, and those that were refused in spite of it. */
+/** The critical pods themselves, and those that were refused although they are critical. */
 export function preemptorStories(): readonly RealStory[] {
   const seen = new Set<string>();
   return [...preemptionStories(), ...refusedCritical()].flatMap((story) => {
@@ -228,7 +236,10 @@ const NODE = (conditions: readonly Json[]): Json => ({
   },
 });
 
-/** Every pod of an eviction run; `before`: with the stats of the pass in which the kubelet evicted it, else with those after it. */
+/**
+ * Every pod of an eviction run; `before`: with the stats of the pass in which the kubelet evicted it, otherwise with
+ * later stats.
+ */
 export function evictionStories(run: "memory" | "disk", before = true): readonly RealStory[] {
   const {
     kubeletConfiguration,

@@ -18,7 +18,7 @@ import {
 } from "./container-gc-kit.ts";
 
 const MINUTE = 60_000;
-/** Three dead of `a`, the newest last; its sandbox is in use. */
+/** Three dead containers of `a`, the newest last; their sandbox is in use. */
 const THREE = [gcContainer("a1", "a", 3 * MINUTE), gcContainer("a2", "a", 2 * MINUTE), gcContainer("a3", "a", MINUTE)];
 const LIVE = [sandbox("sb-a", "a", 9 * MINUTE, READY)];
 

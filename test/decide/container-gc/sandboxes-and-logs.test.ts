@@ -170,7 +170,7 @@ describe("dangling links to container logs", () => {
     "are kept while the container is %s",
     (state) => {
       expect(kept(of([link(ID)], state))).toContain(`${link(ID)}: container-not-exited`);
-      // a long name is cut
+      // a long file name is truncated
       expect(kept(of([link(ID.slice(0, 40))], state))).toContain(`${link(ID.slice(0, 40))}: container-not-exited`);
     },
   );

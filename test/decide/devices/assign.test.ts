@@ -5,7 +5,10 @@ import { epochMs } from "../../../api/model/units.ts";
 import { admit, devicePod, GPU, held, managerOf, NIC, NOW, plain, resource, type Scene } from "./devices-kit.ts";
 
 const one = (limits: Record<string, number>) => devicePod("p", { containers: { c: limits } });
-/** The devices that a lone container gets near these NUMA nodes, by list; or the text of the error. */
+/**
+ * The devices that a pod's only container gets with this NUMA affinity, by the list they are taken from; or the error's
+ * message.
+ */
 function given(scene: Scene, limits: Record<string, number>, affinity: number | null = null) {
   const manager = managerOf(scene);
   const error = admit(manager, one(limits), { nodes: affinity, preferred: false });

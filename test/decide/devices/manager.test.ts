@@ -153,7 +153,10 @@ describe("a device manager after a kubelet start", () => {
   });
 });
 
-/** The calls before a start, and the words of one that fails: test/actuator/pods/devices/start-of.test.ts. */
+/**
+ * The calls before a start, and the messages of failed calls, are tested in
+ * test/actuator/pods/devices/start-of.test.ts.
+ */
 describe("a container that is being started", () => {
   const pod = devicePod("p", { containers: { c: { [GPU]: 1, [NIC]: 0 } } });
 

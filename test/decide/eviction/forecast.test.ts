@@ -9,7 +9,7 @@ const PODS = [
   [requesting("big"), podStats("big", 3 * Gi)],
   [requesting("small"), podStats("small", Gi)],
 ] as const;
-/** Passes 10 s apart, each with so much memory left; the last answer. */
+/** Passes 10 s apart, each with the given available memory; returns the last answer. */
 function falling(levels: readonly number[], config: Json = HARD): Answer {
   const passes = new Passes();
   const answers = levels.map((level) => passes.after(10_000, (now) => underMemory(config, level, now, PODS)));

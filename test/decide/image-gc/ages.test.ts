@@ -95,7 +95,7 @@ describe("the maximum age of an image", () => {
     ]);
     expect(kept(a)).toEqual({ edge: "enough-space" });
     expect(a.decision).toMatchObject({ freedBytes: 0, error: null });
-    // the space that they leave is not known yet
+    // the space that the removals free is not known yet
     expect(a.needs).toEqual(["ask.fileSystem"]);
     expect(
       answer(gcNode(images, aged), records, { fileSystem: { capacityBytes: 10, availableBytes: 9 } }).needs,

@@ -21,7 +21,7 @@ import {
 const UNUSED = { operation: "delete-unused" };
 const hex = (digit: string): string => digit.repeat(64);
 const sha = (digit: string): string => `sha256:${hex(digit)}`;
-/** A pass over these images, of which all that are unused go. */
+/** A pass over these images that removes all unused ones. */
 const stays = (images: Json[], runtime: Json, more: Json = {}) =>
   answer(gcNode(images, more, runtime), undefined, UNUSED);
 

@@ -70,7 +70,7 @@ describe("the victim that is chosen next", () => {
   it("leaves its place to the last pod of the list, which affects the next tie", () => {
     const pods = ["p1", "p2", "p3", "p4"].map((name) => burstable(name, { cpu: "400m" }));
     pods[1] = burstable("p2", { cpu: "700m" });
-    // p2 goes first and p4 takes its place, so that p3 is the last of the equals
+    // p2 is chosen first and p4 takes its place in the list, so that p3 is the last of the equal pods
     expect(victims(pods, cpu(1500))).toEqual(["p2", "p3", "p4"]);
   });
 });

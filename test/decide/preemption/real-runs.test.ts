@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { admitted } from "../admission/admission-kit.ts";
 import { eventMessage, realCases } from "../admission/real-cases.ts";
 
-/** Refused by the CPU manager, which has its own tests. */
+/** The CPU manager refused this pod; its decisions have their own tests. */
 const BY_MANAGERS = ["crit-integer-cpu-guaranteed"];
-/** Several BestEffort pods are as near, and the kubelet's list comes from a Go map. */
+/** Several BestEffort pods are equally good victims, and the kubelet's choice depends on a Go map. */
 const BY_LIST_ORDER = ["crit-pods-count"];
 const cases = realCases("real-preemption").filter(({ name }) => !BY_MANAGERS.includes(name));
 

@@ -19,7 +19,7 @@ const containersAsking = (all: Readonly<Record<string, Asked>>) =>
 const podAsking = (init: Readonly<Record<string, Asked>>, app: Readonly<Record<string, Asked>>): Pod =>
   decodedPod(podOf(containersAsking(app), { initContainers: containersAsking(init) }));
 
-/** Two nodes of 4 CPUs and 2 GPUs; what is left of them. */
+/** Two nodes of 4 CPUs and 2 GPUs, with the given free amounts. */
 const machine = (cpus: number[], gpus: number[]): readonly NamedProvider[] => [
   countedProvider({ name: "devices", resource: "example.com/gpu", sizes: [2, 2], free: gpus }),
   countedProvider({ name: "cpus", resource: "cpu", sizes: [4, 4], free: cpus }),
