@@ -16,8 +16,7 @@ import { deviceRow, nodeStatus } from "../kit/node-status.ts";
 export const ROOT = join(import.meta.dirname, "../..");
 const DEPLOY = join(ROOT, "api/deploy");
 export const textOf = (file: string): string => readFileSync(join(DEPLOY, file), "utf8");
-// biome-ignore lint/suspicious/noExplicitAny: files of Prometheus and Grafana, of which each test reads different
-// fields
+// biome-ignore lint/suspicious/noExplicitAny: Prometheus and Grafana files, of which each test reads other fields
 export type Any = any;
 
 /** Registers a clean-up function for the end of the test. */
