@@ -45,7 +45,7 @@ describe("whyNot for an API's admission decision", () => {
     whyNot("admission", () => decision, newcomer(cpu, priority), roomy);
   const admits = (names: readonly string[]) => ({ admit: true, preempt: names.map(refOf) as never, startErrors: [] });
 
-  test("accepts what the daemon's own core decides, and also refusing a pod that fits", () => {
+  test("accepts the decision of the daemon's own core, and also the refusal of a pod that fits", () => {
     expect(whyNot("admission", same, newcomer("10m"), roomy)).toBe("");
     expect(whyNot("admission", same, newcomer("10"), roomy)).toBe("");
     expect(whyNot("admission", same, newcomer("700m", CRITICAL), roomy)).toBe("");

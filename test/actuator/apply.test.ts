@@ -116,7 +116,7 @@ test("a cgroup that was removed and created again since the plan is not written"
   });
 });
 
-test("a cgroup that somebody else created first is left, with all below it, to the next pass", async () => {
+test("a cgroup that another process created first is left, with its descendants, to the next pass", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     const steps = plan(world, memoryTree(8192, 8192));

@@ -57,7 +57,7 @@ describe("the lock of a cgroup root", () => {
     );
   });
 
-  test("does not block neighbouring roots, nor roots whose names only look alike", async () => {
+  test("does not block neighbouring roots, or roots with similar names", async () => {
     for (const root of ["/r/x", "/r-x", "/r/xy", "/s"]) await taken(root);
     expect(readdirSync(dir).length).toBe(4);
   });

@@ -76,7 +76,7 @@ describe("while the outbox file cannot be written", () => {
     outbox.add(entry(3));
     expect(onDisk()).toEqual([2, 3]);
   });
-  test("a removed entry is gone in this process, though still on disk", () => {
+  test("a removed entry is no longer in this process, though still on disk", () => {
     const outbox = Outbox.open(file);
     for (const n of [1, 2]) outbox.add(entry(n));
     mkdirSync(`${file}.new`);

@@ -201,7 +201,7 @@ describe("the effect of the advice on the node", () => {
     expect(findings).toContainEqual(expect.objectContaining({ severity: "refuses-start", field: "kubeReserved" }));
   });
 
-  test("is not told without a node", () => {
+  test("is absent without a node", () => {
     const advice = ask(stats, { snapshot: decoded({}) });
     expect(advice).toMatchObject({ node: null, allocatable: [] });
     expect(codes(advice)).toContain("no-capacity");

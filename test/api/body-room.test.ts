@@ -141,7 +141,7 @@ test("a ChunkBuffer gathers chunks of any size, and does not copy a single one",
   expect(gathered.take()).toBe(bytes);
 });
 
-test("a batch of highly compressed line feeds is refused for its density, and blocks nobody meanwhile", async () => {
+test("a batch of highly compressed line feeds is refused for its density, and blocks no other request", async () => {
   const { app } = appOver();
   let turns = 0;
   const count = (): void => {
@@ -185,7 +185,7 @@ test.each(["\n", "\r\n", "\r\n\n"])("a chunk of blank lines that end in %j is sk
   expect(looked).toBeLessThan(5);
 });
 
-test("blank lines are not read on when the caller has gone", async () => {
+test("blank lines are not read further when the caller has disconnected", async () => {
   const gone = new AbortController();
   let pulled = 0;
   const stream = new ReadableStream<Uint8Array>({
@@ -198,7 +198,7 @@ test("blank lines are not read on when the caller has gone", async () => {
   expect(pulled).toBeLessThan(10);
 });
 
-test("blank lines count in the line numbers, whatever stands between them", async () => {
+test("blank lines count in the line numbers, whatever is between them", async () => {
   const text = `${"\n".repeat(1000)}a\n \n\n\t\n\n\nb`;
   const found: number[] = [];
   for await (const { number } of lines(new Response(text).body as ReadableStream<Uint8Array>, 1000)) found.push(number);

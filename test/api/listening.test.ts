@@ -18,7 +18,7 @@ const CLOSE = "Connection: close\r\n";
 const bodyOf = (text: string): { code: string; requestId: string } =>
   JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4));
 
-test("requests that arrive together begin in turns, and never when their caller has gone meanwhile", async () => {
+test("requests that arrive together begin in turns, and never after their caller has disconnected", async () => {
   const app = new Hono();
   let begun = 0;
   app.get("/", (c) => {

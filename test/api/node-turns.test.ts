@@ -28,7 +28,7 @@ async function threeTurns(url: string): Promise<Answer> {
   return answer;
 }
 
-test("a turn that changes nothing is not written until somebody looks at the node", async () => {
+test("a turn that changes nothing is not written until the node is read", async () => {
   const { api, store } = await serving();
   const { snapshotId, decisions } = await threeTurns(api.url);
   const id = decisions[0]?.id ?? "";

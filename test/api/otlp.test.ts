@@ -162,7 +162,7 @@ test("the OTLP export has the metrics of /metrics with their types and units", {
   expect(reported.map(({ name }) => name).sort()).toEqual(names.sort());
 });
 
-test("an OTLP collector that is away or refuses delays nobody, and dropped spans are counted and logged", {
+test("an unreachable or refusing OTLP collector delays no request, and dropped spans are counted and logged", {
   timeout: 60_000,
 }, async () => {
   const { url, answers, spans } = await collector();

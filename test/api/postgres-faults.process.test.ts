@@ -145,7 +145,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("neither reads nor writes on a standby, and goes on after a fail-over to it", async () => {
+    test("neither reads nor writes on a standby, and continues after a fail-over to it", async () => {
       const primary = await PostgresServer.start(["wal_level=replica", "max_wal_senders=4"]);
       onTestFinished(() => primary.dispose());
       await primary.database("history");
@@ -177,7 +177,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("migrates an older schema, goes on when a newer one appears, and then does not start anew", async () => {
+    test("migrates an older schema, continues when a newer one appears, and then cannot start again", async () => {
       const migrations = join(import.meta.dirname, "../../migrations/postgres");
       const older = scratchFolder();
       const [first = ""] = readdirSync(migrations)

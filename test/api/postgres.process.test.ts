@@ -44,7 +44,7 @@ else
       await asked.end(await openedFor(server.url("history")));
     });
 
-    test("decide turns of one node alike, sent in turn or at once, and lose and miscount none", async () => {
+    test("decide turns of one node in the same way, sent in turn or at once, and lose and miscount none", async () => {
       const server = await started();
       const two = [await serve(server.url("history")), await serve(server.url("history"))];
       interface Answer {

@@ -164,7 +164,7 @@ test("the first large decision waits for a thread, and is not made on the event 
   expect(bytes.length).toBe(0);
 });
 
-test("a decision whose caller has gone is not begun", async () => {
+test("a decision whose caller has disconnected is not begun", async () => {
   const pool = threads(1);
   onTestFinished(() => pool.close());
   const ask = ({ signal }: AbortController) =>

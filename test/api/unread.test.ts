@@ -46,7 +46,7 @@ async function answering() {
   return { sent, ask };
 }
 
-test("an answer that nobody reads is cut off, and one read or produced slowly is not", async () => {
+test("an answer that the client does not read is cut off, and one read or produced slowly is not", async () => {
   const { sent, ask } = await answering();
   const unread = ask("/large").pause();
   const slow = ask("/large");
@@ -94,7 +94,7 @@ test("a request counts as concurrent until its answer has been sent", async () =
   expect((await app.request("/v1/nodes")).status).toBe(200);
 });
 
-test("a batch is not read on while nobody reads its answers", async () => {
+test("a batch is not read further while the client does not read its answers", async () => {
   const { app } = appOver();
   const line = Buffer.from(
     `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1"), explain: "full" })}\n`,

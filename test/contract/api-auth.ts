@@ -58,7 +58,7 @@ export function tokens(of: Of): void {
     expect(kept).not.toContain(token.slice(-20));
   });
 
-  test("a token's scopes allow what they name, and admin allows everything", async () => {
+  test("a token's scopes allow the named actions, and admin allows everything", async () => {
     const read = bearer(await tokenFor(of().store, ["read"]));
     const decide = bearer(await tokenFor(of().store, ["decide"]));
     const both = bearer(await tokenFor(of().store, ["decide", "read"]));

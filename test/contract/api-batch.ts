@@ -78,7 +78,7 @@ export function batches(of: Of): void {
 }
 
 export function batchProblems(of: Of): void {
-  test("a line's problem has only what is specific to it", async () => {
+  test("a line's problem has only the fields that are specific to it", async () => {
     const [unread] = await batch(of(), '{"kind": "cgroups", "snapshot": {"pods": 5}}');
     expect(unread).toEqual({
       line: 1,

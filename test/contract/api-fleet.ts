@@ -25,7 +25,7 @@ const names = async (response: Response): Promise<string[]> =>
 
 /** Nodes that their clusters deleted. */
 function deletions(of: Of): void {
-  test("a node deleted from its cluster has severity gone until it is heard of again", async () => {
+  test("a node deleted from its cluster has severity gone until there is news of it again", async () => {
     const [name, other] = [fresh("deleted"), fresh("deleted")];
     for (const one of [name, other]) await post(of(), "/v1/decisions/allocatable", { snapshot: labelled(one) });
     const path = `/v1/nodes/${name}/deletion`;

@@ -167,7 +167,7 @@ export function fleets(of: Of): void {
 }
 
 export function results(of: Of): void {
-  test("reports of what the daemon did are kept with the decision, once each", async () => {
+  test("reports of the daemon's actions are stored with the decision, once each", async () => {
     const node = fresh("node");
     const { id } = await decideOn(of(), node, 1);
     const drift = async () => (await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer)).drift;

@@ -106,7 +106,7 @@ export function pagesAndEncodings(of: Of): void {
     await problemOf(await of().fetch("/nowhere"), "not_found");
   });
 
-  test("a HEAD is like a GET without the body", async () => {
+  test("a HEAD is answered like a GET, without the body", async () => {
     const head = await of().fetch("/openapi.json", { method: "HEAD" });
     const whole = await of().fetch("/openapi.json");
     expect(head.status).toBe(200);

@@ -195,28 +195,32 @@ test("a refused pod is recorded as an outcome once, however often it is seen", L
   expect(outcomes.filter(({ kind }) => kind === "admission")).toMatchObject([{ pod: { name: "big" } }]);
 });
 
-test("an unreachable API is reported once, outcomes wait for it, and collecting goes on afterwards", LONG, async () => {
-  const cluster = await testCluster();
-  const { api } = await serving();
-  let isAway = true;
-  const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
-  const { collector, faults } = await collecting(cluster, api.url, gate);
-  await until(() => expect(faults).toEqual([["api", `${api.url} does not answer (away)`]]));
-  expect(await readyOf(collector)).toBe(503);
-  await until(() => expect(collector.isReady).toBe(false));
-  const startTime = new Date().toISOString();
-  cluster.api.put("pods", webPod("web"));
-  cluster.api.put("pods", webPod("web", { phase: "Running", startTime }));
-  await until(() => expect(collector.counts.waitingOutcomes).toBe(1));
-  isAway = false;
-  await until(() => expect(collector.counts).toMatchObject({ waitingOutcomes: 0, outcomes: 1, lostOutcomes: 0 }));
-  await until(() =>
-    expect(faults).toEqual([
-      ["api", `${api.url} does not answer (away)`],
-      ["api", null],
-    ]),
-  );
-});
+test(
+  "an unreachable API is reported once, outcomes wait for it, and collecting continues afterwards",
+  LONG,
+  async () => {
+    const cluster = await testCluster();
+    const { api } = await serving();
+    let isAway = true;
+    const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
+    const { collector, faults } = await collecting(cluster, api.url, gate);
+    await until(() => expect(faults).toEqual([["api", `${api.url} does not answer (away)`]]));
+    expect(await readyOf(collector)).toBe(503);
+    await until(() => expect(collector.isReady).toBe(false));
+    const startTime = new Date().toISOString();
+    cluster.api.put("pods", webPod("web"));
+    cluster.api.put("pods", webPod("web", { phase: "Running", startTime }));
+    await until(() => expect(collector.counts.waitingOutcomes).toBe(1));
+    isAway = false;
+    await until(() => expect(collector.counts).toMatchObject({ waitingOutcomes: 0, outcomes: 1, lostOutcomes: 0 }));
+    await until(() =>
+      expect(faults).toEqual([
+        ["api", `${api.url} does not answer (away)`],
+        ["api", null],
+      ]),
+    );
+  },
+);
 
 test("a node that cannot be read completely is reported with advice, and others are collected", LONG, async () => {
   const cluster = await testCluster();
@@ -265,37 +269,43 @@ test("an invalid /configz is left out, and the rest of the node is collected", L
   await until(() => expect(faults).toMatchObject([["n1", expect.stringMatching(/^configz: .*maxPods/)]]));
 });
 
-test("a node deleted from the cluster is gone in the API, and back when it is created again", LONG, async () => {
-  const cluster = await testCluster();
-  const { api } = await serving();
-  let isAway = false;
-  const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
-  const { collector, faults } = await collecting(cluster, api.url, gate);
-  cluster.api.put("nodes", nodeAt("n2", 1));
-  await until(() => expect(collector.counts).toMatchObject({ nodes: 2, snapshots: 2 }));
-  const node = async (name: string) =>
-    (await (await fetch(`${api.url}/v1/nodes/${name}`)).json()) as { severity: string; deletedAt: string | null };
-  expect(await node("n2")).toMatchObject({ deletedAt: null });
-  isAway = true;
-  cluster.api.delete("nodes", "n2");
-  await until(() => expect(faults.at(-1)?.[0]).toBe("api"));
-  isAway = false;
-  await until(async () => expect(await node("n2")).toMatchObject({ severity: "gone", deletedAt: expect.any(String) }));
-  expect(await node("n1")).toMatchObject({ severity: "ok", deletedAt: null });
+test(
+  "a node deleted from the cluster is deleted in the API, and listed again when it is created again",
+  LONG,
+  async () => {
+    const cluster = await testCluster();
+    const { api } = await serving();
+    let isAway = false;
+    const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
+    const { collector, faults } = await collecting(cluster, api.url, gate);
+    cluster.api.put("nodes", nodeAt("n2", 1));
+    await until(() => expect(collector.counts).toMatchObject({ nodes: 2, snapshots: 2 }));
+    const node = async (name: string) =>
+      (await (await fetch(`${api.url}/v1/nodes/${name}`)).json()) as { severity: string; deletedAt: string | null };
+    expect(await node("n2")).toMatchObject({ deletedAt: null });
+    isAway = true;
+    cluster.api.delete("nodes", "n2");
+    await until(() => expect(faults.at(-1)?.[0]).toBe("api"));
+    isAway = false;
+    await until(async () =>
+      expect(await node("n2")).toMatchObject({ severity: "gone", deletedAt: expect.any(String) }),
+    );
+    expect(await node("n1")).toMatchObject({ severity: "ok", deletedAt: null });
 
-  // a late event of the deleted node does not restore it
-  const { deletedAt } = await node("n2");
-  cluster.api.put("events", {
-    metadata: { name: "web.1", namespace: "shop" },
-    involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "uid-web" },
-    ...{ reason: "Evicted", message: "The node was low on resource: memory.", type: "Warning" },
-    ...{ source: { component: "kubelet", host: "n2" }, count: 1 },
-    ...{ firstTimestamp: new Date().toISOString(), lastTimestamp: new Date().toISOString() },
-  });
-  await until(async () => {
-    const after = await node("n2");
-    expect([after.severity, after.deletedAt === deletedAt]).toEqual(["gone", false]);
-  });
-  cluster.api.put("nodes", nodeAt("n2", 1));
-  await until(async () => expect(await node("n2")).toMatchObject({ deletedAt: null }));
-});
+    // a late event of the deleted node does not restore it
+    const { deletedAt } = await node("n2");
+    cluster.api.put("events", {
+      metadata: { name: "web.1", namespace: "shop" },
+      involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "uid-web" },
+      ...{ reason: "Evicted", message: "The node was low on resource: memory.", type: "Warning" },
+      ...{ source: { component: "kubelet", host: "n2" }, count: 1 },
+      ...{ firstTimestamp: new Date().toISOString(), lastTimestamp: new Date().toISOString() },
+    });
+    await until(async () => {
+      const after = await node("n2");
+      expect([after.severity, after.deletedAt === deletedAt]).toEqual(["gone", false]);
+    });
+    cluster.api.put("nodes", nodeAt("n2", 1));
+    await until(async () => expect(await node("n2")).toMatchObject({ deletedAt: null }));
+  },
+);

@@ -59,7 +59,7 @@ export function lists(of: () => Store): void {
     expect(await found("abcdef014")).toEqual([]);
   });
 
-  test("each filter keeps what it names, alone and combined", async () => {
+  test("each filter keeps the rows that it names, alone and combined", async () => {
     const node = fresh("node");
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
     const twin = { ...pod, namespace: "b", uid: fresh("uid") };

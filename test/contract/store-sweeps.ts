@@ -14,7 +14,7 @@ const sweeper = (subject: Subject) => ({
 
 export function goneNodes(subject: Subject): void {
   const { of, prune } = sweeper(subject);
-  test("a node not heard of for long is removed with everything about it, and named", async () => {
+  test("a node without news for long is removed with everything about it, and named", async () => {
     const at = T0 - 1e10;
     const [gone, silent, heard] = [fresh("gone"), fresh("silent"), fresh("heard")];
     const snapshot = snapshotRow({ node: gone, storedAtMs: at });

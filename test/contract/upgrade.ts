@@ -232,7 +232,7 @@ function upgradesOfFlags(of: Of): void {
     expect(own.report).toMatchObject({ node, from: report?.from });
   });
 
-  test("of a downgrade list what the older kubelet does not know, and what it makes of the state files", async () => {
+  test("of a downgrade list the settings that the older kubelet does not know, and its reading of the state files", async () => {
     const kubeletConfiguration = { tlsCurvePreferences: [29], eventRecordQPS: 0 };
     const back = await upgrade(of(), { to: "1.35", from: "1.37", kubeletConfiguration });
     expect(back.report).toMatchObject({
@@ -272,7 +272,7 @@ export function badUpgrades(of: Of): void {
     expect(issues?.[0]?.message).toMatch(message);
   });
 
-  test("need `from` when nothing tells the present version", async () => {
+  test("need `from` when the present version is unknown", async () => {
     const bare = exampleSnapshot(fresh("upgrade"));
     for (const body of [{ kubeletConfiguration: {} }, { snapshot: bare }]) {
       const { needs } = await problemOf(await post(of(), "/v1/upgrade", { to: "1.37", ...body }), "needs_input");

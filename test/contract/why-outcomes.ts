@@ -137,7 +137,7 @@ export function whyOutcomes(of: Of): void {
 
 /** Outcomes that were not observed, and outcomes that are over. */
 export function whyNot(of: Of): void {
-  test("invent no cause for a pod that nobody saw ending", async () => {
+  test("invent no cause for a pod whose end was not observed", async () => {
     const node = fresh("unseen");
     await put(of(), node, 0, [made("db", "1", ended), made("lost", "1", { phase: "Failed" })]);
     expect(await first(of(), node, "db")).toMatchObject({

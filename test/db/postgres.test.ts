@@ -70,7 +70,7 @@ describe("the URL of a Postgres database", () => {
     });
   });
 
-  test("uses TLS with verification except for a local server, unless it says otherwise", () => {
+  test("uses TLS with verification except for a local server, unless its parameters set another mode", () => {
     const ssl = (url: string) => connectionOf({ url }).ssl;
     expect(ssl("postgres://u@127.0.0.1/db")).toBe(false);
     expect(ssl("postgres://u@h/db?host=/run/postgresql")).toBe(false);

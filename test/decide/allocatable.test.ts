@@ -171,7 +171,7 @@ describe("device capacity", () => {
     const { capacity, allocatable } = with_([device("a"), device("b", "Healthy"), device("c", "Unhealthy")], {});
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["3", "2"]);
   });
-  test("becomes 0 when the resource's plugin is gone", () => {
+  test("becomes 0 when the resource's plugin was removed", () => {
     const { capacity, allocatable } = with_([], { [GPU]: "4" });
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["0", "0"]);
   });

@@ -352,7 +352,7 @@ describe("a resize decision", () => {
     expect(written(false, "app")).toEqual([]);
     expect(written(true, "app")).toEqual([null, "app"]);
   });
-  test("needs the status of a pod whose pending resize does not tell its present resources", () => {
+  test("needs the status of a pod whose pending resize does not contain its present resources", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
     const needs = (status: Json): readonly string[] => {
       const reported = {

@@ -145,7 +145,7 @@ describe("decoding cAdvisor's MachineInfo", () => {
       memoryBytes: 1,
     });
   });
-  test("refuses what is no object or no list, with its path", () => {
+  test("refuses a value that must be an object or a list and is not, with its path", () => {
     expect(issues({ machine: { topology: [null, 5] } }, "snapshot")).toEqual([
       { path: "snapshot.machine.topology[0]", message: "expected an object" },
       { path: "snapshot.machine.topology[1]", message: "expected an object" },

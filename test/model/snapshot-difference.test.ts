@@ -235,7 +235,7 @@ describe("the changes between two snapshots of a captured node", () => {
     expect(changesBetween(asList, { ...real, pods: { kind: "List", metadata: { continue: "x" }, items } })).toBeNull();
     expect(changesBetween(asList, { ...real, pods: { kind: "List", items: [...items] } })).toEqual({});
   });
-  test("are null when more than half of it is new", () => {
+  test("are null when more than half of the snapshot is new", () => {
     const anew = (value: unknown): unknown =>
       JSON.parse(JSON.stringify(value, (_, member: unknown) => (typeof member === "string" ? `${member}x` : member)));
     expect(changesBetween(before, anew(before))).toBeNull();

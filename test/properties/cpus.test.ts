@@ -124,7 +124,7 @@ describe("the CPU manager over random lives of a node", PATIENT, () => {
     );
     expect(met.hardly(20)).toEqual([]);
   });
-  test("has all CPUs free again when all pods are gone", () => {
+  test("has all CPUs free again when all pods are removed", () => {
     each((seed) => {
       let last: World | undefined;
       live(seed, (world) => {

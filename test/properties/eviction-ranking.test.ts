@@ -123,7 +123,7 @@ describe("eviction rankings of random nodes", { timeout: 60_000 }, () => {
     expect(ties).toBeGreaterThan(100);
   });
 
-  test("evict no critical pod, and nobody while no threshold is met beyond its grace period", () => {
+  test("evict no critical pod, and no pod at all while no threshold is met beyond its grace period", () => {
     const seen = { evicted: 0, spared: 0, inGrace: 0, calm: 0 };
     for (const d of nodes(2)) {
       const node = nodeSketch(d);

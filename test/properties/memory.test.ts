@@ -129,7 +129,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
       }
     });
   });
-  test("returns to its initial state when all pods are gone, and does not modify its input", () => {
+  test("returns to its initial state when all pods are removed, and does not modify its input", () => {
     forSequences((machine, paged, d, at) => {
       const before = JSON.stringify(
         [...machine].map(([id, n]) => [id, n.cells, n.numberOfAssignments, [...n.memoryMap]]),

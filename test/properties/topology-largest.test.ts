@@ -71,7 +71,7 @@ describe("the largest pod that still fits a random node", () => {
     expect(met.hardly(20)).toEqual([]);
   });
 
-  test("has what is left on the NUMA node when there is only one", () => {
+  test("has the free amounts of the NUMA node when there is only one", () => {
     const met = new Met();
     for (let seed = 0; seed < 300; seed++) {
       const node = drawnNode(draws(seed));

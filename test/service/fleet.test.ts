@@ -93,7 +93,7 @@ const FLEET = nodesOf(
 );
 const names = (filter: FleetFilter): string[] => filtered(FLEET, filter).map(({ name }) => name);
 
-test("each fleet filter lets through what it names, and several combine", () => {
+test("each fleet filter keeps the nodes that it names, and several combine", () => {
   const selector = (text: string): FleetFilter => {
     const parsed = parseLabelSelector(text);
     return parsed.ok ? { selector: parsed.value } : {};
@@ -121,7 +121,7 @@ test("each fleet filter lets through what it names, and several combine", () => 
   expect(names({ show: "refused", condition: "any" })).toEqual(["b-evicts"]);
 });
 
-test("a silent node has severity silent whatever its decisions say, and is gone after six hours", () => {
+test("a silent node has severity silent regardless of its decisions, and severity gone after six hours", () => {
   const HOUR = 3_600_000;
   const eviction = (decidedAtMs: number) => ({ eviction: { ...pass("evicts", ["MemoryPressure"]), decidedAtMs } });
   const [silent, gone, here] = [HOUR, 7 * HOUR, 0].map((ago) =>
@@ -158,7 +158,7 @@ test("sorting puts the worst nodes first, and unknown values last in both direct
   ]);
 });
 
-test("a node deleted from its cluster is gone at once, until it is heard of later", () => {
+test("a node deleted from its cluster has severity gone immediately, until there is later news of it", () => {
   const latest = { eviction: pass("evicts", ["MemoryPressure"]) };
   const seen = { lastSeenMs: NOW - 2 * SILENT_MS, latest };
   const [deleted, back] = [NOW - 2 * SILENT_MS, NOW - 3 * SILENT_MS].map((deletedMs) =>
@@ -173,7 +173,7 @@ test("a node deleted from its cluster is gone at once, until it is heard of late
   expect(fleetMetrics(nodes, [], NOW, 2)).not.toContain(`node="${deleted?.name}"`);
 });
 
-test("paging goes on after any node in every order, even if that node is gone", () => {
+test("paging continues after any node in every order, even if that node was removed", () => {
   for (const sort of FLEET_SORTS)
     for (const order of ["asc", "desc"] as const) {
       const by = { sort, order };

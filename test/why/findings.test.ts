@@ -80,7 +80,7 @@ describe("the finding of an OOM-killed container", () => {
   });
 });
 
-describe("the finding of a refused pod when other pods have gone since", () => {
+describe("the finding of a refused pod when other pods were removed since", () => {
   it("does not claim agreement, and its counterfactuals use the kubelet's amounts", () => {
     const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3500, capacity: 4000";
     const status = { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}`, startTime: AT };
@@ -400,7 +400,7 @@ describe("the finding of an image", () => {
     expect(numbers).toMatchObject({ removedAt: AT, why: "space", sizeBytes: 9 });
     expect(whatWouldChange.map(({ code }) => code)).toEqual(["image_pull_policy", "image_gc_threshold"]);
   });
-  it("on a full file system says what an image collection would do with it", () => {
+  it("on a full file system says what an image garbage collection would do with the image", () => {
     const full = { time: LATER, capacityBytes: 1000, availableBytes: 50 };
     const stats = { node: { nodeName: "n1", memory: { time: LATER }, fs: full, runtime: { imageFs: full } }, pods: [] };
     const pull = pod({ spec, status: waiting("ImagePullBackOff", "no space left on device") });
@@ -726,7 +726,7 @@ describe("the finding of a pod that something else ends", () => {
   ] as const)("is %s", (code, document) => {
     expect(codes(story("web", [document]))).toEqual([code]);
   });
-  it("after its deletion time says by how long it is late, and what holds it", () => {
+  it("after its deletion time says by how long it is late, and what delays it", () => {
     const metadata = { deletionTimestamp: AT, deletionGracePeriodSeconds: 30, finalizers: ["example.com/drain"] };
     const reported = only(
       story("web", [

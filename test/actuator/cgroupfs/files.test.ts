@@ -54,7 +54,7 @@ describe("openCgroupFs", () => {
     expect(codeOf(fs.list({ mount, path: "/" }))).toBe("outside_root");
   });
 
-  test("follows no symbolic link: neither as directory, nor in a path, nor as file", async () => {
+  test("follows no symbolic link: not as a directory, not in a path, not as a file", async () => {
     symlinkSync(join(tree.mountRoot, "cpu/other"), own("link"));
     mkdirSync(own("real"));
     symlinkSync(secret, own("real/cpu.shares"));

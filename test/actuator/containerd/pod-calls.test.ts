@@ -113,7 +113,7 @@ test("a runtime too old for one call says so, and other calls work", async () =>
   expect(await runtime.startContainer("c")).toEqual({ ok: true, value: null });
 });
 
-test("a runtime without CRI v1 is reported with what it lacks", async () => {
+test("a runtime without CRI v1 is reported with the missing service", async () => {
   const details = "unknown service runtime.v1.RuntimeService";
   const endpoint = await serve(EMPTY, { fails: () => ({ code: status.UNIMPLEMENTED, details }) });
   const answer = await open({ endpoint, timeoutMs: PATIENT_MS }).pods();

@@ -113,7 +113,7 @@ describe("the pods of a runtime", () => {
     expect(asked(fake, "ContainerStatus")).toEqual(["c"]);
   });
 
-  test("leave out what is gone when its status is requested, and forget it when no list has it", async () => {
+  test("leave out what was removed before its status is requested, and forget it when no list contains it", async () => {
     const fake = new PodsOfFake();
     fake.fill(2, 2);
     fake.faults.set("c1-0", "NOT_FOUND").set("s0", "NOT_FOUND");
@@ -174,7 +174,7 @@ describe("the pods of a runtime", () => {
     },
   );
 
-  test("contain after a fault what was learned before it", async () => {
+  test("keep after a fault the statuses that were read before it", async () => {
     const fake = new PodsOfFake();
     fake.fill(1, 1);
     const runtime = podRuntimeOver(fake.connection);

@@ -84,7 +84,7 @@ describe("the user that observe.yaml runs as", () => {
   test("is not root", () => {
     expect([runAsNonRoot, asUser]).toEqual([true, { uid: 65534, gid: 65534 }]);
   });
-  test.skipIf(!isAble)(`can read all that a pass needs${skipped}`, () => {
+  test.skipIf(!isAble)(`can read every file that a pass needs${skipped}`, () => {
     const { status, problems, pods } = observe(0o644);
     expect([status, problems, pods.length]).toEqual([0, [], 1]);
   });

@@ -56,7 +56,7 @@ test("the example settings file marks exactly the settings that a reload takes o
   expect(marked.map(({ name }) => name).sort()).toEqual([...LIVE_SETTINGS].sort());
 });
 
-test("all faults of a settings file are reported at once, with line, value and what is allowed", async () => {
+test("all faults of a settings file are reported at once, with the line, the value and the allowed values", async () => {
   const file = join(
     scratch({
       "actuator.yaml": [

@@ -93,7 +93,7 @@ describe("Allocate", () => {
 });
 
 describe("GetPreferredAllocation", () => {
-  test("asks like the kubelet, and keeps only ids of the question", async () => {
+  test("sends the kubelet's request, and keeps only ids of that request", async () => {
     const GetPreferredAllocation = () => ({ containerResponses: [{ deviceIDs: ["c", "a", "c", "", "nobody"] }] });
     const { host, gpu } = await withPlugin({ options: OPTIONS, answers: { GetPreferredAllocation } });
     expect(await host.preferred(GPU, QUESTION)).toEqual({ ok: true, value: ["c", "a"] });

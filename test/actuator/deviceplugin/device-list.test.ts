@@ -106,7 +106,7 @@ describe("the device ids of a list", () => {
     expect(devices).toEqual([{ resource: GPU, id: "a", health: "Unhealthy", numaNodes: [1] }]);
     expect(remarks[0]).toBe('device "a" is listed twice: it counts once');
   });
-  test("that are invalid by the thousand cause few remarks", () => {
+  test("that are invalid by the thousand cause few messages", () => {
     expect(
       deviceListOf(
         GPU,

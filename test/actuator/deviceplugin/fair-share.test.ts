@@ -61,7 +61,7 @@ describe("the size limit for a plugin's list", () => {
     // the earlier resource may grow, at the cost of the latest registrations
     expect(stops("a/large", 5_000, full)).toEqual(["m/47", "m/46", "m/45"]);
   });
-  test("prefers resources whose devices pods hold to all that came earlier", () => {
+  test("prefers resources whose devices pods hold to all earlier ones", () => {
     const known = plugins({ ...many(60, 330), "a/large": NEW });
     expect(listSizeLimit("a/large", known, nobody)).toBeLessThan(330);
     const isInUse = (resource: string) => resource === "a/large";
@@ -156,7 +156,7 @@ describe("a greedy plugin", () => {
     expect(host.devices().length).toBeLessThanOrEqual(LIMITS.devices);
     expect(new Set(faults.map(({ resource }) => resource.split("/")[0]))).toEqual(new Set(["example.org"]));
   });
-  test("that is dead takes no room", async () => {
+  test("that is stopped does not count towards the limit", async () => {
     const { host, plugin, faults } = await hostFixture();
     const dead = plugin({ resource: "example.com/dead", devices: ids(19_990) });
     await dead.start();

@@ -167,7 +167,7 @@ describe("a plugin that accepts each call and ends its stream at once", () => {
     await gpu.register();
     await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
   });
-  test("and then recovers is back once its stream has lasted, with a new grace period", async () => {
+  test("and then recovers is available once its stream has lasted, with a new grace period", async () => {
     const { host, plugin } = await hostFixture({ graceMs: 60_000, aliveAfterMs: 500 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();

@@ -28,7 +28,7 @@ describe("the registration socket", () => {
     expect(existsSync(opened.value.socketPath)).toBe(false);
   });
 
-  test("that another process answers on is left alone, with all other files", async () => {
+  test("that another process answers on is not changed, nor any other file", async () => {
     const { dir, plugin } = await hostFixture();
     await plugin({ resource: GPU }).start();
     const second = await openDevicePluginHost({ dir });

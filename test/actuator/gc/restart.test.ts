@@ -68,7 +68,7 @@ test("the error of a failed removal is reported even after a crash", async () =>
   ]);
 });
 
-test("nothing else is removed until the runtime tells what became of an interrupted pass", async () => {
+test("nothing else is removed until the runtime reports the state of an interrupted pass", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;

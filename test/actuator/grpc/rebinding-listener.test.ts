@@ -70,7 +70,7 @@ describe("a socket that was removed while it is served", () => {
     expect(faults).toEqual([]);
     expect(await heard(path)).toBe("here");
   });
-  test("and replaced by another process's is left to it, reported, and bound again when that is gone", async () => {
+  test("and replaced by another process's is left to it, reported, and bound again after its removal", async () => {
     const { path, faults } = await rebinding();
     rmSync(path);
     const other = await otherAt(path);
@@ -85,7 +85,7 @@ describe("a socket that was removed while it is served", () => {
     await expect.poll(() => faults.length, PATIENT).toBe(2);
     expect(await heard(path)).toBe("here");
   });
-  test("and replaced by what is no socket is not bound again", async () => {
+  test("and replaced by another kind of file is not bound again", async () => {
     const { path, faults } = await rebinding();
     rmSync(path);
     writeFileSync(path, "");

@@ -129,7 +129,7 @@ describe("the status of a pod that must end", () => {
     expect(of("deadline", "all well")).toEqual([RUNS, failed, failed]);
     expect(of("deadline", "one killed")).toEqual([RUNS, failed, failed]);
   });
-  test("has the DisruptionTarget condition only once nothing of it runs, even if it Succeeded", () => {
+  test("has the DisruptionTarget condition only once no container runs, even if it Succeeded", () => {
     const course = courses.find((c) => titleOf(c) === "preempted Always api: all well");
     expect(course && STAGES.map((stage) => disruptionOf(course, stage))).toEqual([false, false, true, true]);
   });

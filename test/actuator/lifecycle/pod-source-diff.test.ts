@@ -43,7 +43,7 @@ test("a pod is added once the runtime was listed, and adopted only if it runs", 
   expect(changes({ ...asks(web), runtimePods: seenWith(false) })).toEqual(["added"]);
 });
 
-test("a pod to be deleted is not added, and what is left of it is adopted and deleted", () => {
+test("a pod to be deleted is not added, and its remaining containers are adopted and deleted", () => {
   expect(changes(asks(deleted))).toEqual([]);
   // both changes occur in one turn, so that the pod does not run for another turn and is not started again
   for (const isReady of [true, false])
@@ -115,7 +115,7 @@ test("another pod with the uid of a running one does not replace it", () => {
   expect(changes({ ...asks(other), runtimePods: seenWith(true) })).toEqual(["lastGood"]);
 });
 
-test("a pod with another's uid does not replace one of its own name, nor is that one ended for it", () => {
+test("a pod with another's uid does not replace the pod with its own name, and does not end it", () => {
   const otherObject = { ...object, metadata: { ...object.metadata, name: "other", uid: "uid-8" } };
   const of = (known: PodRecord["state"], deletion: typeof deleted.deletion) =>
     podSourceDiff({

@@ -177,7 +177,7 @@ describe("the status of a waiting container", () => {
 describe("the status of an ended pod", () => {
   const end = ended("preempted", "Preempting", "Preempted in order to admit critical pod");
 
-  test("is Failed only once nothing of it runs", () => {
+  test("is Failed only once no container runs", () => {
     const running = statusOf(smallPod(["a"]), seenPod(seenContainer("a")));
     const ends = statusOf(
       smallPod(["a"]),

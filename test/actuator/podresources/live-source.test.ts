@@ -95,7 +95,7 @@ describe("liveSource", () => {
     node.reported = ok({ pods: [pod("a")] });
     expect(names(source())).toEqual(["a"]);
   });
-  test("returns what is wrong with a snapshot, worked out once", () => {
+  test("returns the faults of a snapshot, computed once", () => {
     const { node, source } = changingNode();
     node.becomes(ok({ pods: [{ metadata: {} }, { metadata: {} }] }));
     const fault = source();
@@ -103,7 +103,7 @@ describe("liveSource", () => {
     expect(source()).toBe(fault);
     expect(node.looks).toBe(1);
   });
-  test("returns why a kubelet would not start, or what is missing to know the assignments", () => {
+  test("returns why a kubelet would not start, or which documents are missing for the assignments", () => {
     const { node, source } = changingNode();
     const { machine, ...real } = realSnapshot();
     node.becomes(ok(real));

@@ -18,7 +18,7 @@ const read = (reported: unknown): unknown =>
   JSON.parse(JSON.stringify(reported), (key, value) => (key === "topology" && value === null ? undefined : value));
 
 describe("a call", () => {
-  test("returns over the socket what the source has", async () => {
+  test("returns the source's values over the socket", async () => {
     const ask = clientOf((await serving()).path);
     expect(read(await ask("List"))).toEqual({ ok: podResources(FULL) });
     expect(read(await ask("GetAllocatableResources"))).toEqual({ ok: allocatableResources(FULL) });
@@ -66,7 +66,7 @@ describe("a call", () => {
     await expect.poll(() => ask("List")).toHaveProperty("ok");
   });
 
-  test("with bytes that are no message fails without harm to others", async () => {
+  test("with bytes that cannot be decoded fails without harm to others", async () => {
     const ask = clientOf((await serving()).path);
     expect(await ask("Get", {}, Buffer.from([0xff]))).toHaveProperty("code", "INTERNAL");
     expect(await ask("Get", {}, Buffer.from([0x0a]))).toHaveProperty("code", "INTERNAL");

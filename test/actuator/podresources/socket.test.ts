@@ -60,7 +60,7 @@ describe("the socket", () => {
     },
   );
 
-  test("replaces one that nobody listens on any more", async () => {
+  test("replaces one on which no process listens any more", async () => {
     const directory = scratch();
     const path = join(directory, "kubelet.sock");
     await leaveDead(path);
@@ -94,7 +94,7 @@ describe("the socket", () => {
     expect(lstatSync(path).isSocket()).toBe(false);
   });
 
-  test("is refused in what is no directory, and for a path that is too long", async () => {
+  test("is refused where the parent is not a directory, and for a path that is too long", async () => {
     const directory = scratch();
     writeFileSync(join(directory, "file"), "");
     expect(await refusal(join(directory, "file"))).toMatch(/kubelet\.sock: .*ENOTDIR/);

@@ -66,7 +66,7 @@ describe("devices are allocated", () => {
 });
 
 describe("a pod whose devices are not allocated", () => {
-  test("is refused, and nothing of it is created", async () => {
+  test("is refused, and no sandbox or container is created", async () => {
     const { roots, up, calls, takeMessages } = coming(hands({ allocate: async () => err(REFUSED) }));
     expect(await up()).toEqual({
       sandboxId: null,

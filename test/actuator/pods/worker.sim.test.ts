@@ -51,7 +51,7 @@ describe("a new pod", () => {
     const mounts = runtime.containers.get("container-3")?.config.mounts;
     expect(mounts?.map(({ containerPath }) => containerPath)).toEqual(["/etc/hosts", "/dev/termination-log"]);
   });
-  test("starts no container without decided values, and none behind such an init container", async () => {
+  test("starts no container without decided values, and no container after such an init container", async () => {
     const { sync, calls } = workerWorld();
     const web = runnable({
       initContainers: [runnableContainer("init")],

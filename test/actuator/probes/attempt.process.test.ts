@@ -107,7 +107,7 @@ describe("2,000 attempts at servers that hang", () => {
     await once(() => addedSince(before).length === 0);
     expect(addedSince(before)).toEqual([]);
   });
-  test("leave nothing behind before a connection exists, nor with a hanging runtime", async () => {
+  test("leave nothing behind before a connection exists, or with a hanging runtime", async () => {
     await using full = await fullListener();
     const { port } = full;
     const handlers = [{ tcp: { host: "", port } }, { http: getAt(port) }, byGrpc(port), { exec: ["sleep", "9"] }];

@@ -63,7 +63,7 @@ describe("a gRPC probe of a server by Node's library", () => {
   });
 });
 
-describe("a gRPC probe of what is no gRPC server", () => {
+describe("a gRPC probe of a server that does not speak gRPC", () => {
   const noConnection = (port: number) =>
     failure(`timeout: failed to connect service "127.0.0.1:${port}" within 2s: context deadline exceeded`);
 

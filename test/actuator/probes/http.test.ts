@@ -30,7 +30,7 @@ describe("the outcome of an HTTP probe", () => {
       error: 'strconv.Atoi: parsing "web": invalid syntax',
     });
   });
-  test("is a failure when nobody listens, answers or resolves", async () => {
+  test("is a failure when no server listens or answers, or the name does not resolve", async () => {
     const refused = 'Get "http://127.0.0.1:1/": dial tcp 127.0.0.1:1: connect: connection refused';
     expect(reportOf(await httpProbe(getAt(1), TARGET, LONG_MS))).toEqual(["failure", refused]);
     const [, text] = reportOf(await httpProbe(getAt(1, { host: "::1" }), TARGET, LONG_MS));

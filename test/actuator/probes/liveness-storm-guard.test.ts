@@ -159,7 +159,7 @@ test("containers with a failed startup probe are killed, however many", async ()
   expect([killed(w).length, w.guarded]).toEqual([5, []]);
 });
 
-test("a held container whose pod is gone is released, and only liveness is held", async () => {
+test("a held container whose pod is removed is released, and only liveness is held", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const some = pods(3).map((one) => ({
@@ -242,7 +242,7 @@ test("with failureThreshold 1 the first containers are killed before the storm i
   expect(w.history.find(({ kind }) => kind === "probe-guard")).toMatchObject({ killedBefore: first?.killedBefore });
 });
 
-test("a restarted daemon still holds what was held, and releases containers that answer or are gone", async () => {
+test("a restarted daemon still holds the same containers, and releases those that answer or are removed", async () => {
   const stateDir = scratch();
   const clockOf: { nowMs: () => number } = { nowMs: () => START };
   const faults: string[] = [];

@@ -107,7 +107,7 @@ test("a trigger probes the containers that are not ready, and restarts their per
   expect(startsOf(w)).toEqual([0, 4_000, 14_000]);
 });
 
-test("deletion stops liveness and startup probes but a sidecar's; readiness goes on to the end", async () => {
+test("deletion stops liveness and startup probes except a sidecar's; readiness probes continue to the end", async () => {
   const w = managerFixture();
   const probes = { liveness: probe(), readiness: probe() };
   const containers = [probedContainer(probes), probedContainer(probes, { name: "side", id: "id-s", isSidecar: true })];

@@ -66,7 +66,7 @@ describe("the usage of a directory tree equals du's", () => {
     expect(expected.inodesUsed).toBe(127);
     expect(await figureOf(tree(dir))).toEqual({ ...expected, at: "2026-01-31T12:00:00.000Z", isWhole: true });
   });
-  test("for a sparse file, which counts only what is allocated", async () => {
+  test("for a sparse file, which counts only its allocated blocks", async () => {
     const dir = scratch();
     writeFileSync(join(dir, "sparse"), "x".repeat(64 * KiB));
     truncateSync(join(dir, "sparse"), 2 ** 30);
@@ -124,7 +124,7 @@ describe("the usage of a directory tree equals du's", () => {
 });
 
 describe("the usage of a directory's files", () => {
-  test("counts neither the directory itself nor what is further below", async () => {
+  test("counts neither the directory itself nor deeper levels", async () => {
     const dir = scratch();
     writeFileSync(join(dir, "0.log"), "x".repeat(20 * KiB));
     writeFileSync(join(dir, "1.log"), "x".repeat(4 * KiB));

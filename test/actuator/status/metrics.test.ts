@@ -6,7 +6,7 @@ import { deviceRow, nodeStatus, podRow, WEB } from "../../kit/node-status.ts";
 const lines = async (metrics: ReturnType<typeof daemonMetrics>, status = nodeStatus()): Promise<readonly string[]> =>
   (await metrics.render(status)).text.split("\n").filter((line) => !line.startsWith("#") && line !== "");
 
-test("counters are exported with what was counted", async () => {
+test("counters are exported with their counts", async () => {
   const metrics = daemonMetrics();
   const { counters } = metrics;
   counters.pass(48, 31);
@@ -78,7 +78,7 @@ test("a pass that compared nothing exports no drift figure, rather than 0", asyn
   expect((await lines(metrics)).filter(isDrift)).toEqual(["nodewise_drift_files 1"]);
 });
 
-test("gauges follow the status, and pods that are gone disappear", async () => {
+test("gauges follow the status, and removed pods disappear", async () => {
   const metrics = daemonMetrics();
   const messages = await lines(metrics);
   for (const line of [

@@ -135,7 +135,7 @@ describe("taking over a kubelet's pods", () => {
     expect(runtime.running("app")).toHaveLength(2);
   });
 
-  test("checks before each stop that a manifest still names the pod and that nobody else took it", async () => {
+  test("checks before each stop that a manifest still names the pod and that no other program took it", async () => {
     const { run, stopAll, ready, runtime } = world([named("web")]);
     const id = await run("web");
     expect((await stopAll({ podsToRun: async () => ({ pods: new Map(), refused: [] }) })).ends).toEqual([

@@ -41,7 +41,7 @@ describe("exclusive CPUs", () => {
       manager.podHints(whole).size + manager.containerHints(whole, whole.spec.containers[0] as Container).size,
     ).toBe(0);
   });
-  test("are given to nobody by policy none, which also leaves the state alone", () => {
+  test("are given to no container by policy none, which also does not change the state", () => {
     const state = {
       defaultCpus: cpus("0-2"),
       assignments: new Map([["x", new Map([["c", cpus("3")]])]]),

@@ -66,7 +66,7 @@ describe("a missing or empty cpu_manager_state", () => {
     expect(startOf(undefined, { policy: strict })).toEqual({ pool: "1-3,5-7" });
     expect(startOf(undefined, { policy: none })).toEqual({ pool: "" });
   });
-  test("an empty default set without containers is initialised anew", () => {
+  test("an empty default set without containers is initialised again", () => {
     expect(startOf(fileOf(""))).toEqual({ pool: "0-7" });
     expect(startOf(fileOf("", { u: { c: "1" } }))).toBe("default cpuset cannot be empty");
   });

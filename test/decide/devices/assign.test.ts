@@ -34,7 +34,7 @@ describe("the kubelet's checks before it allocates devices", () => {
     const running = { sourcesReady: false, runningAtStart: () => true };
     expect(given({ resources: [], checkpoint: holding("a-0"), ...running }, { [GPU]: 2 })).toBe(changed);
   });
-  it("refuse a container that holds devices of a resource whose plugin is gone", () => {
+  it("refuse a container that holds devices of a resource whose plugin was removed", () => {
     expect(given({ resources: [], checkpoint: holding("a-0") }, { [GPU]: 1 })).toBe(unregistered);
     const gone = { ...plain(GPU, 1), plugin: { registered: false, stoppedAt: epochMs(NOW - 300_001) } };
     expect(given({ resources: [gone], checkpoint: holding("a-0") }, { [GPU]: 1 })).toBe(unregistered);

@@ -108,7 +108,7 @@ describe("devices of pods that are no longer active", () => {
     expect(manager.purged).toEqual(["q"]);
     expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
   });
-  it("are purged only when somebody asks for devices or hints", () => {
+  it("are purged only when devices or hints are requested", () => {
     const manager = managerOf(scene);
     expect(admit(manager, devicePod("q", { containers: { c: { cpu: 1 } } }))).toBeUndefined();
     expect(manager.purged).toEqual([]);

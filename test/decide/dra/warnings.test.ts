@@ -146,7 +146,7 @@ describe("a warning about a posted driver says", () => {
       `answer-for-no-claim ${DRIVER}: no ResourceClaim has the uid ${uid}, of which it answers; that of ResourceClaim default/gpu is claim-gpu`,
     ]);
   });
-  test("what is wrong in its answer that the kubelet takes unchecked", () => {
+  test("which faults of its answer the kubelet does not check", () => {
     const devices = [
       { poolName: "n1", deviceName: "0", cdiDeviceIds: ["example.com/gpu=0", "notcdi", "a.b/c-d=0:1"] },
       { poolName: "n1", deviceName: "9" },

@@ -107,7 +107,7 @@ describe("node-level reclaim before pod eviction", () => {
   const snapshot = underDisk(config, lowOn("one", "nodefs"), PODS);
   const freedTo = (available: number): Json => ({ statsAfterReclaim: { node: { fs: disk(available, START) } } });
   const goal = 10_737_418_400 + 2 * Gi;
-  test("frees nothing while its result is unknown, and the answer says what it must reach", () => {
+  test("frees nothing while its result is unknown, and the answer contains the target", () => {
     const decided = answer(snapshot);
     expect(decided.decision.reclaim).toMatchObject({
       afterNodeLevel: "unknown",

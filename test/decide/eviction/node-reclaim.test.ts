@@ -114,7 +114,7 @@ describe("the plan of node-level reclaim from incomplete input", () => {
     expect(takes(decided)).toBeNull();
     expect(decided.needs).toContain("runtime");
   });
-  test("is null for what the posted lists do not suffice for, with the reason reclaim_not_told", () => {
+  test("is null where the posted lists do not suffice, with the reason reclaim_not_told", () => {
     const { images: _, ...noImages } = RUNTIME;
     const decided = decide("one", "nodefs", { runtime: noImages });
     expect(takes(decided)?.images).toBeNull();

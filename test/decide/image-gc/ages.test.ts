@@ -115,7 +115,7 @@ describe("the maximum age of an image", () => {
     expect([removedIds(a), a.needs, next(a).beganAtMs]).toEqual([[], ["kubelet.startedAt"], START]);
     expect(next(answer(gcNode(images, aged), records)).beganAtMs).toBe(START - DAY - 1);
   });
-  test("is applied before disk usage, which is then measured anew", () => {
+  test("is applied before disk usage, which is then measured again", () => {
     const full = { ...aged, stats: disk(0) };
     const fileSystem = { capacityBytes: 10 * Gi, availableBytes: 9 * Gi };
     expect(answer(gcNode(images, full), records).decision.remove.map((r) => r.why)).toEqual([

@@ -21,7 +21,7 @@ const reportOf = (done: Json[], input = wanting(), before: unknown = records, as
 const ends = (a: ReturnType<typeof reportOf>) => a.decision.remove.map((r) => [r.id, r.end]);
 
 describe("an image GC pass with reported removals", () => {
-  test("goes on to further images when a removal fails, and reports the failure", () => {
+  test("continues with further images when a removal fails, and reports the failure", () => {
     const a = reportOf([failed("a", "it is locked"), removed("b")]);
     expect(ends(a)).toEqual([
       ["a", "failed"],

@@ -104,7 +104,7 @@ describe("an image volume", () => {
     const a = stays(images, { containers: [containerFrom("a", more)] }, { pods });
     expect(kept(a)["b"]).toBe(why);
   });
-  test("is reported in needs when neither pods nor mounts tell whether it is mounted", () => {
+  test("is reported in needs when neither pods nor mounts show whether it is mounted", () => {
     const unsure = stays(images, { containers: [containerFrom("a", { mounts: undefined })] }, { pods: undefined });
     expect(unsure.needs).toEqual(["runtime.containers[0].mounts"]);
   });

@@ -128,7 +128,7 @@ describe("an image GC pass", () => {
     expect(removedIds(a)).toEqual(["a", "b", "c"]);
     expect(a.verdict).toBe("fails");
   });
-  test("below the high threshold removes nothing, and still tells the order", () => {
+  test("below the high threshold removes nothing, and still lists the order", () => {
     const a = answer(gcNode([image("b"), image("a")], { stats: disk(5 * Gi) }), old);
     expect(a.decision.keep.map((k) => [k.id, k.why, k.place])).toEqual([
       ["a", "enough-space", 1],

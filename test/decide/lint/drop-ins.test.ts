@@ -71,7 +71,7 @@ describe("findings of drop-ins", () => {
     ["logging: {verbose: 1}", ["unknown-field logging.verbose"]],
     ["registerWithTaints: [{key: a, efect: b}]", ["unknown-field registerWithTaints[0].efect"]],
   ])("%j", (text, codes) => expect(reportOf(text)).toEqual(codes));
-  test("name the file of an unknown field, and do not quote the kubelet where it says nothing", () => {
+  test("name the file of an unknown field, and do not quote the kubelet where it reports nothing", () => {
     const [found] = lint({ config: {}, dropIns: { "a.conf": `${HEAD}MaxPods: 1\n` } });
     expect(found).toMatchObject({ kubelet: false, field: "MaxPods" });
     expect(found?.message).toBe(`${FOLDER}/a.conf: a KubeletConfiguration of 1.37 has no field MaxPods`);

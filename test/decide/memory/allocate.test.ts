@@ -174,7 +174,7 @@ describe("memory of init containers", () => {
     expect(sizes("a", m)).toEqual({ i: 0, j: 1, c: 1, d: 1 });
     expect(free(m)).toEqual([5]);
   });
-  test("is enlarged to what a later container needs, and no more", () => {
+  test("is enlarged to the need of a later container, and no more", () => {
     const m = manager(machine([9]));
     add(m, podNamed("a", [wanting("c", 4)], { initContainers: [wanting("i", 3)] }));
     expect(sizes("a", m)).toEqual({ i: 0, c: 4 });

@@ -32,7 +32,7 @@ describe("pod-level memory with PodLevelResourceManagers under pod scope", () =>
     expect(free(m)).toEqual([8, 4]);
     expect(m.state.podEntries.get("a")).toEqual([{ numaAffinity: [1], type: "memory", size: 5 * 2 ** 30 }]);
   });
-  test("gives an init container without its own memory all that earlier sidecars leave", () => {
+  test("gives an init container without its own memory everything that earlier sidecars leave", () => {
     const m = manager(machine([9]), true);
     const inits = [sidecar("s", 1), { name: "i" }, sidecar("t", 1), { name: "j" }, wanting("k", 4)];
     m.allocatePod(levelled("a", 5, [shared], inits), ANY_NODE);

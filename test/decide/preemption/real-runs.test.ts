@@ -36,7 +36,7 @@ describe("preemptions captured on a real node", () => {
 });
 
 describe("a critical pod that the CPU manager refused", () => {
-  it("preempts nobody", () => {
+  it("preempts no pod", () => {
     const real = realCases("real-preemption").find(({ name }) => name === BY_MANAGERS[0]);
     const refused = { reason: real?.outcome.reason ?? "", message: real === undefined ? "" : eventMessage(real) };
     const { decision } = admitted(real?.snapshot ?? {}, real?.applied, { managers: () => refused });

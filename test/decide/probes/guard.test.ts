@@ -50,7 +50,7 @@ test("the probe guard sees no storm in failing pods of one owner, however many",
   expect(play()(0, { failed: ["a", "b", "c", "d"].map(of) })).toMatchObject({ killed: ["a", "b", "c", "d"] });
 });
 
-test("a held kill is released when its container recovers or is gone", () => {
+test("a held kill is released when its container recovers or is removed", () => {
   const at = play();
   at(0, { failed: ["a", "b", "c"].map(failure) });
   const { released, holding } = at(1, { recovered: ["a"], gone: ["b", "never seen"] });
@@ -87,7 +87,7 @@ test("a kill is held for the maximum time at most, and then counts as failing fo
   expect(on(31, { gone: ["a"], failed: [failure("d")] })).toMatchObject({ killed: [], held: ["d"] });
 });
 
-test("a killed container still counts as failing after it is gone", () => {
+test("a killed container still counts as failing after its removal", () => {
   const at = play();
   expect(at(0, { failed: ["a", "b"].map(failure) }).killed).toEqual(["a", "b"]);
   expect(at(1, { gone: ["a", "b"] }).released).toEqual([]);

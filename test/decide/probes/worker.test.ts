@@ -233,7 +233,7 @@ describe("the probe worker of a container that does not run", () => {
     ).toEqual(["forget", "stop"]);
   });
 
-  test("stops with Success for liveness and startup when the pod is deleted; readiness goes on", () => {
+  test("stops with Success for liveness and startup when the pod is deleted; readiness continues", () => {
     const deleting = podSeen({}, { deleting: true });
     const failing = new Driven("liveness", { failureThreshold: 9 }).turn(0, FAIL);
     expect(failing.tick(10, deleting).kinds()).toEqual(["forget", "stop"]);

@@ -22,7 +22,7 @@ test.each([
   }
 });
 
-test("an unknown class, or one that contradicts the priority, is refused by name", () => {
+test("an unknown priority class, or one that contradicts the priority, is refused by name", () => {
   expect(linesOf(manifest({ priorityClassName: "shop-high" }))).toEqual([
     'spec.priorityClassName: "shop-high" needs the API server, only system-cluster-critical and system-node-critical are ' +
       "known here: write the class's value in `priority`",

@@ -68,7 +68,7 @@ describe("update", () => {
     expect(node.files.read()).toBe(before);
   });
 
-  test("reports devices of pods that are gone after a restart, until the next decision releases them", async () => {
+  test("reports devices of removed pods after a restart, until the next decision releases them", async () => {
     const node = await nodeWith();
     hold(node.files, entry("gone", ["a", "b"], ANSWER), entry("here", ["c"], ANSWER));
     await node.restart();
