@@ -8,7 +8,7 @@ const AGREES = { verdict: "agrees", why: null, difference: null };
  * Outcomes that cannot be compared, because of something that was not captured or because the kubelet's choice was
  * random.
  */
-const EXCEPT: Readonly<Record<string, string>> = {
+const NOT_COMPARABLE: Readonly<Record<string, string>> = {
   // the memory manager's state file was not captured
   "crit-integer-cpu-guaranteed admission crit": "state_files",
   // nine equal pods
@@ -36,7 +36,7 @@ const all = RUNS.flatMap(({ name, outcomes, compared }) =>
 
 describe("outcomes of a real kubelet compared with decisions on the snapshot before", () => {
   test.each(all)("$name agrees, or is a known exception", ({ name, compared }) => {
-    const why = EXCEPT[name];
+    const why = NOT_COMPARABLE[name];
     expect(reported(compared)).toEqual(
       why === undefined ? AGREES : { verdict: "not-comparable", why, difference: null },
     );

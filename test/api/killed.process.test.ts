@@ -50,7 +50,7 @@ test("a server killed under load has lost no acknowledged decision", {
   await store.close();
 });
 
-test("another program that opens, changes and closes the database beside the server loses it nothing", {
+test("the server loses no data when another program opens, changes and closes its database", {
   timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();

@@ -39,7 +39,7 @@ const VERDICT_OF: Partial<Record<Kind, Verdict>> = {
 
 type Answered = z.output<typeof decisionAnswer>;
 /** Checks that the record, the lists and the live updates contain the first and the last time of the decision. */
-async function isCounted(api: ApiSubject, node: string, first: Answered, again: Answered): Promise<void> {
+async function expectCounted(api: ApiSubject, node: string, first: Answered, again: Answered): Promise<void> {
   const record = await answer(await get(api, `/v1/decisions/${first.id}`), fullDecision);
   const twice = { times: 2, lastDecidedAt: again.decidedAt, lastSnapshotId: again.snapshotId };
   expect(record).toMatchObject({ decidedAt: first.decidedAt, snapshotId: first.snapshotId, ...twice });
@@ -125,7 +125,7 @@ export function decisions(of: Of): void {
       snapshotId: "",
       decidedAt: "",
     });
-    await isCounted(of(), node, first, again);
+    await expectCounted(of(), node, first, again);
     for (const change of [{ pods: [] }, { cgroup: { version: 2 } }, { stats: { node: { rlimit: { maxpid: 77 } } } }]) {
       const changed = await ask({ sequence: 3, ...change });
       expect(changed.decision, JSON.stringify(change)).not.toEqual(first.decision);

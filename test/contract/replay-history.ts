@@ -194,7 +194,7 @@ function pagesOfChanges(of: Of): void {
     expect(whole.counts.differs).toBeGreaterThan(0);
   });
 
-  test("an unreadable decision is counted and named, and the replay goes on", async () => {
+  test("an unreadable decision is counted and named, and the replay continues", async () => {
     const node = fresh("node");
     const { large } = await decided(of(), node);
     const row = value(await of().store.getDecision(large));

@@ -41,7 +41,7 @@ async function importAll(to: Store, batches: readonly (readonly ExportRow[])[], 
  * Records some rows of every type about a node: texts that rows share, slices, series, results, outcomes, removals,
  * facts.
  */
-async function lived(store: Store, node: string) {
+async function recordEveryType(store: Store, node: string) {
   const shared = JSON.stringify("shared".repeat(1000));
   const body = (own: string): string => `{"own":${JSON.stringify(own)},"shared":${shared}}`;
   const at = (text: string) => [[text.indexOf(shared), text.indexOf(shared) + shared.length]] as const;
@@ -140,7 +140,7 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
     async (way) => {
       const node = fresh("moved");
       const [from, to] = way === "to" ? [another(), of()] : [of(), another()];
-      const ids = await lived(from, node);
+      const ids = await recordEveryType(from, node);
       const before = await reported(from, node, ids);
       const batches = await exported(from, { node });
       // an interrupted import that is run again
@@ -184,7 +184,7 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
   test("an export can be limited in time, and be continued from a position", async () => {
     const node = fresh("moved");
     const from = another();
-    const ids = await lived(from, node);
+    const ids = await recordEveryType(from, node);
     const some = (await exported(from, { node, sinceMs: T0 + HOUR_MS, untilMs: T0 + 3 * HOUR_MS })).flat();
     const decisions = some.flatMap((row) => (row.type === "decision" && row.kind === "cgroups" ? [row.id] : []));
     expect(decisions).toEqual(ids.ids.slice(1, 3));
@@ -243,7 +243,7 @@ export function importFaults(of: () => Store, another: () => Store): void {
   test("a text with a wrong id and a row with a missing text are refused, and nothing of them is written", async () => {
     const node = fresh("moved");
     const from = another();
-    await lived(from, node);
+    await recordEveryType(from, node);
     const rows = (await exported(from, { node })).flat();
     const text = rows.find((row) => row.type === "text") as ExportRow & { type: "text" };
     const needs = rows.find((row) => row.type === "snapshot" && row.parts !== null) as ExportRow & { type: "snapshot" };

@@ -85,7 +85,7 @@ export function upgrades(of: Of): void {
     await send(of(), "PUT", `/v1/nodes/${older}/snapshot`, throttled(older, {}, "v1.34.4"));
     const old = await upgrade(of(), { to: "1.35", node: older });
     expect(old.report?.staticPods).toEqual(["kube-system/etcd"]);
-    // the version that the node reports overrides the one that is named, and the report says so
+    // the version that the node reports takes precedence over `from`, and the report contains a note about this
     const named = await upgrade(of(), { to: "1.35", from: "1.37", node: older });
     const why = "the node reports kubelet v1.34.4, which takes precedence over 1.37";
     expect(named.report).toEqual({ ...old.report, from: { version: "1.34", exact: true, why } });

@@ -154,7 +154,8 @@ describe("cgroup values while a resize is pending", () => {
 });
 
 describe("a pending resize and the rest of the node", () => {
-  // the QoS manager's activePods are kl.GetActivePods: the pods as specified; getAllocatedPods is another list
+  // the QoS manager's activePods are kl.GetActivePods, which returns the pods as specified; getAllocatedPods returns
+  // other values
   test("the burstable tier sums the requests of the specs, not the allocated ones", () => {
     const allocated = state({ requests: { cpu: "500m", memory: "512Mi" } });
     const input = configured({}, { pods: [desired(), burstable("b", "1", "1Mi")], ...allocated });

@@ -47,7 +47,8 @@ describe("cgroupsPerQOS: false", () => {
   test("creates no cgroups for QoS tiers and pods", () => {
     expect(pathsOf(configured(OFF, { pods: [bestEffort("e")] }))).toEqual([]);
   });
-  // enforceNodeAllocatableCgroups updates cm.cgroupRoot whenever it has a name, and without tiers that is cgroupRoot itself
+  // enforceNodeAllocatableCgroups updates the cgroup cm.cgroupRoot if it has a name; without QoS tiers this is
+  // cgroupRoot itself
   test("puts the node's capacity on a configured cgroupRoot", () => {
     expect(valuesAt(configured({ ...OFF, cgroupRoot: "/lab" }), "/lab")).toMatchObject({
       cpuShares: 4096,

@@ -103,7 +103,8 @@ describe("the memory QoS files that the kubelet writes", () => {
     expect(valuesAt(input, "/kubepods")).not.toHaveProperty("memoryLow");
     expect(valuesAt(input, "/kubepods/burstable")).not.toHaveProperty("memoryMin");
   });
-  // helpers_linux.go ResourceConfigForPod: only under TieredReservation, only a request above 0, one key by the class
+  // helpers_linux.go ResourceConfigForPod: only under TieredReservation, only for a request above 0; the QoS class
+  // decides which of the two keys is set
   test("are absent on a pod under None", () => {
     const pod = valuesAt(configured(NONE, { pods }), "/kubepods/podg");
     expect(pod).not.toHaveProperty("memoryMin");
@@ -113,7 +114,8 @@ describe("the memory QoS files that the kubelet writes", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg")).not.toHaveProperty("memoryLow");
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/burstable/podb")).not.toHaveProperty("memoryMin");
   });
-  // kuberuntime_container_linux.go generateLinuxContainerResources: one key with a request, else both as 0, whatever the class
+  // kuberuntime_container_linux.go generateLinuxContainerResources: one key for a container with a request, otherwise
+  // both as 0, for any QoS class
   test("are one per container under TieredReservation", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg/c")).not.toHaveProperty("memoryLow");
   });
@@ -123,7 +125,8 @@ describe("the memory QoS files that the kubelet writes", () => {
       memoryLow: 0,
     });
   });
-  // node_container_manager_linux.go enforceExistingCgroup: with the gate, memory.min of a reserved cgroup is its memory limit
+  // node_container_manager_linux.go enforceExistingCgroup: with the gate, memory.min of a reserved cgroup equals its
+  // memory limit
   test("include memory.min on an enforced reserved cgroup", () => {
     const config = {
       ...NONE,

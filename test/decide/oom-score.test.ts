@@ -62,7 +62,7 @@ describe("oom_score_adj", () => {
     expect(scores(withInit, "8Gi")).toEqual({ s: 875, c: 750, d: 875 });
   });
   test("is exact for byte amounts beyond double precision", () => {
-    // 1000 * request passes 2^53: 1000 - 1000*9007199254740/1125899906842624 truncated
+    // 1000 * request exceeds 2^53: 1000 - 1000*9007199254740/1125899906842624 truncated
     const request = 9_007_199_254_741;
     const want = 1000 - Number((1000n * BigInt(request)) / 2n ** 50n);
     expect(scores(podOf([ask(String(request))]), "1Pi")).toEqual({ c: want });

@@ -15,7 +15,7 @@ import { type Case, recordedCases } from "./decision-cases.ts";
 import { oddCases } from "./odd-cases.ts";
 
 /** Reasons that no case has, and why. */
-const NOT_MET: { readonly [K in Kind]?: readonly ReasonCode<K>[] } = {
+const UNCOVERED_REASONS: { readonly [K in Kind]?: readonly ReasonCode<K>[] } = {
   // preemption is only for critical pods, and a search that is cut short takes seconds
   admission: ["not_critical", "search_cut_short"],
   preemption: ["search_cut_short"],
@@ -122,7 +122,7 @@ describe("decisions on all recorded and odd cases", () => {
   });
   test.each(KINDS)("of kind %s have exactly the reason codes of its spec, apart from listed exceptions", (kind) => {
     const known = new Set<string>(KIND_SPECS[kind].reasons);
-    const notMet: readonly string[] = NOT_MET[kind] ?? [];
+    const notMet: readonly string[] = UNCOVERED_REASONS[kind] ?? [];
     expect([...of(kind).codes].filter((code) => !known.has(code))).toEqual([]);
     expect([...known].filter((code) => !of(kind).codes.has(code))).toEqual(notMet);
   });

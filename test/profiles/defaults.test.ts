@@ -13,7 +13,7 @@ const SOURCES = ["api", "db", "actuator"]
  * Names that many other things have too, names of the daemon's own settings, and a field whose default depends on the
  * machine.
  */
-const OTHERS: ReadonlySet<string> = new Set([
+const SHARED_NAMES: ReadonlySet<string> = new Set([
   ...[
     "address",
     "cgroupRoot",
@@ -31,7 +31,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   ...["options", "port", "priority", "singleProcessOOMKill", "text", "timeAdded", "value"],
 ]);
 const FIELDS = PROFILES.flatMap(({ fieldNames, flags }) => [...fieldNames.values(), Object.keys(flags)].flat()).filter(
-  (name) => !OTHERS.has(name),
+  (name) => !SHARED_NAMES.has(name),
 );
 const FIELD = `\\b(?:${[...new Set(FIELDS)].join("|")})\\b(?:"[\\])])?`;
 const NOTHING = '(?:undefined|null|"")';

@@ -156,7 +156,7 @@ describe("feature gates of 1.36", () => {
 });
 
 describe("an effective kubelet configuration", () => {
-  test("of nothing is the defaults, and remembers that nothing was given", () => {
+  test("without any field is the defaults, and records that no field was given", () => {
     const { given: posted, profile, ...rest } = effectiveConfiguration(NEWEST);
     expect(rest).toEqual(NEWEST.configuration);
     expect([posted, profile]).toEqual([{}, NEWEST]);
@@ -184,7 +184,7 @@ describe("an effective kubelet configuration", () => {
       given: { cpuManagerPolicy: "" },
     });
   });
-  test("has given hard thresholds in place of all defaults, unless they are merged", () => {
+  test("has the given hard thresholds instead of all defaults, unless they are merged", () => {
     const evictionHard = { "memory.available": "1Gi" };
     expect(of({ evictionHard }).evictionHard).toEqual(evictionHard);
     expect(of({ evictionHard: {} }).evictionHard).toEqual({});
@@ -193,13 +193,13 @@ describe("an effective kubelet configuration", () => {
       ...evictionHard,
     });
   });
-  test("is made without a change of the defaults or the posted fields", () => {
+  test("is computed without changing the defaults or the posted fields", () => {
     const posted = given({ evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true });
     const before = JSON.stringify([NEWEST.configuration, posted]);
     effectiveConfiguration(NEWEST, posted);
     expect(JSON.stringify([NEWEST.configuration, posted])).toBe(before);
   });
-  test("of a snapshot is made once, by the kubelet's version, without a change of the snapshot", () => {
+  test("of a snapshot is computed once, with the kubelet's version, without changing the snapshot", () => {
     const snapshot = decoded({
       node: { metadata: { name: "n" }, status: { nodeInfo: { kubeletVersion: "v1.36.1" } } },
     });

@@ -109,7 +109,7 @@ const each = (visit: (seed: number) => void): void => {
   for (let seed = 0; seed < ROUNDS; seed++) visit(seed);
 };
 
-describe("the CPU manager over random lives of a node", PATIENT, () => {
+describe("the CPU manager over random sequences of pods on a node", PATIENT, () => {
   test("never assigns a CPU twice or a reserved one, and never loses a CPU", () => {
     const met = new Met();
     each((seed) =>
@@ -159,7 +159,7 @@ describe("the CPU manager over random lives of a node", PATIENT, () => {
   });
 });
 
-describe("CPU hints over random lives of a node", PATIENT, () => {
+describe("CPU hints over random sequences of pods on a node", PATIENT, () => {
   test("name NUMA nodes from which the container's CPUs then come", () => {
     const met = new Met();
     each((seed) =>
@@ -191,7 +191,7 @@ describe("CPU hints over random lives of a node", PATIENT, () => {
   });
 });
 
-describe("CPU reconciling over random lives of a node", PATIENT, () => {
+describe("CPU reconciling over random sequences of pods on a node", PATIENT, () => {
   test("changes nothing once all its changes were made", () => {
     const met = new Met();
     each((seed) => {

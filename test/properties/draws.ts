@@ -3,7 +3,7 @@ export interface Draws {
   readonly seed: number;
   /** 0 .. n-1. */
   below(n: number): number;
-  /** True once in `n`. */
+  /** True with a probability of 1 in `n`. */
   chance(n: number): boolean;
   pick<T>(list: readonly T[]): T;
   /** A whole number below `n`; each magnitude is equally likely, so most are small. */
@@ -28,7 +28,7 @@ export function draws(seed: number): Draws {
   };
 }
 
-/** A copy in another order. */
+/** A shuffled copy. */
 export function shuffled<T>(list: readonly T[], d: Draws): T[] {
   const copy = [...list];
   for (let i = copy.length - 1; i > 0; i--) {

@@ -76,7 +76,7 @@ export const inventoriesNow = (world: DeviceWorld): Inventories =>
  * A plugin that prefers the last devices, sometimes answers with too few or with wrong ones, and fails for three of
  * many.
  */
-const moody: PreferredAllocation = ({ available, mustInclude, size }) => {
+const unreliable: PreferredAllocation = ({ available, mustInclude, size }) => {
   if (size === 3 && available.length > 6) return err("busy");
   if (size === 2 && available.length % 3 === 0) return undefined;
   return ok([...mustInclude, ...[...available].reverse().slice(0, size - (available.length % 2)), "no-such-device"]);
@@ -89,7 +89,7 @@ export function managerNow(world: DeviceWorld): DeviceManager {
     sourcesReady: world.sourcesReady,
     activePods: new Set(world.pods.keys()),
     runningAtStart: (uid, container) => world.running.has(`${uid}/${container}`),
-    prefer: moody,
+    prefer: unreliable,
     behaviour: BEHAVIOUR,
   });
 }

@@ -74,7 +74,7 @@ const list = (items: readonly unknown[]): Json => ({
   items,
 });
 /** An item of a List with its apiVersion and kind. */
-const kinded = (kind: string, object: unknown): Json => ({ apiVersion: "v1", kind, ...(object as Json) });
+const withKind = (kind: string, object: unknown): Json => ({ apiVersion: "v1", kind, ...(object as Json) });
 
 interface Cases {
   readonly nodes: readonly Json[];
@@ -121,13 +121,13 @@ export function admissionStories(): readonly RealStory[] {
     const own = captured[name];
     if (own === undefined) return [];
     const pod = stored(applied, own.status);
-    const others = indexes.map((i) => kinded("Pod", pods[i]));
+    const others = indexes.map((i) => withKind("Pod", pods[i]));
     const events = own.events.map((event) => v1Event(event, meta(applied).name));
     return [
       {
         name,
         pod: `default/${meta(applied).name}`,
-        documents: [list([...others, kinded("Pod", pod), kinded("Node", nodes[node]), ...events])],
+        documents: [list([...others, withKind("Pod", pod), withKind("Node", nodes[node]), ...events])],
       },
     ];
   });
@@ -154,12 +154,12 @@ export function preemptionStories(): readonly RealPreemption[] {
     const others = indexes.map((i) => {
       const pod = pods[i] as Json;
       const then = after[meta(pod).name];
-      if (then === undefined) return kinded("Pod", pod);
+      if (then === undefined) return withKind("Pod", pod);
       const { containers, phase, conditions } = then;
-      return kinded("Pod", { ...pod, status: { phase, conditions, containerStatuses: containers } });
+      return withKind("Pod", { ...pod, status: { phase, conditions, containerStatuses: containers } });
     });
     const documents = [
-      list([...others, kinded("Pod", stored(applied, status))]),
+      list([...others, withKind("Pod", stored(applied, status))]),
       nodes[node],
       list(events.map((event) => v1Event(event, ""))),
     ];
@@ -185,10 +185,10 @@ function refusedCritical(): readonly RealStory[] {
   return cases.flatMap(({ name, node, pods: indexes, applied }) => {
     const { status, victims, events } = captured[name] as CapturedPreemption;
     if (victims.length > 0) return [];
-    const others = indexes.map((i) => kinded("Pod", pods[i]));
+    const others = indexes.map((i) => withKind("Pod", pods[i]));
     const pod = meta(applied).name;
     const documents = [
-      list([...others, kinded("Pod", stored(applied, status)), kinded("Node", nodes[node])]),
+      list([...others, withKind("Pod", stored(applied, status)), withKind("Node", nodes[node])]),
       ...events.map((event) => v1Event(event, pod)),
     ];
     return [{ name, pod: `default/${pod}`, documents }];
@@ -202,7 +202,7 @@ interface CapturedProbe extends Captured {
 export function probeStories(): readonly RealStory[] {
   const captured = data<Readonly<Record<string, CapturedProbe>>>("real-why/probes.json");
   return Object.entries(captured).map(([name, { metadata, spec, status, events }]) => {
-    const pod = kinded("Pod", stored({ metadata, spec }, { uid: metadata["uid"], ...status }));
+    const pod = withKind("Pod", stored({ metadata, spec }, { uid: metadata["uid"], ...status }));
     return { name, pod: name, documents: [list([pod, ...events.map((event) => v1Event(event, name))])] };
   });
 }
@@ -260,7 +260,7 @@ export function evictionStories(run: "memory" | "disk", before = true): readonly
     const spec = specs.get(name);
     if (spec === undefined) return [];
     const pod = stored({ ...spec, spec: { nodeName: "n1", ...(spec["spec"] as Json) } }, status);
-    return [kinded("Pod", { ...pod, metadata: { ...meta(pod), namespace: meta(spec).namespace ?? "default" } })];
+    return [withKind("Pod", { ...pod, metadata: { ...meta(pod), namespace: meta(spec).namespace ?? "default" } })];
   });
   return Object.keys(statuses).map((name) => {
     const pass = passes.find(({ evicted }) => evicted?.pod.endsWith(`/${name}`)) ?? passes.at(-1);

@@ -1,4 +1,4 @@
-// Only node:assert, so that it also runs where there is no test framework.
+// This file uses only node:assert, so that it also runs without a test framework.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -64,7 +64,7 @@ describe("a plugin that registers", () => {
     expect(host.states()[0]?.state).toBe("removed");
   });
 
-  test("whose stream ends while it lives gets its stream opened again", async () => {
+  test("whose stream ends while the plugin runs gets a new stream", async () => {
     const { host, plugin, faults } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();

@@ -41,7 +41,7 @@ describe("a client with a path as :authority", () => {
 });
 
 describe("hostile bytes on the registration socket", () => {
-  test("that change a valid conversation are answered or end the connection, and the server goes on", async () => {
+  test("that change a valid conversation are answered or end the connection, and the server continues", async () => {
     const { host, plugin, faults } = await hostFixture();
     const good = plugin({ resource: GPU, devices: healthy("a") });
     await good.start();
@@ -81,7 +81,7 @@ describe("hostile bytes on the registration socket", () => {
     await plugin({ resource: GPU, devices: healthy("a") }).start();
   });
 
-  test("of an oversized request are refused, and the server goes on", async () => {
+  test("of an oversized request are refused, and the server continues", async () => {
     const { host, dir } = await hostFixture();
     const endpoint = "x".repeat(100_000);
     await expect(

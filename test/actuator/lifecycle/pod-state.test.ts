@@ -306,7 +306,7 @@ describe("once nothing of a pod runs any more", () => {
     );
   });
 
-  test("a pod that starts again begins afresh, and waits with the reason it was ended for", () => {
+  test("a pod that starts again is pending, with the reason of its end and without its former status", () => {
     const { status: _, ...rest } = of("terminated");
     expect(next({ ...of("terminated"), backOff: EVENTS.BackOffUpdated.backOff }, EVENTS.RestartDue)).toEqual({
       ...rest,

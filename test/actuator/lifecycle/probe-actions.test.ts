@@ -57,7 +57,7 @@ describe("a container with a failed probe", () => {
     const pod = probing(smallPod(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
     expect(actionsOf(pod, seenPod(seenContainer("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
   });
-  test("is left alone when its readiness failed, or another instance's liveness", () => {
+  test("is not restarted when its readiness failed, or another instance's liveness", () => {
     const pod = probing(smallPod(["a"]), "a", "liveness", "readiness");
     const stored = { "a-0 readiness": "Failure", "a-7 liveness": "Failure", "a-0 liveness": "Success" } as const;
     expect(actionsOf(pod, seenPod(seenContainer("a")), stored)).toMatchObject({ toKill: [], toStart: [] });

@@ -86,7 +86,7 @@ async function read(log: WrittenLog, filter: LogFilter = {}): Promise<string> {
 }
 
 describe("reading a log with its rotated files", () => {
-  test("gives one text, and its last lines wherever they begin", async () => {
+  test("returns one text, and its last lines from whichever file they begin in", async () => {
     const log = await rotated();
     expect(await read(log)).toBe(text(0, 50));
     for (const tail of [0, 1, 10, 11, 25, 49, 50, 99])

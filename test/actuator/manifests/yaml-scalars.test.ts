@@ -4,12 +4,12 @@ import { documentsOf } from "../../../api/ui/what-if/posted-documents.ts";
 import answers from "./go-scalars.json" with { type: "json" };
 
 /** The JSON to which sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) converts `v: TEXT`; null: it refuses the text. */
-const OF_GO = answers as unknown as readonly (readonly [text: string, json: string | null])[];
+const GO_ANSWERS = answers as unknown as readonly (readonly [text: string, json: string | null])[];
 /** Go refuses these texts for reasons other than their spelling: a list may not begin there, and `x` is not null. */
-const OTHERWISE = ["-", "!!null x"];
+const OTHER_REFUSALS = ["-", "!!null x"];
 
 describe("YAML scalars are read as by Kubernetes' library", () => {
-  const rows = OF_GO.filter(([text]) => !OTHERWISE.includes(text));
+  const rows = GO_ANSWERS.filter(([text]) => !OTHER_REFUSALS.includes(text));
   test.each(rows)("%s -> %s", (text, json) => {
     const { documents, problems } = parseDocuments(`v: ${text}\n`, "a.yaml");
     if (json === null) {

@@ -97,7 +97,7 @@ describe("faults of a pod's cgroups", () => {
   test.each(["applied", "unchanged", "planned"] as const)("a step that is %s is no fault", (status) => {
     expect(faultsOf(wrote(POD, status, { message: "well" }))).toEqual({ fault: null, faults: [] });
   });
-  test("a step skipped because this kernel has no such file is no fault", () => {
+  test("a step skipped because this kernel has no such file is not a fault", () => {
     expect(faultsOf(wrote(POD, "skipped", { code: "no_such_file", message: "no such file" }))).toEqual({
       fault: null,
       faults: [],

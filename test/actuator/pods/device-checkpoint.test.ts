@@ -35,7 +35,7 @@ function valueIn(directory: string): DeviceCheckpoint {
   return read.value;
 }
 
-test("without a checkpoint file no device is held, and that is no fault", () => {
+test("without a checkpoint file no device is held, and no fault is reported", () => {
   expect(readAgain(scratch())).toEqual({ ok: true, value: undefined });
 });
 

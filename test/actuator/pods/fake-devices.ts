@@ -13,7 +13,7 @@ export const NO_OPTIONS: DeviceOptions = {
 export const options = (more: Partial<DeviceOptions>): DeviceOptions => ({ ...NO_OPTIONS, ...more });
 
 /** Devices that answer as a test defines, and record their calls. */
-export function hands(answers: Partial<ContainerDevices> = {}): ContainerDevices & { readonly asked: string[] } {
+export function fakeDevices(answers: Partial<ContainerDevices> = {}): ContainerDevices & { readonly asked: string[] } {
   const asked: string[] = [];
   return {
     asked,

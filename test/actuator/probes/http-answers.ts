@@ -69,7 +69,7 @@ export const ANSWERS: readonly Answered[] = [
   [`${OK}\r\n${"x".repeat(20_000)}`, "keep", "success", "x".repeat(10_240)],
   ["HTTP/1.0 200 OK\n\nok", "end", "success", "ok"],
   [`${OK}\r\n\xc3\xbc`, "end", "success", "Ã¼"],
-  // statuses
+  // status codes
   ["HTTP/1.1 204\r\n\r\n", "keep", "success", ""],
   ["HTTP/1.1 101 Sw\r\n\r\n", "keep", "failure", "HTTP probe failed with statuscode: 101"],
   [`HTTP/1.1 100 Continue\r\n\r\n${OK}Content-Length: 2\r\n\r\nok`, "keep", "success", "ok"],

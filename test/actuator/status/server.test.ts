@@ -114,7 +114,7 @@ describe("the status server answers", () => {
     expect(await get("?since=yesterday")).toMatchObject({ status: 400, code: "bad_request" });
   });
 
-  test("500 when the status cannot be made, and goes on", async () => {
+  test("500 when the status cannot be computed, and continues to serve", async () => {
     let fails = true;
     const url = await serve(() => {
       if (fails) throw new Error("no records");

@@ -32,7 +32,7 @@ const read = ({ dropIns }: Given) =>
 const orNothing = (value: unknown): unknown =>
   value === undefined || ["[]", "{}"].includes(JSON.stringify(value)) ? null : value;
 /** A field that has no effect once files are merged, and one that must be absolute. */
-const ELSEWHERE = ["mergeDefaultEvictionSettings", "podLogsDir"];
+const EXCLUDED_FIELDS = ["mergeDefaultEvictionSettings", "podLogsDir"];
 const lint = (given: Given) => lintWithDropIns(given.config, read(given), undefined, PROFILE);
 const refusals = (answer: Answer) => lint(answer).filter(({ severity }) => severity === "refuses-start");
 
@@ -41,7 +41,8 @@ describe("a folder of drop-ins is merged like the kubelet does", () => {
     expect(refusals(answer).map(({ message }) => message)).toEqual(answer.errors ?? []);
     const { merged } = mergedOver(answer.config as Readonly<Record<string, unknown>>, read(answer), PROFILE);
     for (const [field, value] of Object.entries(answer.changed ?? {})) {
-      if (!ELSEWHERE.includes(field)) expect([field, orNothing(merged[field])]).toEqual([field, orNothing(value)]);
+      if (!EXCLUDED_FIELDS.includes(field))
+        expect([field, orNothing(merged[field])]).toEqual([field, orNothing(value)]);
     }
   });
   test.each(answers.filter(({ load }) => load !== undefined))("$name cannot be loaded: $load", (answer) => {

@@ -7,7 +7,7 @@ import { container, sidecar } from "../../kit/containers.ts";
 import { podOf } from "../../kit/pods.ts";
 import { decoded, type Json, many } from "../../kit/snapshots.ts";
 
-/** A container of 2 CPUs and 1 GiB holds 3 CPUs and 2 GiB. */
+/** A container that requests 2 CPUs and 1 GiB in its spec, and to which 3 CPUs and 2 GiB are allocated. */
 const asked = { cpu: "2", memory: "1Gi" };
 const given = { cpu: "3", memory: "2Gi" };
 const podWith = (status: Json): Json =>

@@ -5,7 +5,7 @@ import { eventMessage, realCases } from "../admission/real-cases.ts";
 /** The CPU manager refused this pod; its decisions have their own tests. */
 const BY_MANAGERS = ["crit-integer-cpu-guaranteed"];
 /** Several BestEffort pods are equally good victims, and the kubelet's choice depends on a Go map. */
-const BY_LIST_ORDER = ["crit-pods-count"];
+const BY_MAP_ORDER = ["crit-pods-count"];
 const cases = realCases("real-preemption").filter(({ name }) => !BY_MANAGERS.includes(name));
 
 describe("preemptions captured on a real node", () => {
@@ -18,7 +18,7 @@ describe("preemptions captured on a real node", () => {
       message: eventMessage(real),
     });
     const chosen = preempt.map(({ name }) => name);
-    if (!BY_LIST_ORDER.includes(real.name)) {
+    if (!BY_MAP_ORDER.includes(real.name)) {
       expect(chosen).toEqual(real.victims);
       return;
     }

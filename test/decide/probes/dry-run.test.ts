@@ -186,7 +186,7 @@ describe("a dry run of probes", () => {
     expect(end({ terminationGracePeriodSeconds: 1 }, {})).toBe(2000);
   });
 
-  test("across a kubelet restart keeps ready what ran for 10 s, and makes younger containers unready", () => {
+  test("across a kubelet restart keeps containers ready that ran for 10 s, and makes younger containers unready", () => {
     const pod = probedPod({ readinessProbe: { ...HTTP, periodSeconds: 30 } });
     const late = dryRun(pod, { kubeletRestartSeconds: 15, jitter: 0.5, seconds: 60 });
     expect(seconds(firstOf(late).ready)).toEqual([[0, null]]);

@@ -89,7 +89,7 @@ describe("topology admission with pod scope", () => {
     expect(refusal).toBeNull();
     expect(merges).toMatchObject([{ container: null, merged: { nodes: 2, preferred: true }, admitted: true }]);
     expect(allocated).toHaveLength(3);
-    expect(cpus).toEqual([1, 0]); // this provider does not reuse what the init container had
+    expect(cpus).toEqual([1, 0]); // this provider does not reuse the init container's CPUs
   });
 
   test("refuses the pod before anything is allocated", () => {

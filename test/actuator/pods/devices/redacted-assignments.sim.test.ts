@@ -13,7 +13,7 @@ import { decided, entriesIn, entry, GPU, hold, joined, nodeWith, ONE } from "./m
 const SECRET = Buffer.from("\n\x10\n\x05TOKEN\x12\x07hunter2", "latin1").toString("base64");
 const EMPTY = writeCheckpoint({ entries: null, registered: null });
 
-test("the redacted checkpoint says who holds which devices, without the plugins' answers", async () => {
+test("the redacted checkpoint shows which pods hold which devices, without the plugins' answers", async () => {
   const node = await nodeWith();
   hold(node.files, entry("p", ["a"], SECRET), entry("q", ["b"]));
   const text = node.files.redacted().assignments?.["kubelet_internal_checkpoint"] ?? "";

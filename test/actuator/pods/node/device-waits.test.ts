@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { DeviceFault, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { err, ok, type Result } from "../../../../api/base/result.ts";
-import { hands } from "../fake-devices.ts";
+import { fakeDevices } from "../fake-devices.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const GPU = "example.com/gpu";
@@ -18,7 +18,7 @@ function worldWith() {
     version: 1,
     slow: new Map<string, DeviceFault>(),
   };
-  const desk: NodeDevices = {
+  const nodeDevices: NodeDevices = {
     get version() {
       return now.version;
     },
@@ -39,8 +39,8 @@ function worldWith() {
     problems: () => [],
     update: () => {},
   };
-  const its = hands({ allocate: async () => now.answer });
-  const world = new SimulatedPodsNode({ desk, hands: its });
+  const its = fakeDevices({ allocate: async () => now.answer });
+  const world = new SimulatedPodsNode({ nodeDevices, containerDevices: its });
   world.pods = [POD];
   const tries = () => its.asked.filter((one) => one.startsWith("prepare")).length;
   const waiting = () => world.status("p").containerStatuses[0]?.state.waiting;

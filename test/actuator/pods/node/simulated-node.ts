@@ -70,8 +70,8 @@ export interface SimulatedPodsNodeOptions {
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
   /** Device plugins. */
-  readonly desk?: NodeDevices;
-  readonly hands?: ContainerDevices;
+  readonly nodeDevices?: NodeDevices;
+  readonly containerDevices?: ContainerDevices;
   /** The directory that log collectors read. */
   readonly logLinks?: (dir: string) => LogLinks;
   readonly kubeletsDevices?: DecisionDeps["kubeletsDevices"];
@@ -203,7 +203,7 @@ export class SimulatedPodsNode {
       mounter: new FakeMounter(),
       clock,
       onEvent,
-      ...(this.#options.hands === undefined ? {} : { devices: this.#options.hands }),
+      ...(this.#options.containerDevices === undefined ? {} : { devices: this.#options.containerDevices }),
       ...(this.#options.logLinks === undefined ? {} : { logLinks: this.#options.logLinks(this.dir) }),
       owner: ROOT,
       roots,
@@ -221,7 +221,7 @@ export class SimulatedPodsNode {
       kubeletsDevices,
       machine = (facts: MachineFacts) => facts,
     } = this.#options;
-    const { otherKubelet, desk } = this.#options;
+    const { otherKubelet, nodeDevices } = this.#options;
     return new PodManager(
       {
         clock,
@@ -247,7 +247,7 @@ export class SimulatedPodsNode {
         decisions: {
           client: this.#client(),
           files: new ManagerFiles(join(this.dir, "state/managers")),
-          ...(desk && { devices: desk }),
+          ...(nodeDevices && { devices: nodeDevices }),
           ...(kubeletsDevices && { kubeletsDevices }),
         },
         eviction: {
