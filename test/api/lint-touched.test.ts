@@ -102,7 +102,7 @@ describe("recorded decisions touched by a finding with a fix", () => {
     await decided(store, "n1", { maxPods: 2000, podsPerCore: 1 }, T0 + 1);
     const negative = lintConfiguration({ maxPods: -5 });
     expect(negative).toMatchObject([{ code: "out-of-range", field: "maxPods", fix: { maxPods: null } }]);
-    // without maxPods the first node would have 110 pods, but its maxPods was never -5
+    // without maxPods the first decision would have 110 pods, but its configuration never had -5
     expect((await touched(store, negative, "n1"))[0]?.touched).toEqual({ decisions: 0, of: 2 });
   });
 

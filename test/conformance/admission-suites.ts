@@ -100,7 +100,7 @@ const RESERVED = {
   kubeReserved: { cpu: "1", memory: "1Gi" },
   reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }],
 };
-/** The values without page sizes of 0, which the kubelet sets later, when it writes the cgroup. */
+/** The values without page sizes of 0. A page size that is not requested gets this limit when the cgroup is written. */
 const withPages = ({ hugePageLimit = {}, ...values }: CgroupValues): CgroupValues => {
   const asked = Object.entries(hugePageLimit).filter(([, limit]) => limit > 0);
   return asked.length === 0 ? values : { ...values, hugePageLimit: Object.fromEntries(asked) };

@@ -180,7 +180,7 @@ describe("device capacity", () => {
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["4", "3"]);
     expect(with_(undefined, { [GPU]: "4" }).allocatable[GPU]).toBe("4");
   });
-  // nodestatus.MachineInfo never removes a resource from status.capacity; only resources of registered plugins become 0
+  // nodestatus.MachineInfo never removes a resource from status.capacity; only a device plugin's own resource becomes 0
   test("leaves other extended resources as they are when a device list is posted", () => {
     expect(with_([], { "attachable-volumes-csi-x": "39" }).capacity).toMatchObject({
       "attachable-volumes-csi-x": "39",

@@ -97,7 +97,7 @@ test("eviction passes report the clock step since the last eviction pass, not si
   await clock.advanceTo(START + 6 * MINUTE);
   await node.turn(["container-gc"]);
   node.clockSetMs = -HOUR;
-  // the image collection notices the clock step before the container collection
+  // the image collection notices the clock step before the eviction decisions
   await node.turn(["image-gc"]);
   const steps: (number | undefined)[] = [];
   for (const minute of [7, 8, 9]) {
