@@ -10,7 +10,7 @@ import { snapshot } from "./answered.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Why an answer is not carried out whose decision has other values than the core's; "": it is. */
+/** The error with which an answer is rejected whose decision differs from the core's; "" for an accepted answer. */
 function whyNot(kind: Kind, change: (decision: never) => object, ask?: object, asked: object = snapshot): string {
   const here = decideLocally(kind, asked, { ask });
   if (!here.ok) throw new Error(here.error.message);
@@ -31,7 +31,7 @@ const newcomer = (cpu: string, priority?: number): object => ({
 
 describe("whyNot for an API's admission decision", () => {
   const CRITICAL = 2_000_001_000;
-  // a little room is left, and no manager of CPUs asks for more
+  // leaves some CPU unallocated, and no CPU manager policy restricts it further
   const roomy = {
     ...snapshot,
     assignments: undefined,
@@ -45,7 +45,7 @@ describe("whyNot for an API's admission decision", () => {
     whyNot("admission", () => decision, newcomer(cpu, priority), roomy);
   const admits = (names: readonly string[]) => ({ admit: true, preempt: names.map(refOf) as never, startErrors: [] });
 
-  test("accepts what the daemon's own core decides, and also refusing a pod that fits", () => {
+  test("accepts the decision of the daemon's own core, and also the refusal of a pod that fits", () => {
     expect(whyNot("admission", same, newcomer("10m"), roomy)).toBe("");
     expect(whyNot("admission", same, newcomer("10"), roomy)).toBe("");
     expect(whyNot("admission", same, newcomer("700m", CRITICAL), roomy)).toBe("");

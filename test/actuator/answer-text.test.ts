@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { answerText, MAX_ANSWER_BYTES } from "../../actuator/client/api-access.ts";
 
 const CHUNK = new Uint8Array(2 ** 20).fill("x".charCodeAt(0));
-/** An answer of so many MiB, and how many of them were read. */
+/** A response whose body has `count` MiB; `read` returns how many of them were read. */
 function answerOf(count: number) {
   let read = 0;
   const body = new ReadableStream<Uint8Array>(

@@ -12,7 +12,7 @@ const WITH_RUNTIME = {
 
 /** The body of an API's answer. */
 export type Reply = Readonly<Record<string, unknown>>;
-/** As the API would answer it. */
+/** The reply with which the API would answer a request for this kind. */
 export function answered(kind: Kind): Reply {
   const asked = kind.endsWith("-gc") ? WITH_RUNTIME : snapshot;
   const here = decideLocally(kind, asked, { ask: ASKS[kind] });

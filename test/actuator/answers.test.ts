@@ -13,8 +13,8 @@ test.each(KINDS)("the core's own answer to %s passes the check", (kind) => {
   expect(checked.ok && checked.value.decidedBy).toBe("api");
 });
 
-/** A reply with another value at a path. */
-function with_(reply: Reply, path: readonly (string | number)[], value: unknown): Reply {
+/** The reply with `value` at the path. */
+function replyWith(reply: Reply, path: readonly (string | number)[], value: unknown): Reply {
   const copy = structuredClone(reply) as Record<string | number, unknown>;
   let at = copy;
   for (const step of path.slice(0, -1)) at = at[step] as Record<string | number, unknown>;
@@ -24,7 +24,7 @@ function with_(reply: Reply, path: readonly (string | number)[], value: unknown)
 test.each([["decision"], ["decision", "cgroups", 1], ["decision", "cgroups", 1, "values"]])(
   "an unknown field of a newer API at %j passes the check",
   (...path) => {
-    const checked = checkAnswer("cgroups", snapshot, with_(answered("cgroups"), [...path, "more"], 1));
+    const checked = checkAnswer("cgroups", snapshot, replyWith(answered("cgroups"), [...path, "more"], 1));
     expect(checked.ok ? "" : checked.error).toBe("");
   },
 );
@@ -58,6 +58,6 @@ test.each<readonly [Kind, readonly (string | number)[], unknown, RegExp]>([
   ["image-gc", ["decision", "remove"], {}, /^decision\.remove: /],
   ["allocatable", ["decision", "allocatable"], { cpu: 1 }, /^decision\.allocatable\.cpu: /],
 ])("an answer to %s with an invalid value at %j is rejected with the reason", (kind, path, value, pattern) => {
-  const checked = checkAnswer(kind, snapshot, with_(answered(kind), path, value));
+  const checked = checkAnswer(kind, snapshot, replyWith(answered(kind), path, value));
   expect(checked.ok ? "it passed" : checked.error).toMatch(pattern);
 });

@@ -16,7 +16,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const PATH = "/v1/decisions/image-gc";
 const MB = 1_000_000;
 const accessTo = (url: string) => ({ url, token: undefined, timeoutMs: 20_000, fetch });
-/** As JSON it is a little longer than so many bytes. */
+/** A body whose JSON is slightly longer than `bytes`. */
 const bodyOf = (bytes: number) => ({ snapshot: "x".repeat(bytes) });
 
 async function listening(server: Server): Promise<string> {
@@ -25,7 +25,7 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** The actuator's own client, with a state directory of its own. */
+/** The actuator's own client, with its own state directory. */
 function clientOf(url: string) {
   const dir = scratchFolder();
   const problems: Problem[] = [];
@@ -33,7 +33,7 @@ function clientOf(url: string) {
   const memory = new FactsStore(dir, (message) => problems.push({ from: "memory", message }));
   return { client: new ApiClient(accessTo(url), outbox, memory, (one) => problems.push(one)), outbox, problems };
 }
-/** One image of the snapshot says in so many bytes what it is. */
+/** A snapshot with one image whose id has `bytes` bytes. */
 const snapshotOfBytes = (bytes: number) =>
   diskSnapshot("n", 0, [localImage("a", { annotations: { x: "x".repeat(bytes) } })]);
 
@@ -54,7 +54,7 @@ test.each([1, 1.1, 9, 20])(
 test("a request posted right after an oversized body was refused is answered", async () => {
   const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
   let connections = 0;
-  // a line so slow that of what follows the first bytes nothing arrives
+  // a connection that passes on only the first bytes of each request
   const line = createServer((from) => {
     connections++;
     let room = 16_384;

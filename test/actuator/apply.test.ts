@@ -10,8 +10,8 @@ import { randomTree } from "./cgroups/random-trees.ts";
 const SEEDS = 24;
 const TIMEOUT_MS = 60_000;
 
-/** All that a cgroup may use at present. */
-function mostOf(files: ReadonlyMap<string, string>): bigint {
+/** The memory limit in the files of a cgroup, in bytes; 2^40 for no limit. */
+function memoryLimitOf(files: ReadonlyMap<string, string>): bigint {
   const limit = files.get("memory.limit_in_bytes") ?? files.get("memory.max") ?? "0";
   return limit === "max" ? 2n ** 40n : BigInt(limit);
 }
@@ -28,7 +28,7 @@ test.each([1, 2] as const)(
         const { kernel } = world;
         await run(world, journal, plan(world, randomTree(d, 0, options)));
         for (const one of kernel.find(version === 1 ? "memory" : "", `${ROOT}/kubepods`)?.subtree() ?? []) {
-          if (d.chance(2)) one.usage = mostOf(one.files);
+          if (d.chance(2)) one.usage = memoryLimitOf(one.files);
         }
         kernel.afterWrite = () => expect(exceeding(kernel), `seed ${seed}`).toEqual([]);
         const report = await run(world, journal, plan(world, randomTree(d, 1, options)));
@@ -62,7 +62,7 @@ test("a group of steps is rolled back when a later one fails, and the report say
     const world = simulated(1);
     await run(world, journal, plan(world, memoryTree(8192, 8192)));
     const steps = plan(world, memoryTree(40960, 40960));
-    // Between plan and step memsw is widened; then the limit is changed by someone else and the guard refuses.
+    // Between the plan and this step memsw is widened; then another process changes the limit, and the guard refuses.
     world.kernel.afterWrite = ({ file }) => {
       if (file === "memory.memsw.limit_in_bytes")
         world.kernel.write("memory", ROOT + POD, "memory.limit_in_bytes", "4096");
@@ -116,7 +116,7 @@ test("a cgroup that was removed and created again since the plan is not written"
   });
 });
 
-test("a cgroup that somebody else created first is left, with all below it, to the next pass", async () => {
+test("a cgroup that another process created first is left, with its descendants, to the next pass", async () => {
   await withJournal(BOOT.bootId, async (journal) => {
     const world = simulated(1);
     const steps = plan(world, memoryTree(8192, 8192));

@@ -30,7 +30,7 @@ import { scratch } from "./manifests/scratch.ts";
 const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "cpuacct"];
 const TOKEN = "kubelet-token";
 
-/** The cgroups of a real kubelet 1.36.3 with 11 pods, as it left them, as directories and text. */
+/** Writes the cgroups that a real kubelet 1.36.3 left with 11 pods, as directories and text files. */
 function plantCgroups(): string {
   const root = scratch({});
   const tree = captured("cgroups.json") as Record<string, Record<string, unknown>>;
@@ -39,7 +39,7 @@ function plantCgroups(): string {
       mkdirSync(join(root, controller, path), { recursive: true });
       writeFileSync(join(root, controller, path, "cgroup.procs"), "");
     }
-  // the root's own, which are the machine's
+  // the files of the root cgroup, which describe the machine
   writeFileSync(join(root, "cpuset/cpuset.cpus"), "0-1\n");
   writeFileSync(join(root, "cpuset/cpuset.mems"), "0\n");
   for (const [path, files] of Object.entries(tree))
@@ -48,14 +48,14 @@ function plantCgroups(): string {
         writeFileSync(join(root, file.split(".")[0] as string, path, file), `${value.replaceAll("; ", "\n")}\n`);
   return root;
 }
-/** Every file with its text and the time of its last change. */
-const everything = (root: string): readonly string[] =>
+/** Every file with its content and its modification time. */
+const fileStates = (root: string): readonly string[] =>
   readdirSync(root, { recursive: true, encoding: "utf8" }).map((name) => {
     const { mtimeMs, mode, ino } = statSync(join(root, name));
     return `${name} ${mode} ${ino} ${mtimeMs}`;
   });
 
-/** A kubelet's /pods, for who has the token. */
+/** Serves a kubelet's /pods to callers that send the token. */
 async function kubelet(pods = capturedText("pods.json")): Promise<string> {
   const server = createServer((request, response) => {
     if (request.url !== "/pods" || request.headers.authorization !== `Bearer ${TOKEN}`) response.writeHead(401).end();
@@ -66,7 +66,7 @@ async function kubelet(pods = capturedText("pods.json")): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`;
 }
 
-/** The ports of a daemon that only looks. */
+/** The ports of a daemon in observe mode. */
 async function portsOver(
   cgroups: string,
   onProblem: (problem: Problem) => void,
@@ -102,7 +102,7 @@ async function portsOver(
   return { config, ports };
 }
 
-/** One pass of it. */
+/** The result of one pass of the daemon. */
 async function observed(cgroups: string) {
   const problems: Problem[] = [];
   const onProblem = (problem: Problem): void => void problems.push(problem);
@@ -123,13 +123,13 @@ async function observed(cgroups: string) {
 
 test("an observer finds no drift in a real kubelet's cgroups, and changes nothing", async () => {
   const cgroups = plantCgroups();
-  const before = everything(cgroups);
+  const before = fileStates(cgroups);
   const { report, status, problems } = await observed(cgroups);
   expect(problems.filter(({ from }) => from !== "pods" && from !== "state-files")).toEqual([]);
   expect(report.cgroups?.cgroups.length).toBe(28);
   expect(report.drift).toEqual([]);
   expect(report.applied?.results).toEqual([]);
-  expect(everything(cgroups)).toEqual(before);
+  expect(fileStates(cgroups)).toEqual(before);
   expect(status).toMatchObject({ mode: "observe", runsPods: false, nodeName: "n1" });
   const shown = status.pods.find(({ name }) => name === "burst-lim");
   expect(shown).toMatchObject({ namespace: "default", phase: "Running", qos: "Burstable", state: "active" });
@@ -146,13 +146,13 @@ test("an observer reports a foreign change with file and both values, and leaves
   const file = join(cgroups, "cpu/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f/cpu.shares");
   expect(readFileSync(file, "utf8")).toBe("102\n");
   writeFileSync(file, "77\n");
-  const before = everything(cgroups);
+  const before = fileStates(cgroups);
   const { report, status, problems } = await observed(cgroups);
   const [drift, ...others] = report.drift;
   expect(drift).toMatchObject({ file: "cpu.shares", wanted: "102", actual: "77" });
   expect(others).toEqual([]);
   expect(report.applied?.results.map((result) => result.status)).toEqual(["planned"]);
-  expect(everything(cgroups)).toEqual(before);
+  expect(fileStates(cgroups)).toEqual(before);
   expect(status.pass?.drift).toBe(1);
   const path = "/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f";
   const row = { path, file: "cpu.shares", actual: "77", wanted: "102", cause: "never_written" };
@@ -160,7 +160,7 @@ test("an observer reports a foreign change with file and both values, and leaves
   expect(problems.map(({ message }) => message)).toContain(
     `drift: ${path} cpu.shares: found 77, wanted 102 (never_written)`,
   );
-  // it is no fault of the daemon's
+  // drift is not a problem of the daemon
   expect(status.problems.filter((one) => one.includes("drift"))).toEqual([]);
   const shown = status.pods.find(({ name }) => name === "burst-lim");
   expect(shown?.cgroups[0]?.files.find((f) => f.file === "cpu.shares")?.actual).toBe("77");
@@ -168,7 +168,7 @@ test("an observer reports a foreign change with file and both values, and leaves
 
 test("with a standalone kubelet the QoS cgroups are compared only where standaloneKubelet is set", async () => {
   const cgroups = plantCgroups();
-  // more than its pods want, which others that were not listed might
+  // a higher value than the listed pods need; pods that are not listed could explain it
   writeFileSync(join(cgroups, "cpu/kubepods/burstable/cpu.shares"), "9999\n");
   const list = captured("pods.json");
   for (const { metadata } of list.items) metadata.annotations = { "kubernetes.io/config.source": "file" };
@@ -196,7 +196,7 @@ test("new and just outdated values are no drift for one pass, a foreign change i
   expect(readFileSync(join(container, "cpu.shares"), "utf8")).toBe("102\n");
   rmSync(container, { recursive: true });
   expect(await reportOf()).toEqual([0, []]);
-  // it is started, and the kubelet has not written yet
+  // the container is started, and the kubelet has not written its cgroup yet
   mkdirSync(container);
   writeFileSync(join(container, "cgroup.procs"), "");
   writeFileSync(join(container, "cpu.shares"), "1024\n");
@@ -219,7 +219,7 @@ test("`nodewise pods` of an observing daemon shows what it compares and which se
     expect((await end).code).toBe(0);
     const shown = await run(["pods", "--state-dir", join(dir, "state")]);
     expect(shown.stdout).toContain("n1 · observe: nothing is started or written · runs no pods · pass 1");
-    // there are no cgroups to compare, and nobody has looked at the pod
+    // there are no cgroups to compare, and no pass has looked at the pod
     expect(shown.stdout).toContain("0 written, nothing compared, decided here\n");
     expect(shown.stdout).toMatch(/default +a-n1 +– +– +– +BestEffort +–\n/);
     expect(shown.stdout).toContain("With `mode: enforce` and `pods: enforce` in its settings it runs pods itself.");

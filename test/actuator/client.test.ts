@@ -59,7 +59,7 @@ test.each<readonly [string, string, string, RegExp]>([
     expect(world.client.fault).toEqual({ from: "api", message: expect.stringMatching(pattern) });
     await world.client.report(REPORT, answer.value);
     expect(world.outbox.size).toBe(1);
-    // that it answers at all does not make it the API: nothing is thrown away
+    // an answer does not prove that the server is the API: no outbox entry is dropped
     for (let i = 0; i < 8; i++) await world.client.decide("cgroups", snapshot);
     expect(world.outbox.size).toBe(1);
   },
@@ -87,7 +87,7 @@ test("an overlong answer is not read to its end, and the daemon decides itself",
   expect(takeMessages()).toEqual([
     expect.stringMatching(/answered 200 with more than \d+ bytes, which no answer to this has: is this/),
   ]);
-  // bytes on their way in sockets come on top
+  // bytes that are in transit in sockets are added
   expect(sent).toBeLessThan(MOST + 12 * 2 ** 20);
   await client.report(REPORT, answer.value);
   expect(outbox.size).toBe(1);
@@ -120,7 +120,7 @@ test("an outbox entry that a ready API never answers holds the others back for a
   const { client, outbox, takeMessages } = clientFor(url);
   for (const day of [1, 2])
     outbox.add({ kind: "cgroups", snapshot: { ...snapshot, observedAt: `2026-01-0${day}T00:00:00Z` }, report: REPORT });
-  // an API whose history fails answers so to everything: nothing is lost for it
+  // an API whose history fails answers every request with 500: no outbox entry is lost
   for (let i = 0; i < 12; i++) await client.decide("cgroups", snapshot);
   expect(outbox.size).toBe(2);
   takeMessages();
@@ -146,7 +146,9 @@ test("an API that hangs is waited for once, and not asked again for a while", as
   expect(client.fault?.message).toMatch(/TimeoutError/);
 });
 
-/** An API without turns that is away until it is told to be there, which remembers what it was sent. */
+/**
+ * An API without turns that is unreachable until `isAway` is false, and that records the paths of the requests it gets.
+ */
 async function comingBack() {
   const api = { isAway: true, sent: [] as string[] };
   const url = await serving((request, _body, response) => {

@@ -47,7 +47,7 @@ test("the three device directories must differ, but only where they are used", (
   expect(faults({ ...SERVES, ...registry, devicePluginsDirectory: "/var/lib/kubelet/pod-resources" })).toEqual([
     `podResourcesDirectory: ${own("devicePluginsDirectory")}`,
   ]);
-  // nothing is served there
+  // with these settings no socket is served in those directories
   expect(faults({ ...RUNS, ...all })).toEqual([]);
 });
 
@@ -100,7 +100,7 @@ test("changed device settings wait for a restart", () => {
   expect(left.map(({ setting }) => setting)).toEqual([
     "devicePlugins",
     "devicePluginsDirectory",
-    // beside the one before
+    // its default is beside devicePluginsDirectory
     "pluginsRegistryDirectory",
     "deviceWaitSeconds",
   ]);

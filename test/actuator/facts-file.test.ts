@@ -25,7 +25,7 @@ test("a pass after the clock was set back gets the last facts and stores its own
   expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
   memory().persist("image-gc", stepped, { ...facts(back), failed: true });
   expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
-  // the next ones go on from there, whether or not the moment of that pass was kept
+  // later passes start from these facts, whether or not the time of that pass was stored
   const after = { ...stepped, observedAt: iso(back + 10_000) };
   for (const next of [after, { observedAt: after.observedAt, bootId: "b" }])
     expect(memory().factsFor("image-gc", next)).toEqual({ ...facts(back), failed: true });

@@ -8,7 +8,7 @@ import { openState } from "../../actuator/daemon/own-state.ts";
 import { makeFolder } from "../../api/base/make-folder.ts";
 import { scratch } from "./manifests/scratch.ts";
 
-// Node's own recursive mkdir never comes back from there
+// Node's own recursive mkdir never returns for this path
 describe.runIf(existsSync("/proc/self"))("where the system cannot create a directory", () => {
   const NOWHERE = "/proc/nodewise-test/deep";
 

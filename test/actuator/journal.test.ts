@@ -194,7 +194,7 @@ describe("the journal's file", () => {
     });
   });
 
-  test("says what becomes of a plan whose end cannot be written", () => {
+  test("reports the consequence for a plan whose end cannot be written", () => {
     const journal = open();
     expect(begin(journal, "p1", []).ok).toBe(true);
     rmSync(file);

@@ -21,7 +21,10 @@ async function refused(root: string): Promise<string> {
   const lock = await takeLock(dir, root, "boot");
   return lock.ok ? "" : lock.error;
 }
-/** Field 22 of stat; the command of a test's runner may hold a space. */
+/**
+ * Field 22 of stat. The text up to the command's closing parenthesis is cut off first, since the command may contain a
+ * space.
+ */
 const ownStart = (): string =>
   readFileSync("/proc/self/stat", "utf8")
     .replace(/^.*\) /s, "")
@@ -54,7 +57,7 @@ describe("the lock of a cgroup root", () => {
     );
   });
 
-  test("does not block neighbouring roots, nor roots whose names only look alike", async () => {
+  test("does not block neighbouring roots, or roots with similar names", async () => {
     for (const root of ["/r/x", "/r-x", "/r/xy", "/s"]) await taken(root);
     expect(readdirSync(dir).length).toBe(4);
   });
@@ -67,7 +70,7 @@ describe("a stale claim does not hold a root:", () => {
     expect(readdirSync(dir).length).toBe(1);
   });
   test("the claim of a zombie process", async () => {
-    // the process that takes its parent's place never heard of it
+    // the process that replaces its shell by exec does not wait for the shell's child
     const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => void parent.kill("SIGKILL"));
     const pid = Number(await new Promise((resolve) => parent.stdout.once("data", resolve)));
@@ -77,7 +80,7 @@ describe("a stale claim does not hold a root:", () => {
         .split(" ");
     plant("0", "+", pid, statOf()[19] ?? "");
     expect(await refused("/r")).toMatch(`process ${pid} already writes here`);
-    // until then the shell itself would wait for it
+    // before the exec the shell itself would wait for its child
     const parentIs = (): string => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
     await vi.waitFor(() => expect(parentIs()).toBe("sleep"), WAITS);
     process.kill(pid, "SIGKILL");

@@ -8,7 +8,7 @@ import { scratch } from "./manifests/scratch.ts";
 
 const NOBODY = { uid: 65534, gid: 65534 };
 const MODULE = join(import.meta.dirname, "../../actuator/core/error-text.ts");
-/** The words of a process of nobody's about a call that it may not make. */
+/** The output of a process of user nobody that makes a call for which it lacks a permission. */
 function reportOf(act: string, wants: string, ...path: readonly string[]): string {
   const script = `
     import * as fs from "node:fs";

@@ -45,7 +45,7 @@ test("a turn of several collections has the notices of all of them, each once", 
   await fullOfImages(world);
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };
   node.podsReadable = false;
-  // the moment of the pass cannot be kept
+  // the time of the pass cannot be stored
   mkdirSync(join(dir, "clock-image-gc.json.new"));
   const lists = node.runtime.lists;
   let removals = 0;

@@ -16,7 +16,7 @@ beforeEach(() => {
 const entry = (n: number) => ({ kind: "cgroups" as const, snapshot: { sequence: n }, report: null });
 
 const numberOf = (snapshot: unknown): number => (snapshot as { sequence: number }).sequence;
-/** The entries that another daemon would find there, oldest first; nothing is taken from the file. */
+/** The entries that another daemon would read from the file, oldest first; the file is not changed. */
 function onDisk(): readonly number[] {
   const copy = join(dir, "copy/outbox.jsonl");
   mkdirSync(join(dir, "copy"), { recursive: true, mode: 0o700 });
@@ -38,7 +38,7 @@ test("a crash before the shortened file replaces the old one neither loses nor r
   expect(after.size).toBe(3);
   after.shift();
   after.shift();
-  // the shorter file is written anew, over what lies there
+  // the shorter file is written anew, over the existing one
   expect(onDisk()).toEqual([3]);
   expect(existsSync(`${file}.new`)).toBe(false);
 });
@@ -76,7 +76,7 @@ describe("while the outbox file cannot be written", () => {
     outbox.add(entry(3));
     expect(onDisk()).toEqual([2, 3]);
   });
-  test("a removed entry is gone in this process, though still on disk", () => {
+  test("a removed entry is no longer in this process, though still on disk", () => {
     const outbox = Outbox.open(file);
     for (const n of [1, 2]) outbox.add(entry(n));
     mkdirSync(`${file}.new`);
@@ -85,7 +85,10 @@ describe("while the outbox file cannot be written", () => {
   });
 });
 
-/** A daemon that keeps entries without end and sees each fifth taken, until it is killed; answers the last that it kept. */
+/**
+ * A daemon that adds entries without end and removes each fifth, until it is killed. Returns the last entry that was
+ * added, and the last that was removed.
+ */
 async function killedAfter(entries: number): Promise<{ readonly kept: number; readonly taken: number }> {
   const module = new URL("../../actuator/client/outbox.ts", import.meta.url).href;
   const program = `
@@ -99,7 +102,7 @@ async function killedAfter(entries: number): Promise<{ readonly kept: number; re
       if (n % 5 === 4) writeSync(1, "taken\\n");
     }`;
   const child = spawn(NODE, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
-  // not its exit: what it has told may still be on its way then
+  // not its exit event: some of its output may arrive later
   const exited = once(child, "close");
   let message = "";
   child.stdout.on("data", (chunk: Buffer) => {
@@ -120,7 +123,8 @@ test.each([40, 173, 301])(
     const [first = Number.NaN, last = Number.NaN] = [found[0], found.at(-1)];
     expect(found).toEqual(Array.from({ length: last - first + 1 }, (_, i) => first + i));
     expect(last).toBeGreaterThanOrEqual(kept - 1);
-    // an entry that was taken may be there again, one that was not is never gone: the kill came in the next call at most
+    // a removed entry may appear again, but an entry that was not removed is never lost: the kill happened in the next
+    // call at the latest
     expect(first).toBeLessThanOrEqual(taken + 1);
   },
 );

@@ -12,20 +12,20 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const recorded = captured("snapshot.json");
 const at = (day: number): string => `2026-01-0${day}T00:00:00.000Z`;
-/** Each day has a decision of its own: the same again would be a count on the record of the last one. */
+/** Each day has another decision, since an identical one would only raise the count of the last record. */
 const snapshotOf = (day: number) => ({
   ...recorded,
   observedAt: at(day),
   kubeletConfiguration: { ...recorded.kubeletConfiguration, podPidsLimit: 1000 + day },
 });
-/** A decision of a day, and what was done about it. */
+/** A decision of a day, and its results. */
 const pending = (day: number): Pending => ({
   kind: "cgroups",
   snapshot: snapshotOf(day),
   report: { at: at(day), dryRun: false, complete: true, results: [{ status: "applied" }] },
 });
 
-/** A decision that is asked for, or its results. */
+/** A request for a decision, or a report of results. */
 interface Posted {
   readonly snapshot?: { readonly observedAt: string };
   readonly decisionId?: string;
@@ -35,13 +35,13 @@ interface ReceivedTurn {
   readonly decisions: readonly { readonly id: string }[];
   readonly results: readonly object[];
 }
-/** The API itself, and a daemon's directory; `life` is a daemon from its start on. */
+/** The API itself, and a daemon's directory; `life` is one run of a daemon. */
 async function world() {
   const { api } = await serving({ threads: 0 });
   const dir = scratchFolder();
   const file = join(dir, "outbox.jsonl");
   const sent: string[] = [];
-  /** Whether a request comes through; the answer of one that does may be lost. */
+  /** Whether a request reaches the API; the answer to a request that does may be lost. */
   let line: (nth: number) => "open" | "cut" | "answer lost" = () => "open";
   const life = () => {
     const messages: string[] = [];

@@ -124,7 +124,7 @@ test("of entries without action the newest quarter is kept in order, and they ar
   expect(again.size).toBe(0);
   for (const n of [1, 2, 3]) again.add(calm(n));
   for (let n = 100; n < 119; n++) again.add(entry(n));
-  // full: the calm ones went first, and a new one finds no room
+  // the outbox is full: the calm entries were dropped first, and there is no room for a new one
   expect(again.size).toBe(20);
   again.add(entry(119));
   again.add(calm(4));

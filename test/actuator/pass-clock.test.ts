@@ -64,7 +64,7 @@ const KINDS = {
   }),
   "image-gc": (atMs: number) => ({ atMs, beganAtMs: START, failed: false, records: [], removed: [] }),
 };
-/** Wall clock and clock since boot of passes of one node, and their boot. */
+/** The wall clock, the clock since boot, and the boot of passes on one node. */
 const PASSES = [
   ["later", 10_000, 10_000, "a"],
   ["late", -10_000, -10_000, "a"],
@@ -95,7 +95,7 @@ test.each(
   sinceBoot += monotonicMs;
   const [facts, moment] = pass(START + wallMs, boot);
   expect(moment).toBe(facts);
-  // facts about images outlive a boot by the wall clock alone
+  // across a boot only the wall clock shows the age of facts about images
   const isLate = wallMs < 0 && (boot === "a" ? monotonicMs < 0 : kind === "image-gc");
   expect(facts).toBe(isLate ? START : START + wallMs);
 });

@@ -11,7 +11,7 @@ import { randomTree } from "./cgroups/random-trees.ts";
 const SEEDS = 24;
 const TIMEOUT_MS = 60_000;
 
-/** A world with the small tree, killed on its way to the big one. */
+/** The small tree, on which a process was killed while it applied the big tree. */
 async function halfApplied(version: 1 | 2, file: string, after: number) {
   const world = simulated(version);
   await run(world, reopen(file), plan(world, smallTree(version)));

@@ -40,7 +40,7 @@ const whole = {
 };
 const ask = { pod: secretivePod("asks", { requests: { cpu: "20m" } }) };
 
-/** A policy API that takes down what it is posted. */
+/** A policy API that records the requests' bodies. */
 async function listening(status: number) {
   const bodies: string[] = [];
   const server = createServer(async (request, response) => {

@@ -27,18 +27,21 @@ interface Exchange {
   readonly answer: Json;
 }
 
-/** The real API over a history in memory, and a daemon's client; each may be started again, and the line between them cut. */
+/**
+ * The real API with a history in memory, and a daemon's client. A test can restart each, and cut the connection between
+ * them.
+ */
 class World {
   readonly exchanges: Exchange[] = [];
   readonly problems: string[] = [];
-  /** False: as an API without turns. */
+  /** False: the API does not support turns. */
   hasTurns = true;
-  /** Whether the answer to a request that arrives is lost. */
+  /** Whether the answer to a request that has arrived is lost. */
   isAnswerLost = false;
   isAway = false;
-  /** Changes an answer on its way. */
+  /** Changes an answer on its way to the client. */
   tamper: (answer: Json, path: string) => Json = (answer) => answer;
-  /** When the API has its clock. */
+  /** The API's clock, in seconds. */
   seconds = 0;
   store = value(openNode({ file: ":memory:" }));
   client!: ApiClient;
@@ -53,18 +56,18 @@ class World {
   #openApp() {
     return appOver({ store: this.store, now: () => epochMs(Date.parse(timeAt(this.seconds))) }).app;
   }
-  /** The daemon begins anew, on the same state directory. */
+  /** Starts the daemon anew, with the same state directory. */
   restart(): void {
     const access = { url: "http://api.sim", token: undefined, timeoutMs: 20_000, fetch: this.#fetch };
     const memory = new FactsStore(this.#dir, (message) => this.problems.push(message));
     this.outbox = Outbox.open(join(this.#dir, "outbox.jsonl"));
     this.client = new ApiClient(access, this.outbox, memory, ({ message }: Problem) => this.problems.push(message));
   }
-  /** Starts the API again: its memory of nodes is gone, the history is not. */
+  /** Starts the API again: its memory of nodes is lost, its history is not. */
   restartApi(): void {
     this.#app = this.#openApp();
   }
-  /** Another history takes the place of the one that was. */
+  /** Replaces the history by another one. */
   loseHistory(): void {
     this.store = value(openNode({ file: ":memory:" }));
     this.restartApi();
@@ -90,11 +93,11 @@ class World {
     await this.client.commit(answer.value);
     return answer.value;
   }
-  /** The exchanges since the last look. */
+  /** The exchanges since the last call. */
   take = (): readonly Exchange[] => this.exchanges.splice(0);
 }
 const TURNS = "/v1/nodes/n1/turns";
-/** How a request told its snapshot, and what it said to hold. */
+/** Whether a request sent its snapshot whole or as changes, and whether it named decisions that the client holds. */
 const reportOf = ({ path, sent, status }: Exchange): string => {
   const [{ holds = "" } = {}] = (sent["decisions"] ?? []) as { holds?: string }[];
   const how = "base" in sent ? "changes" : "whole";
@@ -183,7 +186,7 @@ describe("the daemon's client for turns", () => {
     world.isAway = false;
     await world.decide("cgroups", later(40));
     expect(world.take().map(reportOf)).toEqual([WHOLE, "turn whole 200"]);
-    // and an API that has lost them
+    // and an API that no longer supports turns
     world.hasTurns = false;
     await world.decide("cgroups", later(50));
     expect(world.take().map(reportOf)).toEqual(["turn changes holding 404", WHOLE]);
@@ -281,7 +284,7 @@ describe("the daemon's client for turns", () => {
 });
 
 const KINDS = ["allocatable", "cgroups", "eviction", "admission", "memory"] as const;
-/** The next look at a node: something of it, or nothing, is another. */
+/** The next snapshot of a node: one part or no part of it differs. */
 function next(d: Draws, before: Json, seconds: number): Json {
   const now: Record<string, unknown> = { ...before, observedAt: timeAt(seconds), sequence: seconds };
   const pods = before["pods"] as readonly Json[];

@@ -6,7 +6,10 @@ import { HOUR, measuredSnapshot, START } from "../kit/summary.ts";
 
 const MINUTE = 60_000;
 
-/** A history with a snapshot each `everyMs`, of a node whose kubelet uses 1 MiB in the first, 2 in the second and so on; `kinds` decisions on each. */
+/**
+ * A history of a node with a snapshot each `everyMs`; its kubelet uses 1 MiB in the first, 2 MiB in the second and so
+ * on. Each snapshot has `kinds` decisions.
+ */
 async function history(count: number, everyMs: number, kinds = 1) {
   const store = value(openNode({ file: ":memory:" }));
   onTestFinished(() => store.close());

@@ -73,7 +73,7 @@ describe("advised cpu and memory reserves", () => {
 
   test("keep kubeReserved without its containers, and systemReserved fills up the need", () => {
     const advice = ask([summary(0, { cpu: 1200, memoryMi: 3000 }, { pods })], { marginPercent: 10 });
-    // 300m and 1000Mi with 10 %, less the 100m and 512Mi that kubeReserved has
+    // 300m and 1000Mi plus 10 %, minus the 100m and 512Mi of kubeReserved
     expect(advice.patch).toEqual({ systemReserved: { cpu: "230m", memory: "588Mi" } });
     expect(codes(advice)).toEqual(
       expect.arrayContaining(["no-kubelet-container", "no-runtime-container", "kube-reserved-kept"]),
@@ -189,7 +189,7 @@ describe("the effect of the advice on the node", () => {
       kubeletConfiguration: { kubeReserved: patch.kubeReserved, systemReserved: patch.systemReserved },
     });
     for (const { resource, to } of allocatable) expect(to).toBe(is.decision.allocatable[resource]);
-    // 768Mi are reserved now, and 500Mi would be
+    // 768Mi are reserved now, and 500Mi after the advice
     expect(allocatable).toEqual([
       { resource: "cpu", from: "3900m", to: "3900m", change: "0" },
       { resource: "memory", from: "7324Mi", to: "7592Mi", change: "268Mi" },
@@ -201,7 +201,7 @@ describe("the effect of the advice on the node", () => {
     expect(findings).toContainEqual(expect.objectContaining({ severity: "refuses-start", field: "kubeReserved" }));
   });
 
-  test("is not told without a node", () => {
+  test("is absent without a node", () => {
     const advice = ask(stats, { snapshot: decoded({}) });
     expect(advice).toMatchObject({ node: null, allocatable: [] });
     expect(codes(advice)).toContain("no-capacity");

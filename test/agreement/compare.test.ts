@@ -118,7 +118,7 @@ describe("comparing admissions with the kubelet's", () => {
     const seldom = (period: string) => snapshot({}, {}, { nodeStatusUpdateFrequency: period });
     const told40 = [refusal, turned("True", 40)];
     expect(compared(seldom("1m"), told40)[0]).toMatchObject({ why: { code: "pressure_not_told" } });
-    // a kubelet takes 0 for its default
+    // a kubelet replaces 0 by the default
     for (const period of ["10s", "0s"])
       expect(compared(seldom(period), told40)[0]).toMatchObject({ verdict: "differs" });
   });

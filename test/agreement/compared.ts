@@ -4,7 +4,7 @@ import { compareOutcome } from "../../api/service/agreement/compare.ts";
 import type { Basis } from "../../api/service/agreement/compared.ts";
 import { decoded, type Json } from "../kit/snapshots.ts";
 
-/** Compares each outcome on one snapshot, with all others known beside it. */
+/** Compares each outcome with a decision on one snapshot, with all other outcomes known. */
 export function comparedOn(
   snapshot: Json,
   outcomes: readonly Outcome[],

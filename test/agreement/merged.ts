@@ -1,6 +1,6 @@
 import { mergedOutcome, type Outcome, outcomeKey } from "../../api/model/outcome.ts";
 
-/** Each outcome once, as the history keeps them, in the order of their times and keys. */
+/** The outcomes as the history stores them: without duplicates, ordered by time and key. */
 export function mergedOutcomes(found: readonly Outcome[]): readonly Outcome[] {
   const merged = new Map<string, Outcome>();
   for (const one of found) {

@@ -21,7 +21,7 @@ const event = (reason: string, message: string, more: Json = {}): Json => ({
   source: { component: "kubelet", host: "n1" },
   ...more,
 });
-/** Without the pod, which is the same in all. */
+/** The outcomes without the pod, which is the same in all. */
 const found = (outcomes: readonly object[]): Json[] =>
   outcomes.map((one) => {
     const { pod: of, object: _, ...rest } = one as Json;
@@ -161,7 +161,7 @@ describe("outcomes from an event", () => {
     expect(found(eventOutcomes(event("Killing", message, { count: 2 }), around))).toEqual([
       { ...kill, failures: 3, startedAt: T },
     ]);
-    // the status has the next container already
+    // the status already contains the next container
     const started = [{ name: "c", state: { running: { startedAt: "2026-01-31T12:00:10Z" } } }];
     const next = { pod: web({ phase: "Running", containerStatuses: started }), failures: null };
     expect(found(eventOutcomes(event("Killing", message), next))).toEqual([kill]);

@@ -4,13 +4,16 @@ import { collectedImages, endedByProbes, postedPods, type Run, underPressure } f
 
 const reported = ({ verdict, why, difference }: Comparison) => ({ verdict, why: why?.code ?? null, difference });
 const AGREES = { verdict: "agrees", why: null, difference: null };
-/** Outcomes that cannot be compared, and why: the capture does not have it, or chance decided. */
-const EXCEPT: Readonly<Record<string, string>> = {
+/**
+ * Outcomes that cannot be compared, because of something that was not captured or because the kubelet's choice was
+ * random.
+ */
+const NOT_COMPARABLE: Readonly<Record<string, string>> = {
   // the memory manager's state file was not captured
   "crit-integer-cpu-guaranteed admission crit": "state_files",
   // nine equal pods
   "crit-pods-count preemption f08": "order_is_chance",
-  // a static pod that ran before the kubelet was restarted
+  // a static pod that ran before the kubelet's restart
   "memory admission static1-n1": "already_in_snapshot",
   "disk admission static1-n1": "already_in_snapshot",
 };
@@ -33,7 +36,7 @@ const all = RUNS.flatMap(({ name, outcomes, compared }) =>
 
 describe("outcomes of a real kubelet compared with decisions on the snapshot before", () => {
   test.each(all)("$name agrees, or is a known exception", ({ name, compared }) => {
-    const why = EXCEPT[name];
+    const why = NOT_COMPARABLE[name];
     expect(reported(compared)).toEqual(
       why === undefined ? AGREES : { verdict: "not-comparable", why, difference: null },
     );
@@ -57,7 +60,7 @@ describe("outcomes of a real kubelet compared with decisions on the snapshot bef
   });
   test("of a refusal are one when status and event report it", () => {
     const refused = all.filter(({ outcome }) => outcome.kind === "admission" && !outcome.admitted);
-    // pods whose containers ended with 0 succeeded, and only the event tells that they were refused
+    // pods whose containers exited with 0 have succeeded, and only the event shows that they were refused
     const once = refused.filter(({ outcome }) => outcome.seenIn.length === 1);
     expect(once.map(({ name }) => name.split(" ")[0])).toEqual(Array(8).fill("disk"));
     expect(refused.length).toBeGreaterThan(40);

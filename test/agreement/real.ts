@@ -16,7 +16,7 @@ import type { Json } from "../kit/snapshots.ts";
 import { comparedOn, secondsBefore } from "./compared.ts";
 import { mergedOutcomes } from "./merged.ts";
 
-/** Snapshots and outcomes of a kubelet 1.36.3, both as they were captured from outside: objects, events, /stats/summary. */
+/** Snapshots and outcomes of a kubelet 1.36.3, captured outside the kubelet: objects, events, /stats/summary. */
 interface Captured {
   readonly status: Json & { readonly uid: string; readonly startTime: string };
   readonly events: readonly CapturedEvent[];
@@ -49,7 +49,10 @@ const withVersion = (snapshot: Json): Json => {
   return { ...snapshot, node: { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: "v1.36.3" } } } };
 };
 
-/** Fields that the API server wrote into a posted pod: its priority, and the ports of the host's network. */
+/**
+ * The priority of each priority class, which the API server writes into posted pods. asStored adds it, and the host
+ * ports of a pod in the host network.
+ */
 const PRIORITIES: Readonly<Record<string, number>> = {
   "system-node-critical": 2_000_001_000,
   "system-cluster-critical": 2_000_000_000,
@@ -66,7 +69,7 @@ function asStored(applied: Json, uid: string): Pod {
   return { metadata: { ...metadata, uid }, spec: { ...spec, containers, priority } } as unknown as Pod;
 }
 
-/** Outcomes of one capture, each compared on the last snapshot before it, with all others known. */
+/** The outcomes in one capture, each compared on the last snapshot before it, with all other outcomes known. */
 export interface Run {
   readonly name: string;
   readonly outcomes: readonly Outcome[];
@@ -95,11 +98,11 @@ function ofPosted(name: string, { snapshot, applied }: { snapshot: Json; applied
   return { name, outcomes, compared: comparedOn(before, outcomes) };
 }
 
-/** Pods that were posted to a node, and what the kubelet did with them. */
+/** Pods that were posted to a node, and the kubelet's outcomes. */
 export const postedPods = (dir: "real-admission" | "real-preemption"): readonly Run[] =>
   realCases(dir).map((real) => ofPosted(real.name, real));
 
-/** Which of the captured snapshots is the last before each outcome, with the facts of those before it. */
+/** Compares each outcome on the last captured snapshot before it, with the facts of the earlier snapshots. */
 function onLast(snapshots: readonly Json[], outcomes: readonly Outcome[]): readonly Comparison[] {
   let facts: unknown;
   const known = snapshots.map((snapshot) => {
@@ -135,11 +138,11 @@ interface RealEviction {
 }
 const RUNNING = { phase: "Running", containerStatuses: [{ name: "c", state: { running: {} } }] };
 
-/** A kubelet that was restarted under pressure: who was evicted, who was refused, and the node's condition. */
+/** A kubelet that was restarted under pressure: its evictions, its refusals, and the node's conditions. */
 export function underPressure(name: "memory" | "disk"): Run {
   const { snapshots, statuses, events, conditions } = evictions[name] as unknown as CapturedEvictions;
   const { kubeletConfiguration, pods, readmission = [], admission } = realEviction(name);
-  // posted pods were captured whole; of the others only the fields that rankings need were kept
+  // posted pods were captured whole; other pods contain only the fields that rankings need
   const all = [...pods.map((pod) => ({ pod })), ...readmission, ...admission].map(({ pod }) => pod);
   const stored = new Map(
     all.map(({ metadata, ...pod }) => [
@@ -181,7 +184,7 @@ export function underPressure(name: "memory" | "disk"): Run {
   return { name, outcomes, compared: onLast(taken, outcomes) };
 }
 
-/** The first and the last time that a probe ended its container; the times of those between are not in the events. */
+/** The first and the last restart of a container by a probe; the events do not contain the times between. */
 export const endedByProbes = (): readonly Run[] =>
   Object.entries(probed).map(([name, { uid, runs, killing, totals, unhealthy }]) => {
     const pod = { metadata: { name, uid }, spec: realProbes.find((one) => one.name === name)?.spec } as unknown as Pod;
@@ -201,7 +204,7 @@ export const endedByProbes = (): readonly Run[] =>
   });
 const nodeOfCase = (): Json => realCases("real-admission")[0]?.snapshot["node"] as Json;
 
-/** One collection of images, between the list of its snapshot and the one after it. */
+/** One image garbage collection, between the snapshot's list and the next one. */
 export function collectedImages(): Run {
   const [atStart, later, last] = realSnapshots();
   const facts = JSON.parse(JSON.stringify(collected(later, collected(atStart).next).next));

@@ -23,7 +23,7 @@ test("a zstd window of 8 MiB is accepted, and a larger one is refused with advic
   const { app } = appOver();
   const post = (path: string, type: string, body: Uint8Array<ArrayBuffer>) =>
     app.request(path, { method: "POST", body, headers: { "content-type": type, "content-encoding": "zstd" } });
-  // a body that is smaller than its window has one of its own size
+  // a body that is smaller than its window needs only a window of its own size
   const room = " ".repeat(9 * MIB);
   const line = `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1"), explain: "off" })}\n`;
   const batch = async (log: number) =>
@@ -45,7 +45,7 @@ test("a zstd window of 8 MiB is accepted, and a larger one is refused with advic
 
 test("zstd windows of batches count towards the bytes in flight, and are given back", async () => {
   const { app } = appOver({ limits: { bodyBytes: MIB, bodyBytesInFlight: 2 * MIB, concurrency: 64 } });
-  // packed to an eighth: it is not too dense
+  // compressed to an eighth, which is below the limit on the compression ratio
   const blank = (bytes: number): string =>
     Array.from({ length: bytes }, (_, i) => (i % 1000 === 0 ? "\n" : Math.random() < 0.5 ? " " : "\t")).join("");
   const body = zstd(blank(4 * MIB), 23);
@@ -63,7 +63,7 @@ test("zstd windows of batches count towards the bytes in flight, and are given b
   }
 });
 
-/** A connection that sends so many bytes of a body of 1 MiB, and stops. */
+/** A connection that sends `bytes` bytes of a body of 1 MiB, and stops. */
 async function stopped(port: number, bytes: number) {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
@@ -84,7 +84,7 @@ test("bodies that stop halfway hold only their share of memory; others get 503 a
   const message = refused()[0]?.answer() ?? "";
   expect(message.toLowerCase()).toContain("retry-after: 2");
   expect(message).toContain('"code":"overloaded"');
-  // a small one finds no room either, until those that hold it are gone
+  // a small body is refused too, until the connections that hold the room are closed
   const post = () => fetch(`${api.url}/v1/decisions/cgroups`, { method: "POST", headers, body: decision });
   await problemOf(await post(), "overloaded");
   for (const { socket } of halves) socket.destroy();
@@ -94,7 +94,7 @@ test("bodies that stop halfway hold only their share of memory; others get 503 a
 test("a body that stops halfway is answered with 408, in a batch on the line that it cut", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const { api } = await serving({ threads: 0 });
-  // so few that they are there with the first look at its connection
+  // few enough bytes that the first check of the connection already counts all of them
   const half = await stopped(api.port, 1000);
   const batch = request(`${api.url}/v1/batch`, { method: "POST", headers: { "content-type": "application/x-ndjson" } });
   batch.on("error", () => {});
@@ -105,7 +105,7 @@ test("a body that stops halfway is answered with 408, in a batch on the line tha
     text += chunk.toString();
   });
   await expect.poll(() => text).toContain('"line":1,');
-  // in the first of these bytes came; the second is silent
+  // the bytes arrived within the first of these periods; no byte arrives in the second
   for (let i = 0; i < 2; i++) {
     vi.advanceTimersByTime(20_000);
     await new Promise((resolve) => setImmediate(resolve));
@@ -141,7 +141,7 @@ test("a ChunkBuffer gathers chunks of any size, and does not copy a single one",
   expect(gathered.take()).toBe(bytes);
 });
 
-test("a batch of highly compressed line feeds is refused for its density, and blocks nobody meanwhile", async () => {
+test("a batch of highly compressed line feeds is refused for its density, and blocks no other request", async () => {
   const { app } = appOver();
   let turns = 0;
   const count = (): void => {
@@ -160,7 +160,7 @@ test("a batch of highly compressed line feeds is refused for its density, and bl
   const passed = turns;
   turns = Number.NEGATIVE_INFINITY;
   expect(JSON.parse(text)).toMatchObject({ problem: { code: "body_too_large" } });
-  // each body that was unpacked took 64 KiB
+  // each decompressed body accounted for 64 KiB
   expect(passed).toBeGreaterThan((packed.length * MAX_DENSE) / (128 * 1024));
 });
 
@@ -185,7 +185,7 @@ test.each(["\n", "\r\n", "\r\n\n"])("a chunk of blank lines that end in %j is sk
   expect(looked).toBeLessThan(5);
 });
 
-test("blank lines are not read on when the caller has gone", async () => {
+test("blank lines are not read further when the caller has disconnected", async () => {
   const gone = new AbortController();
   let pulled = 0;
   const stream = new ReadableStream<Uint8Array>({
@@ -198,7 +198,7 @@ test("blank lines are not read on when the caller has gone", async () => {
   expect(pulled).toBeLessThan(10);
 });
 
-test("blank lines count in the line numbers, whatever stands between them", async () => {
+test("blank lines count in the line numbers, whatever is between them", async () => {
   const text = `${"\n".repeat(1000)}a\n \n\n\t\n\n\nb`;
   const found: number[] = [];
   for await (const { number } of lines(new Response(text).body as ReadableStream<Uint8Array>, 1000)) found.push(number);

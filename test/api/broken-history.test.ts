@@ -18,7 +18,7 @@ const SNAPSHOT = "5".repeat(32);
 const json = { "content-type": "application/json" };
 const post = (body: object): RequestInit => ({ method: "POST", headers: json, body: JSON.stringify(body) });
 
-/** A history with one good decision of n1, and rows of n2 that somebody's disk has halved. */
+/** A history with one intact decision of n1, and truncated rows of n2, as after a disk fault. */
 async function halved() {
   const { app, store } = appOver();
   const answer = await app.request("/v1/decisions/allocatable", post({ snapshot: capturedNode("n1") }));
@@ -74,7 +74,7 @@ test("lint counts touched decisions over the readable rows", async () => {
 const CAPTURED = captured("snapshot.json");
 const KINDS_DECIDED = ["allocatable", "cgroups", "eviction"] as const;
 
-/** A server of which the history's file is changed beneath it, and the ids of its three decisions of node n1. */
+/** A server whose history file is changed while it runs, and the ids of its three decisions about node n1. */
 async function changedBeneath(...statements: readonly ((ids: readonly string[]) => readonly [string, ...string[]])[]) {
   const server = await serving();
   const ids: string[] = [];
@@ -97,7 +97,7 @@ const read = async <S extends z.ZodType>({ api }: Serving, path: string, shape: 
   expect(answer.status, `${path}: ${body}`).toBe(200);
   return shape.parse(JSON.parse(body)) as z.output<S>;
 };
-/** A whole replay: a slow machine answers it in more than one page. */
+/** All pages of a replay: a slow machine needs more than one. */
 async function replayedBy(server: Serving) {
   const pages: z.output<typeof historyReplay>[] = [];
   for (let pageToken: string | null | undefined; pageToken !== null; pageToken = pages.at(-1)?.nextPageToken)

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { ROUTES } from "../../api/http/index.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
-// a workspace with a TypeScript of its own: the generator does not work with the project's
+// a workspace with its own TypeScript: the generator does not work with the project's version
 import generate, { astToString } from "./client/node_modules/openapi-typescript/dist/index.mjs";
 import ts from "./client/node_modules/typescript/lib/typescript.js";
 
-/** The faults that the compiler finds in each of the files, which may import each other. */
+/** The compile errors in each of the files, which may import each other. */
 function faultsIn(files: Readonly<Record<string, string>>): Readonly<Record<string, readonly string[]>> {
   const options = { strict: true, noUncheckedIndexedAccess: true, target: ts.ScriptTarget.ES2022, types: [] };
   const host = ts.createCompilerHost(options);

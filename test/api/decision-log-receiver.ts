@@ -20,7 +20,10 @@ export interface Post {
   readonly events: readonly Event[];
   readonly bytes: number;
 }
-/** A receiver of OPA's form on loopback. `answers`: status of the next posts, with headers and after so many ms; after them 200, and 413 beyond `limits.bytes`. */
+/**
+ * A receiver with OPA's decision log format on loopback. `answers`: the status of the next posts, with headers and a
+ * delay in ms; after these every post gets 200, or 413 beyond `limits.bytes`.
+ */
 export async function receiver(
   answers: (readonly [status: number, headers?: Record<string, string>, afterMs?: number])[] = [],
 ) {

@@ -33,7 +33,7 @@ async function started(...args: readonly string[]): Promise<Api> {
 }
 
 let sequence = 0;
-/** Asks again and again, each time for a decision of its own, until `isOver`; the ids of those that were acknowledged as recorded. */
+/** Requests different decisions until `isOver`; returns the ids of those that were acknowledged as recorded. */
 async function load(apis: readonly Api[], acknowledged: string[], isOver: () => boolean): Promise<void> {
   const lane = async (lane: number): Promise<void> => {
     while (!isOver()) {
@@ -71,7 +71,7 @@ test("an API killed under load delivers every acknowledged decision to the decis
     going = false;
     await asked;
   }
-  // nothing is asked for any more
+  // no further decision is requested
   await started(...args);
   const missing = () => {
     const ids = new Set(taken.map((one) => one.decision_id));
@@ -100,12 +100,12 @@ else
     await asked;
     const ids = () => taken.map((one) => one.decision_id);
     await until(() => expect(new Set(ids())).toEqual(new Set(acknowledged)));
-    // in ordinary operation none comes twice
+    // without faults no event is delivered twice
     expect(ids()).toHaveLength(acknowledged.length);
     const deliverers = () => [...new Set(taken.map(({ labels }) => labels["id"]))];
     expect(deliverers()).toHaveLength(1);
 
-    // whoever delivers is killed in the middle of it; the others answer meanwhile
+    // the process that delivers is killed during its delivery; the others answer meanwhile
     const lag = await Promise.all(
       apis.map(async (api) =>
         /^nodewise_decision_log_waiting \d/m.test(

@@ -24,7 +24,7 @@ const post = async (
   expect(answer.status).toBe(200);
   return (await answer.json()) as { id: string; verdict: string };
 };
-/** A decision of its own each time. */
+/** A different decision for each `n`. */
 const snapshotOf = (n: number, node = "n1") =>
   exampleSnapshot(node, { sequence: n, kubeletConfiguration: { podPidsLimit: 1000 + n } });
 const metric = async (url: string, name: string): Promise<number | undefined> => {
@@ -40,7 +40,7 @@ test("a recorded decision is delivered in OPA's decision log form, and its input
     decisionLog: logTo({ url, token: () => "s3cret" }, { labels: { cluster: "prod" }, version: "1.2.3" }),
   });
   const answer = await post(api.url, "allocatable", { snapshot: capturedSnapshot(), explain: "full" });
-  // the same again is no event of its own
+  // a repeated decision is not a new event
   await post(api.url, "allocatable", { snapshot: capturedSnapshot({ sequence: 2 }), explain: "full" });
   const eviction = await post(api.url, "eviction", { snapshot: capturedSnapshot() });
   await until(() => expect(taken).toHaveLength(2));
@@ -61,7 +61,7 @@ test("a recorded decision is delivered in OPA's decision log form, and its input
   });
   expect(first.erased).toBeUndefined();
   expect([second.decision_id, second.path]).toEqual([eviction.id, "nodewise/eviction"]);
-  // an id is a hash of what was asked
+  // an id is a hash of the request
   const again = await serving();
   expect((await post(again.api.url, "allocatable", first.input)).id).toBe(answer.id);
 });
@@ -157,7 +157,7 @@ test("a decision is delivered again until the receiver accepts it, and later one
     ["warn", "it answered 429"],
     ["info", 3],
   ]);
-  // the query of the URL may hold a secret
+  // the URL's query may contain a secret
   expect(JSON.stringify(log.lines)).not.toContain("partition");
 });
 
@@ -167,7 +167,7 @@ test("a slow or absent receiver of the decision log delays no answer", { timeout
   await post(api.url, "cgroups", { snapshot: snapshotOf(0) });
   await until(() => expect(posts).toHaveLength(1));
   for (let n = 1; n <= 20; n++) await post(api.url, "cgroups", { snapshot: snapshotOf(n) });
-  // the first is not answered yet; it is given up later, and comes again
+  // the first post is not answered yet; it times out later, and is sent again
   expect(posts).toHaveLength(1);
   await until(() => expect(new Set(taken.map((one) => one.decision_id)).size).toBe(21));
 });
@@ -192,7 +192,7 @@ test("batches of the decision log are as large as allowed, and 413 halves them d
   const node = { ...(snapshotOf(50)["node"] as object), metadata: { name: "n1", labels } };
   const large = await post(api.url, "cgroups", { snapshot: { ...snapshotOf(50), node } });
   await until(() => expect(taken.at(-1)).toMatchObject({ decision_id: large.id, erased: ["/input/snapshot"] }));
-  // an event that is too large in any form is given up, told and counted
+  // an event that is too large even in its reduced form is dropped, logged and counted
   limits.bytes = 100;
   const lost = await post(api.url, "cgroups", { snapshot: snapshotOf(100) });
   await until(async () => expect(await metric(api.url, 'nodewise_decision_log_lost_total{cause="too-large"}')).toBe(1));
@@ -211,7 +211,7 @@ test("decisions not delivered before a stop are delivered by the next API, and l
   const ids: string[] = [];
   for (let n = 0; n < 5; n++) ids.push((await post(first.api.url, "cgroups", { snapshot: snapshotOf(n) })).id);
   await first.api.close();
-  // without the log, which then waits
+  // without the decision log, whose events wait meanwhile
   const second = await serving({ dataDir });
   ids.push((await post(second.api.url, "cgroups", { snapshot: snapshotOf(5) })).id);
   expect(await metric(second.api.url, "nodewise_decision_log_waiting")).toBeUndefined();
@@ -257,7 +257,7 @@ test("a decision log file has one event a line and mode 0600, and is recreated w
       .map((line) => (JSON.parse(line) as Event).decision_id);
   const one = await post(api.url, "cgroups", { snapshot: snapshotOf(1) });
   await until(() => expect(idsIn(file)).toEqual([one.id]));
-  // the line that a crash cut off stays a line of its own
+  // a line that a crash truncated remains a separate line
   expect(linesOf(file)[0]).toBe('{"cut of');
   renameSync(file, `${file}.1`);
   const two = await post(api.url, "cgroups", { snapshot: snapshotOf(2) });

@@ -19,7 +19,7 @@ import {
   textOf,
 } from "./deployed.ts";
 
-/** Every flag of a command line is one that the command has. */
+/** Checks that every flag of a command line exists. */
 async function expectCommand(args: readonly string[]): Promise<void> {
   const [command = "", ...flags] = args;
   const { code, stdout } = await run([command, "--help"]);
@@ -152,7 +152,7 @@ describe.each(["nodewise-api.service", "nodewise-collector.service"])("the syste
   const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
   test.skipIf(!found)(`is accepted by systemd-analyze${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
     const path = join(scratch({}), file);
-    // a program that is there: systemd asks for one
+    // an existing program, since systemd checks that the program exists
     writeFileSync(path, unit.replace("/opt/nodewise/bin/nodewise", join(ROOT, "api/cli/nodewise.js")));
     const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], { encoding: "utf8" });
     expect([verified.status, verified.stderr.split("\n").filter((line) => line.includes(file))]).toEqual([0, []]);

@@ -9,12 +9,12 @@ const DEPLOY = join(ROOT, "api/deploy");
 /** A file of `api/deploy`. */
 export const textOf = (file: string): string => readFileSync(join(DEPLOY, file), "utf8");
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, read by what the test wants of them
+// biome-ignore lint/suspicious/noExplicitAny: Kubernetes objects, of which each test reads different fields
 export type Any = any;
 export const objectsIn = (text: string): readonly Any[] => parseAllDocuments(text).map((document) => document.toJS());
 
 export const kustomization: Any = parse(textOf("kubernetes/kustomization.yaml"));
-/** The objects as the files have them, in the order of kustomization.yaml. */
+/** The objects in the files, in the order of kustomization.yaml. */
 export const plain: readonly Any[] = kustomization.resources.flatMap((file: string) =>
   objectsIn(textOf(`kubernetes/${file}`)),
 );
@@ -29,13 +29,13 @@ export const KUBECTL = spawnSync("kubectl", ["version", "--client"]).status === 
 function built(folder: string): readonly Any[] {
   const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", folder], { encoding: "utf8" });
   if (status !== 0 || stderr !== "") throw new Error(`kubectl kustomize ${folder}: ${status} ${stderr}`);
-  // an API server refuses them where it creates
+  // an API server refuses objects that contain such a directive
   const [directive] = /^\s*\$\w+:.*/m.exec(stdout) ?? [];
   if (directive !== undefined) throw new Error(`kubectl kustomize ${folder} leaves ${directive.trim()}`);
   return objectsIn(stdout);
 }
 
-/** The objects that `kubectl apply -k` sends; without kubectl those of the files, in their namespace. */
+/** The objects that `kubectl apply -k` sends; without kubectl the files' objects, with their namespace set. */
 export const deployed = (): readonly Any[] =>
   KUBECTL
     ? built(join(DEPLOY, "kubernetes"))
@@ -45,7 +45,7 @@ export const deployed = (): readonly Any[] =>
           : { ...object, metadata: { ...object.metadata, namespace: kustomization.namespace } },
       );
 
-/** The same with components, whose lines of kustomization.yaml are comments. Only kubectl can build it. */
+/** The same with components, which kustomization.yaml contains as commented lines. Only kubectl can build it. */
 export function deployedWith(...components: readonly ("tls" | "postgres")[]): readonly Any[] {
   const folders = components.flatMap((name) =>
     readdirSync(join(DEPLOY, "kubernetes", name)).map((file) => `${name}/${file}`),

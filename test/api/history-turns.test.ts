@@ -16,7 +16,7 @@ test("writes committed together are answered in several event loop turns, so tha
   const answered = Array.from({ length: WRITES }, async (_, i) => {
     value(await store.record({ decision: decisionRow({ node: `n${i}` }) }));
     if (first === 0) first = turns;
-    // the time that an answer takes until it is sent
+    // the time that it takes to send an answer
     for (const end = performance.now() + 1; performance.now() < end; );
   });
   await Promise.all(answered);

@@ -49,7 +49,8 @@ describe("the position of a JSON error", () => {
           }
           expect(place, `${text} -> ${fault}`).not.toBeNull();
           if (fault.includes("(the end)")) continue;
-          // up to the place it is the beginning of some JSON; with the word at the place, and its end, it is not
+          // the text before the reported place is the beginning of some JSON; the text up to the end of the word there
+          // is not
           const at = offsetOf(text, Number(place?.[1] ?? 1), Number(place?.[2] ?? 1));
           expect(canGoOn(text.slice(0, at)), `${text} -> ${fault}`).toBe(true);
           const word = /^[-+.\w]*/.exec(text.slice(at))?.[0].length ?? 0;
@@ -76,7 +77,7 @@ const offsetOf = (text: string, line: number, column: number): number =>
     .reduce((sum, l) => sum + l.length + 1, 0) +
   column -
   1;
-/** JSON.parse itself tells a text that is cut off from one that is wrong, by the place where it stops. */
+/** Whether a text may continue: JSON.parse reports a truncated text at its end, and a wrong text earlier. */
 function canGoOn(text: string): boolean {
   try {
     JSON.parse(text);

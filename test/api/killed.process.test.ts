@@ -50,7 +50,7 @@ test("a server killed under load has lost no acknowledged decision", {
   await store.close();
 });
 
-test("another program that opens, changes and closes the database beside the server loses it nothing", {
+test("the server loses no data when another program opens, changes and closes its database", {
   timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();
@@ -60,7 +60,7 @@ test("another program that opens, changes and closes the database beside the ser
   const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   const url = line.toString().trim();
   const post = async (sequence: number): Promise<string> => {
-    // a decision of its own, which is a row
+    // each decision is different, and so has its own row
     const kubeletConfiguration = { podPidsLimit: 1000 + sequence };
     const body = JSON.stringify({ snapshot: exampleSnapshot("n1", { sequence, kubeletConfiguration }) });
     const headers = { "content-type": "application/json" };
@@ -71,10 +71,10 @@ test("another program that opens, changes and closes the database beside the ser
   };
   const read = (id: string) => fetch(`${url}/v1/decisions/${id}`).then(({ status }) => status);
   const ids = [await post(0)];
-  // in a thread that decides, which opens the file too
+  // a decision thread answers this, which opens the file too
   expect(await read(ids[0] ?? "")).toBe(200);
   const { ino } = statSync(file);
-  // without it the other one may take the log away
+  // without these locks another process may remove the write-ahead log
   const locks = (): readonly string[] =>
     readFileSync("/proc/locks", "utf8")
       .split("\n")

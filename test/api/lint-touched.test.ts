@@ -29,7 +29,7 @@ const configuredNode = (node: string, kubeletConfiguration: object) => ({
   kubeletConfiguration,
 });
 
-/** A decision as it would be recorded, of allocatable if nothing else is said; `body`: as another version answered. */
+/** Records a decision, of allocatable by default; `body`: the answer of another version. */
 async function decided(
   store: Store,
   node: string,
@@ -38,7 +38,7 @@ async function decided(
   body?: string,
   kind: "allocatable" | "cpus" | "devices" = "allocatable",
 ) {
-  // the managers' policies are decided on one
+  // the CPU manager's decisions need a machine
   const machine = kind === "cpus" ? libraryMachine("vm-small")?.machine : undefined;
   const text = JSON.stringify({ ...configuredNode(node, kubeletConfiguration), machine });
   const snapshot = decodeSnapshot(JSON.parse(text));
@@ -64,7 +64,7 @@ async function decided(
 const touched = async (store: Store, findings: readonly LintFinding[], node?: string, budgetMs?: number) =>
   value(await touchedFindings(store, findings, node === undefined ? {} : { node }, budgetMs));
 const dropped = lintConfiguration(PARTIAL);
-/** A finding that nobody but a person can mend. */
+/** A finding without an automatic fix. */
 const reserved = lintConfiguration({ kubeReserved: { memory: "1Gi" } });
 
 describe("recorded decisions touched by a finding without a fix", () => {
@@ -72,9 +72,9 @@ describe("recorded decisions touched by a finding without a fix", () => {
     const store = history();
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0);
     await decided(store, "n1", { kubeReserved: { memory: "2Gi" } }, T0 + 1);
-    // a decision of a kind that does not read it
+    // a decision of a kind that does not read the field
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0 + 2, undefined, "devices");
-    // the field without the finding, and neither
+    // one decision with the field and without the finding, and one with neither
     const enforced = { enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube" };
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" }, ...enforced }, T0 + 3);
     await decided(store, "n1", {}, T0 + 4);
@@ -102,7 +102,7 @@ describe("recorded decisions touched by a finding with a fix", () => {
     await decided(store, "n1", { maxPods: 2000, podsPerCore: 1 }, T0 + 1);
     const negative = lintConfiguration({ maxPods: -5 });
     expect(negative).toMatchObject([{ code: "out-of-range", field: "maxPods", fix: { maxPods: null } }]);
-    // without maxPods the first would have 110 pods, but it never had -5
+    // without maxPods the first decision would have 110 pods, but its configuration never had -5
     expect((await touched(store, negative, "n1"))[0]?.touched).toEqual({ decisions: 0, of: 2 });
   });
 
@@ -179,7 +179,7 @@ describe("recorded decisions touched by a finding with a fix", () => {
 
   test("are counted newest first, up to a limit, and fewer when time is up", async () => {
     const store = history();
-    // the older ones, which are beyond the limit, would be changed
+    // the older decisions, which are beyond the limit, would change
     for (let i = 0; i < 20; i++) await decided(store, "n1", PARTIAL, T0 + i);
     for (let i = 0; i < MAX_TOUCHED; i++) await decided(store, "n1", FULL, T0 + 1000 + Math.floor(i / 3));
     expect((await touched(store, dropped, "n1", 60_000))[0]?.touched).toEqual({ decisions: 0, of: MAX_TOUCHED });

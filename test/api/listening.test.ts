@@ -18,7 +18,7 @@ const CLOSE = "Connection: close\r\n";
 const bodyOf = (text: string): { code: string; requestId: string } =>
   JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4));
 
-test("requests that arrive together begin in turns, and never when their caller has gone meanwhile", async () => {
+test("requests that arrive together begin in turns, and never after their caller has disconnected", async () => {
   const app = new Hono();
   let begun = 0;
   app.get("/", (c) => {
@@ -207,7 +207,7 @@ test("closing the API finishes requests under way, refuses new ones, and does no
   const { api } = await serving();
   await (await fetch(`${api.url}/healthz`)).text();
   const text = JSON.stringify({ snapshot: exampleSnapshot("n1") });
-  // the server says when it has begun with it
+  // the server's `100 Continue` shows that it has started to handle the request
   const headers = { "content-type": "application/json", "content-length": text.length, expect: "100-continue" };
   const posting = request(`${api.url}/v1/decisions/cgroups`, { method: "POST", headers });
   const answered = once(posting, "response") as Promise<[IncomingMessage]>;

@@ -51,7 +51,7 @@ test.each<[object, object]>([
     );
 });
 
-test("two patches are not joined when the second sets a member of what the first removes or replaces", () => {
+test("two patches are not joined when the second sets a member of a value that the first removes or replaces", () => {
   const removed = joinedPatch({ a: { b: null } }, { a: { b: { c: 1 } } });
   expect(removed).toEqual({ ok: false, error: "a.b" });
   expect(joinedPatch({ a: "text" }, { a: { c: 1 } })).toEqual({ ok: false, error: "a" });

@@ -46,7 +46,10 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const end of endings) await end();
 });
-/** What somebody may ask Prometheus for, beside its own series: everything that the three programs export, and recorded rules. */
+/**
+ * The names that Prometheus may query: all metrics that the three programs export, Prometheus' own series, and recorded
+ * rules.
+ */
 const exported = () => namesIn(Object.values(texts).join("\n"));
 const known = (): ReadonlySet<string> =>
   new Set([...exported().all, "up", "ALERTS", ...RULES.flatMap(({ record }) => record ?? [])]);
@@ -241,7 +244,7 @@ describe("the scrape configuration", () => {
       const ask = await prometheus(directory(), stringify(configuration));
       const query = async (expr: string): Promise<readonly Any[]> =>
         (await ask(`query?query=${encodeURIComponent(expr)}`)).result;
-      // a rate has two samples; a scrape that failed has none
+      // a rate needs two samples, and a failed scrape has none
       await vi.waitFor(async () => expect(await query("count(sum_over_time(up[1m]) > 2) == 3")).toHaveLength(1), {
         timeout: 60_000,
         interval: 500,

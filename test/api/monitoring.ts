@@ -16,18 +16,18 @@ import { deviceRow, nodeStatus } from "../kit/node-status.ts";
 export const ROOT = join(import.meta.dirname, "../..");
 const DEPLOY = join(ROOT, "api/deploy");
 export const textOf = (file: string): string => readFileSync(join(DEPLOY, file), "utf8");
-// biome-ignore lint/suspicious/noExplicitAny: files of Prometheus and Grafana, read by what the test wants of them
+// biome-ignore lint/suspicious/noExplicitAny: Prometheus and Grafana files, of which each test reads other fields
 export type Any = any;
 
-/** Registers a clean-up for the end of the test. */
+/** Registers a clean-up function for the end of the test. */
 export type Ending = (end: () => unknown) => void;
-/** Where one of the three programs serves its metrics. */
+/** The address at which one of the three programs serves its metrics. */
 export interface Served {
   readonly host: string;
   readonly port: number;
 }
 
-/** The API as a process, with decisions that fill its metrics, and a token that may read, which it wants from then on. */
+/** The API as a process, with decisions that fill its metrics; afterwards it requires a token, which may read. */
 export async function servedApi(onEnd: Ending): Promise<Served & { readonly token: string }> {
   const dataDir = mkdtempSync(join(tmpdir(), "nodewise-monitored-"));
   const child = start(["api", "--port", "0", "--data-dir", dataDir]);
@@ -68,7 +68,7 @@ export async function servedApi(onEnd: Ending): Promise<Served & { readonly toke
   return { host: "127.0.0.1", port: Number(port), token: made.stdout.trim() };
 }
 
-/** Serves the metrics of a collector that follows three nodes. */
+/** Serves the metrics of a collector for three nodes. */
 export async function servedCollector(onEnd: Ending): Promise<Served> {
   const counts = {
     nodes: 3,
@@ -82,7 +82,10 @@ export async function servedCollector(onEnd: Ending): Promise<Served> {
   return served(statusApp({ counts, isReady: true }), onEnd);
 }
 
-/** Serves the metrics of a daemon that runs pods, at the port that daemons have, and an address of loopback that nobody else has. */
+/**
+ * Serves the metrics of a daemon that runs pods, at the daemons' default port, and on a loopback address that no other
+ * test uses.
+ */
 export async function servedDaemon(onEnd: Ending): Promise<Served> {
   const metrics = daemonMetrics();
   const { counters } = metrics;
@@ -107,7 +110,7 @@ async function served(app: Hono, onEnd: Ending): Promise<Served> {
   return { host, port };
 }
 
-/** The metrics of one program, as Prometheus gets them. */
+/** The metrics of one program, in the form that Prometheus requests. */
 export async function metricsOf({ host, port, token }: Served & { readonly token?: string }): Promise<string> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const response = await fetch(`http://${host}:${port}/metrics`, { headers });
@@ -115,7 +118,7 @@ export async function metricsOf({ host, port, token }: Served & { readonly token
   return response.text();
 }
 
-/** The names by which a metrics text can be asked, and of them those that have samples in it. */
+/** The names that a query can use for a metrics text, and those of them that have samples in it. */
 export function namesIn(text: string): { readonly all: ReadonlySet<string>; readonly sampled: ReadonlySet<string> } {
   const all = [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].flatMap(([, name = "", type = ""]) =>
     type === "histogram" ? ["_bucket", "_sum", "_count"].map((end) => name + end) : [name],
@@ -124,7 +127,7 @@ export function namesIn(text: string): { readonly all: ReadonlySet<string>; read
 }
 
 const WORDS = new Set("and or unless by without on ignoring group_left group_right offset bool".split(" "));
-/** The metrics that an expression of PromQL asks for. */
+/** The metrics that a PromQL expression uses. */
 export function metricsAsked(expr: string): readonly string[] {
   const bare = expr
     .replace(/"(?:[^"\\]|\\.)*"/g, "")
@@ -153,7 +156,7 @@ export interface Query {
   readonly expr: string;
 }
 export const DASHBOARD: Any = JSON.parse(textOf("grafana/nodewise.json"));
-/** The dashboard's queries as Grafana sends them with every variable at its beginning. */
+/** The dashboard's queries as Grafana sends them, with the default value of every variable. */
 export const QUERIES: readonly Query[] = DASHBOARD.panels.flatMap(({ title, targets = [] }: Any) =>
   targets.map(({ expr }: Any) => ({ panel: title, expr: filledIn(expr) })),
 );
@@ -162,7 +165,10 @@ function filledIn(expr: string): string {
   return expr.replace(/\$(\w+)/g, (text, name: string) => values[name] ?? text);
 }
 
-/** The scrape configuration, in which pods stand by themselves instead of being found in a cluster (which Debian's build cannot). */
+/**
+ * The scrape configuration with the pods as static targets. Debian's build of Prometheus cannot discover them in a
+ * cluster.
+ */
 export function scraping(
   targets: Readonly<Record<string, Served & { readonly labels: Readonly<Record<string, string>> }>>,
 ): Any {
@@ -182,7 +188,7 @@ export function scraping(
   return configuration;
 }
 
-/** A Prometheus with this configuration; answers how its HTTP API is asked. */
+/** Starts a Prometheus with this configuration; returns a function that calls its HTTP API. */
 export async function prometheus(directory: string, configuration: string): Promise<(path: string) => Promise<Any>> {
   const file = join(directory, "prometheus.yaml");
   writeFileSync(file, configuration);

@@ -8,7 +8,7 @@ import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { dataDirectory } from "./serving.ts";
 
-test("a server that is told to end writes a node's unwritten turns first, without open connections", {
+test("a server that is stopped writes a node's unwritten turns first, without open connections", {
   timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();

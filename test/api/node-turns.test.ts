@@ -16,7 +16,7 @@ const turn = async (url: string, body: object): Promise<Answer> => {
   expect(response.status, text).toBe(200);
   return JSON.parse(text) as Answer;
 };
-/** A first turn, and two more in which nothing but the time is another. */
+/** A first turn, and two more in which only the sequence number changes. */
 async function threeTurns(url: string): Promise<Answer> {
   const snapshot = exampleSnapshot("n1");
   let answer = await turn(url, { snapshot, decisions: [{ kind: "cgroups" }] });
@@ -28,7 +28,7 @@ async function threeTurns(url: string): Promise<Answer> {
   return answer;
 }
 
-test("a turn that changes nothing is not written until somebody looks at the node", async () => {
+test("a turn that changes nothing is not written until the node is read", async () => {
   const { api, store } = await serving();
   const { snapshotId, decisions } = await threeTurns(api.url);
   const id = decisions[0]?.id ?? "";
@@ -91,7 +91,7 @@ test("an unwritten snapshot keeps its stats while later turns and what-if questi
     [1, false],
   ] as const)
     await then(pods, record);
-  // another configuration is written at once, with what waited before the questions
+  // a changed configuration is written immediately, with the snapshots that waited before it
   await then(30, true, { kubeletConfiguration: { podPidsLimit: 99 } });
   for (const pods of [31, 3]) await then(pods, true);
   await fetch(`${api.url}/v1/nodes/n1/decisions`);
@@ -100,7 +100,10 @@ test("an unwritten snapshot keeps its stats while later turns and what-if questi
   expect(stats).toEqual([undefined, null, statsOf(2), null, null, null, statsOf(30), null, statsOf(3)]);
 });
 
-/** A fleet on an API that has memory for two of its nodes; `take` posts the next turn of one, and tells whether the history was read for it. */
+/**
+ * A fleet on an API that remembers only two of its nodes; `take` posts the next turn of one, and returns whether the
+ * history was read for it.
+ */
 function fleetOf(names: readonly string[], clock: { ms: number }) {
   const history = emptyHistory();
   const read: string[] = [];

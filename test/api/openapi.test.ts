@@ -15,7 +15,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation: operation as Loose })),
 );
 
-/** Every object in the document, with the path to it. */
+/** Every object in the document, with its path. */
 function* objects(value: unknown, at = ""): Generator<{ at: string; object: Loose }> {
   if (typeof value !== "object" || value === null) return;
   if (!Array.isArray(value)) yield { at, object: value as Loose };
@@ -50,7 +50,7 @@ describe("the OpenAPI document", () => {
     let turns = 0;
     const count = (): unknown => turns++ < 10_000 && setImmediate(count);
     count();
-    // a list of routes of which it was not made before
+    // a new list of routes, for which no document is cached
     await openApi([...ROUTES]);
     expect(turns).toBeGreaterThan(Object.keys(document.components.schemas).length);
     turns = 10_000;

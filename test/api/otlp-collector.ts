@@ -4,7 +4,9 @@ import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { onTestFinished } from "vitest";
 
-/** A message of protobuf by its field numbers, each as it is on the wire: bytes, or the number of a varint or of 8 bytes. */
+/**
+ * A decoded protobuf message: the values of each field number, as bytes or as the number of a varint or 8-byte value.
+ */
 type Message = ReadonlyMap<number, readonly (Uint8Array | bigint)[]>;
 
 function messageIn(bytes: Uint8Array): Message {
@@ -152,7 +154,7 @@ const metricsIn = (request: Message): readonly MetricSeen[] =>
     ),
   );
 
-/** A collector that takes OTLP over HTTP on loopback, for the running test. */
+/** A collector that accepts OTLP over HTTP on loopback, until the running test ends. */
 export async function collector() {
   const spans: SpanSeen[] = [];
   const exports: (readonly MetricSeen[])[] = [];

@@ -31,7 +31,7 @@ test("a request is a span with child spans for decision and record, in its calle
   const { url, spans, bodies } = await collector();
   const { api, log } = await serving({ otlp: tellTo(url) });
   const traced = { traceparent: `00-${TRACE}-${PARENT}-01`, "user-agent": "curl/8" };
-  // small: decided by the event loop; large: in a thread
+  // the event loop decides the small one, a thread the large one
   const small = await post(`${api.url}/v1/decisions/cgroups?record=true`, { snapshot: exampleSnapshot("n1") }, traced);
   const large = await post(`${api.url}/v1/decisions/eviction`, { snapshot: capturedSnapshot() });
   const turn = await post(`${api.url}/v1/nodes/n2/turns`, {
@@ -151,7 +151,7 @@ test("the OTLP export has the metrics of /metrics with their types and units", {
   expect(point?.counts).toHaveLength((point?.bounds.length ?? 0) + 1);
   expect(point?.counts.reduce((sum, count) => sum + count, 0)).toBe(1);
   expect(point?.sum).toBeGreaterThan(0);
-  // gauges of nodes are not of the registry, and are there all the same
+  // gauges about nodes are not in the registry, and are exported nevertheless
   expect(named("nodewise_node_last_seen_timestamp_seconds")).toMatchObject({
     type: "gauge",
     points: [{ attributes: { node: "n1" } }],
@@ -162,7 +162,7 @@ test("the OTLP export has the metrics of /metrics with their types and units", {
   expect(reported.map(({ name }) => name).sort()).toEqual(names.sort());
 });
 
-test("an OTLP collector that is away or refuses delays nobody, and dropped spans are counted and logged", {
+test("an unreachable or refusing OTLP collector delays no request, and dropped spans are counted and logged", {
   timeout: 60_000,
 }, async () => {
   const { url, answers, spans } = await collector();

@@ -10,7 +10,7 @@ import { noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
 import { scratchFolder } from "../kit/scratch.ts";
 import { begin, load, openedFor, serve } from "./postgres-process.ts";
 
-/** An address that leads to one server or another, and can be cut. */
+/** A proxy whose target can be changed, and whose connections can be cut. */
 async function proxyTo(first: number) {
   let port = first;
   let isHeld = false;
@@ -41,7 +41,7 @@ async function proxyTo(first: number) {
     url: (database: string) =>
       `postgres://postgres@127.0.0.1:${(server.address() as { port: number }).port}/${database}`,
     cut,
-    /** Lets nothing through, either way, and breaks nothing off. */
+    /** Stops all traffic in both directions without closing connections. */
     hold: (): void => {
       isHeld = true;
       for (const socket of open) socket.pause();
@@ -56,7 +56,7 @@ async function proxyTo(first: number) {
   };
 }
 
-/** A file system of so many megabytes; null where none may be mounted. */
+/** A file system of `megabytes` MB; null if this process may not mount one. */
 function smallDisk(megabytes: number): string | null {
   const folder = mkdtempSync("/tmp/nodewise-disk-");
   try {
@@ -69,7 +69,7 @@ function smallDisk(megabytes: number): string | null {
   }
   return folder;
 }
-/** Takes what is free in a file system, but for a megabyte, until the file is removed. */
+/** Fills a file system except for one megabyte, until the file is removed. */
 function ballastIn(folder: string): string {
   const { bavail, bsize } = statfsSync(folder);
   const ballast = join(folder, "ballast");
@@ -145,7 +145,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("neither reads nor writes on a standby, and goes on after a fail-over to it", async () => {
+    test("neither reads nor writes on a standby, and continues after a fail-over to it", async () => {
       const primary = await PostgresServer.start(["wal_level=replica", "max_wal_senders=4"]);
       onTestFinished(() => primary.dispose());
       await primary.database("history");
@@ -161,7 +161,7 @@ else
       expect((await fetch(`${url}/readyz`)).status).toBe(503);
       proxy.leadTo(primary.port);
       await asked.more(20);
-      // from here on what is acknowledged is on both
+      // from here on every acknowledged decision is on both servers
       await primary.query("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
       await primary.query("postgres", "SELECT pg_reload_conf()");
       await expect
@@ -177,7 +177,7 @@ else
       expect(child.exitCode).toBeNull();
     });
 
-    test("migrates an older schema, goes on when a newer one appears, and then does not start anew", async () => {
+    test("migrates an older schema, continues when a newer one appears, and then cannot start again", async () => {
       const migrations = join(import.meta.dirname, "../../migrations/postgres");
       const older = scratchFolder();
       const [first = ""] = readdirSync(migrations)
@@ -190,15 +190,16 @@ else
       await server.query(
         "schemas",
         `INSERT INTO nodewise.decisions (id, kind, node, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body)
-        VALUES ('kept', 'cgroups', 'n', 'p', 'planned', 'off', ${Date.now()}, 2, 'json', '{}')`,
+         VALUES ('kept', 'cgroups', 'n', 'p', 'planned', 'off', ${Date.now()}, 2, 'json', '{}')`,
       );
-      // the older one is brought up to date at the start, with its rows
+      // at the start the API migrates the older schema, and keeps its rows
       const { url, child } = await serve(database);
       const store = await openedFor(database);
       expect(value(await store.getDecision("kept"))?.id).toBe("kept");
       const asked = load(url);
       await asked.more(20);
-      // a newer process beside it, as in a rolling upgrade: it goes on, and none of its version starts any more
+      // a newer process migrates the schema, as in a rolling upgrade: the running process continues, and no other of
+      // its version can start
       await server.query("schemas", "INSERT INTO nodewise.migrations VALUES ('0900_more.sql')");
       await asked.more(20);
       const late = await serve(database);
@@ -211,7 +212,7 @@ else
     test("waits at its start while another client has locked the tables, and says so", async () => {
       const database = await server.database("locked");
       await (await openedFor(database)).close();
-      // a partition of today is missing, so that the start has to make one
+      // today's partition is missing, so that the start must create it
       const other = server.client("locked");
       await other.connect();
       onTestFinished(() => other.end());

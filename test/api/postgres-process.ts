@@ -10,17 +10,20 @@ import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { PASSWORD } from "../kit/postgres.ts";
 
-/** A token that the API knows without its history. */
+/** A token that the API knows without reading its history. */
 const TOKEN = newToken().text;
 export const HEADERS = { "content-type": "application/json", authorization: `Bearer ${TOKEN}`, connection: "close" };
 
 export interface Process {
   readonly url: string;
   readonly child: ChildProcess;
-  /** The lines that it has logged. */
+  /** The log lines so far. */
   readonly log: () => string;
 }
-/** Starts `nodewise api` over a database, in a process of its own that ends with the test. `ready`: it serves, or has ended. */
+/**
+ * Starts `nodewise api` with a database, in a process that ends with the test. `ready`: the API serves, or the process
+ * has exited.
+ */
 export function begin(database: string): Omit<Process, "url"> & { readonly ready: Promise<Process> } {
   const args = [LAUNCHER, "api", "--port", "0", "--database", database];
   const env = { ...process.env, PGPASSWORD: PASSWORD, NODEWISE_TOKEN_SHA256: hash("sha256", TOKEN, "hex") };
@@ -51,12 +54,15 @@ export async function openedFor(url: string): Promise<Store> {
 export interface Load {
   readonly acknowledged: readonly string[];
   readonly unrecorded: () => number;
-  /** Waits until so many more are acknowledged, or answered without a record. */
+  /** Waits until as many more decisions were acknowledged, or answered without a record. */
   readonly more: (acknowledged: number, unrecorded?: number) => Promise<void>;
-  /** Ends, and checks what always holds: each answer was a decision, and what was acknowledged is in the history, whole. */
+  /**
+   * Stops the requests, and checks two invariants: each answer was a decision, and every acknowledged decision is whole
+   * in the history.
+   */
   readonly end: (store: Store) => Promise<void>;
 }
-/** Asks for decisions, each of its own, in so many lanes at a time. */
+/** Requests different decisions, with `lanes` requests at a time. */
 export function load(url: string, lanes = 8): Load {
   const acknowledged: string[] = [];
   const statuses = new Set<number>();

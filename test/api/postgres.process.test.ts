@@ -7,7 +7,7 @@ import { HEADERS as headers, load, openedFor, serve } from "./postgres-process.t
 
 const KILLS = 20;
 
-/** A server that writes to the disk before it acknowledges, with a database. */
+/** A server that syncs to the disk before it acknowledges, with a database. */
 async function started(): Promise<PostgresServer> {
   const server = await PostgresServer.start();
   onTestFinished(() => server.dispose());
@@ -30,7 +30,7 @@ else
         await asked.more(20);
         await server.kill();
         await asked.more(0, 5);
-        // tokens are in the history: without it no caller can be identified
+        // tokens are in the history: without the history no caller can be identified
         const unknown = await fetch(`${url}/v1/nodes`, { headers: { authorization: `Bearer ${newToken().text}` } });
         expect([unknown.status, ((await unknown.json()) as { code: string }).code]).toEqual([
           503,
@@ -44,7 +44,7 @@ else
       await asked.end(await openedFor(server.url("history")));
     });
 
-    test("decide turns of one node alike, sent in turn or at once, and lose and miscount none", async () => {
+    test("decide turns of one node in the same way, sent in turn or at once, and lose and miscount none", async () => {
       const server = await started();
       const two = [await serve(server.url("history")), await serve(server.url("history"))];
       interface Answer {
@@ -66,14 +66,14 @@ else
       const store = await openedFor(server.url("history"));
       const [id] = [...ids] as [string];
       expect(value(await store.getDecision(id))?.series).toMatchObject({ times: TURNS + 1, lastSnapshotId: base });
-      // another decision by one of them, and on from there by the other, which knows nothing of it yet
+      // one server records another decision, and the other server, which does not know it yet, continues from there
       const changed = { set: { kubeletConfiguration: { podPidsLimit: 4242 }, sequence: 30 } };
       const other = await turn(0, { base, changes: changed });
       expect(other.decisions[0].id).not.toBe(id);
       const back = await turn(1, { base: other.snapshotId, changes: { set: { sequence: 31 } } });
       expect(back.decisions[0].id).toBe(other.decisions[0].id);
       expect(value(await store.getDecision(back.decisions[0].id))?.series).toMatchObject({ times: 2 });
-      // both at once, each from the same base
+      // two turns at the same time, from the same base
       const from = back.snapshotId;
       const at = (i: number) => turn(i, { base: from, changes: { set: { sequence: 100 + i } } });
       const answers = await Promise.all(Array.from({ length: TURNS }, (_, i) => at(i)));
@@ -106,7 +106,7 @@ else
       const answered = async (url: string, path: string) => (await fetch(url + path, { headers })).text();
       for (const path of ["/v1/nodes", "/v1/decisions", "/v1/nodes/n1", `/v1/decisions/${ids[0]}`])
         expect(await answered(one.url, path)).toBe(await answered(other.url, path));
-      // the page but for its words on how long ago something was
+      // the page without the texts about the age of something
       const page = async (url: string) =>
         (await answered(url, "/"))
           .replace(/<time[\s\S]*?<\/time>/g, "")

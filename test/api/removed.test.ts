@@ -138,7 +138,7 @@ describe("removals in a decision", () => {
   });
 });
 
-/** An app whose core answers what it is told to. */
+/** An app whose core returns the given decisions. */
 function answering(decisions: readonly ImageGcDecision[], observedAtMs: number | null, recordDecisions = true) {
   const kind: Kind = "image-gc";
   let round = 0;

@@ -23,7 +23,7 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly message: string;
 }
-/** A log that keeps its lines. */
+/** A logger that keeps its lines. */
 export function keptLog(): Log & { readonly lines: LogLine[] } {
   const lines: LogLine[] = [];
   const at = (level: LogLine["level"]) => (fields: LogLine["fields"], message: string) =>
@@ -31,7 +31,7 @@ export function keptLog(): Log & { readonly lines: LogLine[] } {
   return { lines, info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** A data directory of the running test. */
+/** A data directory that is removed after the test. */
 export function dataDirectory(): string {
   return scratchFolder(RAM_DISK);
 }
@@ -43,11 +43,11 @@ export interface Serving {
   /** A second connection to the same history. */
   readonly store: Store;
 }
-/** A server on a free port of loopback, for the running test. */
+/** A server on a free loopback port, until the running test ends. */
 export async function serving(options: Partial<ServeOptions> & { readonly dataDir?: string } = {}): Promise<Serving> {
   const dataDir = options.dataDir ?? dataDirectory();
   const log = keptLog();
-  // rows of tests are of long ago: the first sweep may take its time, and would take them away
+  // rows of tests are old: the first sweep would take time and remove them
   const api = await startedApi({ dataDir, log, retention: { maxAgeMs: 1e15 }, ...options });
   const store = value(openNode({ file: historyFile(dataDir) }));
   onTestFinished(async () => {
@@ -57,7 +57,7 @@ export async function serving(options: Partial<ServeOptions> & { readonly dataDi
   return { api, dataDir, log, store };
 }
 
-/** The app over ports of the test's own; those not given are real, the history in memory. */
+/** The app with the test's own dependencies; dependencies that are not given are real, with the history in memory. */
 export function appOver(ports: Partial<ApiDeps> = {}) {
   const store = ports.store ?? emptyHistory();
   const log = keptLog();
@@ -85,7 +85,7 @@ export const decisionRequest = (body: unknown, kind = "cgroups"): Request =>
     body: JSON.stringify(body),
   });
 
-/** Sends bytes as they are, and answers all that came back until the server closed. */
+/** Sends bytes unchanged, and returns everything that the server sends until it closes the connection. */
 export function raw(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(text));

@@ -9,7 +9,7 @@ const START = Date.parse("2026-11-27T12:00:00Z");
 const MINUTE = 60_000;
 const HTML = { accept: "text/html" };
 
-/** An app with a token and a clock of its own, and a browser that keeps the cookie which it was given last. */
+/** An app with a token and its own clock, and a browser that stores the last cookie. */
 async function signedIn(ports: Partial<ApiDeps> = {}, scheme = "http", headers: Record<string, string> = {}) {
   let nowMs = START;
   const now = () => epochMs(nowMs);

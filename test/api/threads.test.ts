@@ -53,7 +53,7 @@ test("threads and the event loop give the same answers, large or small, right or
   expect(there.log.lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
-/** A history, and one thread that decides with it. */
+/** A history, and one decision thread that uses it. */
 async function deciding(connect?: () => MessagePort) {
   const setting = { dataDir: dataDirectory() };
   const history = value(await openHistory(setting));
@@ -68,7 +68,7 @@ async function deciding(connect?: () => MessagePort) {
   return { pool, metrics, store: history.store };
 }
 
-/** The app over a pool of threads, and the calls of its own store, by name. */
+/** The app with a pool of threads, and the calls of its own store, by name. */
 async function watchedApp() {
   const { pool, metrics, store } = await deciding();
   const touched: string[] = [];
@@ -160,18 +160,18 @@ test("the first large decision waits for a thread, and is not made on the event 
   expect(await answer).toMatchObject({ ok: true });
   expect(turns).toBeGreaterThan(1);
   turns = 1e9;
-  // it was handed over whole
+  // the buffer was transferred, not copied
   expect(bytes.length).toBe(0);
 });
 
-test("a decision whose caller has gone is not begun", async () => {
+test("a decision whose caller has disconnected is not begun", async () => {
   const pool = threads(1);
   onTestFinished(() => pool.close());
   const ask = ({ signal }: AbortController) =>
     pool.offThread.snapshot(new Uint8Array(bytesOf(capturedSnapshot())), signal);
   const gone = new AbortController();
   const kept = [ask(new AbortController())];
-  // more than a thread takes at a time
+  // more requests than a thread takes at a time
   const left = Array.from({ length: 8 }, () => ask(gone));
   gone.abort();
   for (const answer of [...left, ask(gone)])
@@ -182,7 +182,7 @@ test("a decision whose caller has gone is not begun", async () => {
   for (const answer of kept) expect(await answer).toMatchObject({ ok: true, value: { node: "n1" } });
 });
 
-/** Counts threads from now on, on a clock of the test's own for what looks after them. */
+/** Counts threads that start and end; the test controls the clock of the pool's maintenance. */
 function watchedThreads() {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -236,7 +236,7 @@ test("a decision does not wait for replays that were asked before it", async () 
     replayed++;
   });
   await post(DECISIONS, { snapshot: { ...capturedSnapshot(), sequence: 2 } });
-  // one queue for all would have let nine of them go first
+  // with a single queue nine replays would have been answered first
   expect(replayed).toBeLessThan(4);
   await Promise.all(replays);
 });

@@ -24,7 +24,7 @@ function filesIn(dir: string) {
   };
   return { files, write };
 }
-/** The status of a GET by a client that trusts `ca` alone. */
+/** The status of a GET by a client that trusts only `ca`. */
 const get = async (port: number, path: string, ca: string): Promise<number | undefined> => {
   const sent = request({ host: "127.0.0.1", port, path, ca, servername: "nobody.invalid", agent: false }).end();
   const [response] = await once(sent, "response");
@@ -84,7 +84,7 @@ test.skipIf(skip)(
       await close(0);
     });
     expect(await get(port, "/healthz", first.cert)).toBe(200);
-    // the certificate ends within a day
+    // the certificate expires within a day
     await vi.waitFor(() => expect(log.lines.map(({ message }) => message)).toContain("certificate expires soon"));
     write({ cert: second.cert, key: first.key });
     await vi.waitFor(() =>

@@ -10,7 +10,7 @@ import { appOver } from "./serving.ts";
 
 const MIB = 1024 ** 2;
 
-/** A server that cuts what is unread for a second; tells each answer that is sent. */
+/** A server that cuts connections whose answer is not read for a second; it reports each answer that is sent. */
 async function answering() {
   const sent: string[] = [];
   const app = new Hono();
@@ -46,7 +46,7 @@ async function answering() {
   return { sent, ask };
 }
 
-test("an answer that nobody reads is cut off, and one read or produced slowly is not", async () => {
+test("an answer that the client does not read is cut off, and one read or produced slowly is not", async () => {
   const { sent, ask } = await answering();
   const unread = ask("/large").pause();
   const slow = ask("/large");
@@ -63,7 +63,7 @@ test("an answer that nobody reads is cut off, and one read or produced slowly is
   await expect.poll(() => sent, { timeout: 10_000 }).toContain("/large");
   await expect.poll(() => received, { timeout: 60_000 }).toBeGreaterThan(48 * MIB);
   await expect.poll(() => text, { timeout: 10_000 }).toContain("last");
-  // the bytes that the system holds are still there, and then the end
+  // the bytes that the operating system buffers still arrive, and then the connection ends
   let rest = 0;
   unread.on("data", (chunk: Buffer) => {
     rest += chunk.length;
@@ -94,7 +94,7 @@ test("a request counts as concurrent until its answer has been sent", async () =
   expect((await app.request("/v1/nodes")).status).toBe(200);
 });
 
-test("a batch is not read on while nobody reads its answers", async () => {
+test("a batch is not read further while the client does not read its answers", async () => {
   const { app } = appOver();
   const line = Buffer.from(
     `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1"), explain: "full" })}\n`,
@@ -119,7 +119,7 @@ test("a batch is not read on while nobody reads its answers", async () => {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const { value: first } = await reader.read();
   expect(before * (first?.length ?? 0)).toBeLessThan(1.5 * MIB);
-  // those that were decided meanwhile go first
+  // the lines that were decided meanwhile come first
   for (let i = 0; i < 50; i++) await reader.read();
   await expect.poll(() => pulled).toBeGreaterThan(before);
   await reader.cancel();

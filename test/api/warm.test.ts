@@ -3,7 +3,7 @@ import { warmUp } from "../../api/server/threads.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { appOver, decisionRequest, serving } from "./serving.ts";
 
-/** An app that takes down each page that is rendered: its path and its status. */
+/** An app that records the path and the status of each rendered page. */
 function watched(app: ReturnType<typeof appOver>["app"]) {
   const pages: [string, number][] = [];
   const fetch: typeof app.fetch = async (request, env) => {
@@ -43,7 +43,7 @@ test("warming up renders only the general pages of an empty history, and nothing
 test("pages rendered for warming up are neither logged nor counted", async () => {
   const { api, log } = await serving({ warm: true, threads: 0 });
   await (await fetch(`${api.url}/lint`)).text();
-  // closing waits for what is being rendered
+  // close waits for the page that is being rendered
   await api.close();
   const metrics = await (await api.fetch(new Request("http://localhost/metrics"))).text();
   const counted = metrics.split("\n").filter((line) => line.startsWith("nodewise_http_requests_total"));

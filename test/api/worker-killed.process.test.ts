@@ -5,7 +5,7 @@ import { type Dev, workerDev } from "../ui/worker-dev.ts";
 
 const NODES = 4;
 const ROUNDS = 3;
-/** Turns after which the Worker is killed, amid those that are under way. */
+/** The number of turns after which the Worker is killed, while others are in progress. */
 const TURNS = 60;
 
 interface Turned {
@@ -16,12 +16,12 @@ interface Turned {
     readonly again?: { readonly times: number };
   }[];
 }
-/** How often each decision was made, as it was answered at last, by its id. */
+/** How often each decision was made according to the last answer, by id. */
 type Acknowledged = Map<string, number>;
 
 const headers = ({ token }: Dev) => ({ authorization: `Bearer ${token}`, "content-type": "application/json" });
 
-/** Turns of one node until the Worker is gone; every fifth changes a decision. */
+/** Posts turns of one node until the Worker has exited; every fifth changes a decision. */
 async function turns(dev: Dev, node: string, from: number, acknowledged: Acknowledged, onTurn: () => void) {
   for (let turn = from, base: string | undefined; ; turn++) {
     const cpu = `${100 + Math.floor(turn / 5)}m`;

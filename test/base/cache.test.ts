@@ -33,7 +33,7 @@ test("getOrInsert returns the first value of a key until it is dropped", () => {
   expect(found.getOrInsert("a", first)).toBe(first);
   expect(found.getOrInsert("a", second)).toBe(first);
   found.getOrInsert("b", {});
-  // a use counts as one
+  // a lookup counts as a use
   found.getOrInsert("a", second);
   found.getOrInsert("c", {});
   expect(found.get("a")).toBe(first);
@@ -45,7 +45,7 @@ test("a replaced entry's length counts once", () => {
   expect([found.get("a"), found.get("b")]).toEqual(["a", "b"]);
 });
 
-test("an entry without a length does not count towards it, and a deleted entry is gone", () => {
+test("an entry without a length does not count towards it, and a deleted entry is not found", () => {
   const found = new Lru<string, number>(2);
   found.set("a", 1);
   found.delete("a");

@@ -45,7 +45,7 @@ describe("a duration", () => {
   test("is not echoed in the error when it is a long text", () => {
     expect(String(nanos("x".repeat(5000))).length).toBeLessThan(200);
   });
-  // Go's time.ParseDuration works on whole numbers: a float product would end at 1000999, and 1000 us
+  // Go's time.ParseDuration uses whole numbers: a float product would give 1000999, and 1000 us
   test.each([
     ["1.001ms", 1_001_000],
     ["0.001001s", 1_001_000],

@@ -10,7 +10,7 @@ const value = (d: Draws, depth: number): unknown => {
   const names = NAMES.filter(() => d.chance(3));
   return Object.fromEntries(names.map((name) => [name, value(d, depth - 1)]));
 };
-/** A copy of which something is another. */
+/** A copy with one change. */
 function changed(d: Draws, v: unknown, depth: number): unknown {
   if (d.chance(12)) return value(d, depth);
   if (Array.isArray(v)) {
@@ -40,7 +40,7 @@ test("patchBetween of two documents turns one into the other, for every operatio
     const patch = patchBetween(before, now);
     const after = patched(before, sent(patch));
     expect(after, `seed ${seed}`).toEqual({ ok: true, value: now });
-    // a member named `__proto__` is one
+    // a member named `__proto__` is an ordinary member
     expect(sorted(after.ok && after.value), `seed ${seed}`).toBe(sorted(now));
     expect([before, now].map((v) => JSON.stringify(v))).toEqual(texts);
     expect(patchBetween(copyOf(before), copyOf(now)), `seed ${seed}`).toEqual(patch);
@@ -53,7 +53,7 @@ test("patchBetween of two documents turns one into the other, for every operatio
   }
   expect(met.hardly(10)).toEqual([]);
 });
-/** JSON text with the members of each object in order. */
+/** JSON text with each object's members sorted. */
 const sorted = (v: unknown): string =>
   JSON.stringify(v, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)

@@ -53,7 +53,7 @@ interface AdmissionInput {
   readonly otherPods: readonly unknown[];
   readonly featureGates?: Readonly<Record<string, boolean>>;
 }
-/** The pods that the functions get have what is allocated to them in their spec. */
+/** The allocated resources of the pods. The recorded functions get pods whose spec contains the allocated resources. */
 const asAllocated = (pods: readonly Pod[]) => ({
   entries: Object.fromEntries(
     pods.map((pod) => {
@@ -63,7 +63,7 @@ const asAllocated = (pods: readonly Pod[]) => ({
   ),
 });
 const admission = suite({
-  // the functions behind the vectors do not default requests, so the pods are read below that step
+  // the recorded functions do not set default requests, so the pods are read without that step
   read: ({ node, pod, otherPods, featureGates }: AdmissionInput): { snapshot: Snapshot; pod: Pod } => {
     const pods = otherPods.map(decodedPod);
     return {
@@ -86,7 +86,7 @@ const admission = suite({
 });
 
 interface SharedInput {
-  /** cAdvisor's MachineInfo. */
+  /** The MachineInfo of cAdvisor. */
   readonly machine: Json;
   readonly kubeletConfiguration: Json;
   readonly pods: readonly unknown[];
@@ -100,12 +100,12 @@ const RESERVED = {
   kubeReserved: { cpu: "1", memory: "1Gi" },
   reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }],
 };
-/** Pages that nobody asks for are limited to 0 by whoever writes them. */
+/** The values without page sizes of 0. A page size that is not requested gets this limit when the cgroup is written. */
 const withPages = ({ hugePageLimit = {}, ...values }: CgroupValues): CgroupValues => {
   const asked = Object.entries(hugePageLimit).filter(([, limit]) => limit > 0);
   return asked.length === 0 ? values : { ...values, hugePageLimit: Object.fromEntries(asked) };
 };
-/** Pods come in one by one; then the cgroups of those that are in. */
+/** Admits pods one by one, and then computes the cgroups of the admitted ones. */
 const shared = suite({
   expected: ({ pods, ...out }: SharedOutput) => ({
     ...out,
@@ -158,10 +158,10 @@ const shared = suite({
 
 export const ADMISSION_SUITES: Readonly<Record<string, Suite>> = {
   admission,
-  // test/data/admission: pods with extended resources of a claim, and those with resources of their own as a whole
+  // test/data/admission: pods with extended resources from a claim, and pods with pod-level resources
   "admission-claimed": admission,
   "admission-shared": shared,
   preemption,
-  // beside pods that are being resized in place
+  // pods on a node where others are being resized in place
   "x-admission-status": admission,
 };

@@ -40,7 +40,7 @@ function read(input: Input) {
   });
 }
 
-/** The values that the kubelet itself passes by the file's name. */
+/** The values that the kubelet passes by file name. */
 function unified({ files }: CgroupPlan): { readonly unified?: Record<string, string> } {
   const passed = files.filter(({ path }) => /^memory\.(min|low|high|swap\.max|oom\.group)$/.test(path));
   return passed.length === 0 ? {} : { unified: Object.fromEntries(passed.map(({ path, value }) => [path, value])) };
@@ -53,7 +53,7 @@ function sentToRuntime(plan: CgroupPlan): Record<string, unknown> {
   const { memory = 0, cpuShares = 0, cpuQuota = 0, cpuPeriod = 0, oomScoreAdj: oom } = plan.values;
   return { memory, cpuShares, cpuQuota, cpuPeriod, oom, ...unified(plan) };
 }
-/** The refresh of the tiers writes nothing else to kubepods. */
+/** The values that the kubelet's regular update of the QoS tiers writes; to kubepods it writes only `unified`. */
 const refreshed = (plan: CgroupPlan): Record<string, unknown> =>
   plan.level === "node" ? ownCgroup({ ...plan, values: {} }) : ownCgroup(plan);
 
@@ -77,5 +77,5 @@ const tree = suite({
   },
 });
 
-/** The tree of a node with cgroup v2 and the gates MemoryQoS and QOSReserved. */
+/** The cgroups of a node with cgroup v2 and the gates MemoryQoS and QOSReserved. */
 export const CGROUP_TREE_SUITES: Readonly<Record<string, Suite>> = { "x-v2-tree": tree };

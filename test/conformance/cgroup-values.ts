@@ -1,7 +1,7 @@
 import { pageSizeUnit } from "../../api/decide/hugepages.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 
-/** The kubelet's ResourceConfig of a cgroup of its own. */
+/** The values of a cgroup as the kubelet's ResourceConfig. */
 export const resourceConfig = (values: CgroupValues): Record<string, unknown> => ({
   memory: values.memory ?? null,
   cpuShares: values.cpuShares ?? null,
@@ -10,7 +10,10 @@ export const resourceConfig = (values: CgroupValues): Record<string, unknown> =>
   ...(values.hugePageLimit === undefined ? {} : { hugePageLimit: values.hugePageLimit }),
 });
 
-/** CRI's form: what is not set is 0, and page sizes go by the kernel's names. `pages`: those that are 0 are told too. */
+/**
+ * The values in CRI's form: an absent value is 0, and page sizes have the kernel's names. `pages`: limits of 0 are
+ * included.
+ */
 export function forRuntime(values: CgroupValues, pages = false): Record<string, unknown> {
   const hugepages = Object.entries(values.hugePageLimit ?? {}).filter(([, limit]) => pages || limit !== 0);
   return {

@@ -20,7 +20,7 @@ import { isGateOn, type Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
-/** A case of test/data/claims: a node's claims, drivers and state, and what happens to it. */
+/** A case of test/data/claims: the claims, drivers and state of a node, and operations on it. */
 interface ClaimsInput {
   readonly gates?: Readonly<Record<string, boolean>>;
   readonly claims?: readonly unknown[];
@@ -64,7 +64,7 @@ const NOW = epochMs(Date.UTC(2026, 0, 31));
 const claimsOf = (list: readonly unknown[]): readonly ResourceClaim[] =>
   dra.parse(withoutNulls({ resourceClaims: list })).resourceClaims ?? [];
 
-/** A kubelet that carries the steps out in the case's node. */
+/** A kubelet that carries out the operations on the case's node. */
 class Node {
   readonly profile: Profile;
   readonly input: ClaimsInput;
@@ -121,7 +121,7 @@ class Node {
         driver: value.driver,
         service: chosen(this.drivers.get(value.driver)),
         method: value.operation,
-        // the claims that a pod leaves come out of a Go map
+        // the kubelet reads a leaving pod's claims from a Go map
         claims: op === "prepare" ? messages : messages.sort(),
       });
       step = steps.next(answerOf(value, answers[value.driver], chosen(this.drivers.get(value.driver))));
@@ -147,13 +147,13 @@ function answerOf({ claims, operation }: DriverCall, answer: AnswerInput = {}, s
 const deviceOf = ({ requests = [], pool, device, cdi = [], share }: DeviceInput, service: string): PreparedDevice => ({
   poolName: pool,
   deviceName: device,
-  // v1beta1 has none
+  // v1beta1 has no shareId
   shareId: service === "v1" ? (share ?? null) : null,
   requestNames: requests.length === 0 ? null : requests,
   cdiDeviceIds: cdi.length === 0 ? null : cdi,
 });
 
-/** The file's claims as the vectors have them. */
+/** The claims in the state file, in the vectors' form. */
 function stateOf(text: string): Json {
   const { Data } = JSON.parse(text) as { Data: string };
   const list = (JSON.parse(Data).ClaimInfoStateList ?? []) as readonly Json[];
@@ -165,7 +165,10 @@ const podOps: Readonly<Record<string, (node: Node, op: OpInput, pod: Pod, cache:
   unprepare: (node, op, pod, cache) => node.carryOut(unprepareResources(cache, pod, node.sources), op),
 };
 
-/** One after the other; what goes wrong is logged by the kubelet, and tried again in a minute. kubelet 1.37: reconcileLoop. */
+/**
+ * Unprepares the claims of removed pods one after another. The kubelet logs a failure, and retries after a minute.
+ * kubelet 1.37: reconcileLoop.
+ */
 function* reconciled(cache: ClaimInfoCache, active: ReadonlySet<string>, sources: ClaimSources): ClaimSteps {
   for (const { uid, namespace, names } of removedPods(cache, active))
     yield* unprepareClaims(cache, uid, namespace, names, sources);
@@ -200,7 +203,7 @@ function done(node: Node, op: OpInput): Json {
   return withState({ ...out, mightNeedToUnprepare: { [uid]: cache.ofPod(uid).length > 0 } });
 }
 
-/** Runs the steps; a failure is logged, and not returned. */
+/** Runs the steps; a failure is logged and not returned. */
 function* quiet(steps: ClaimSteps): ClaimSteps {
   yield* steps;
   return undefined;

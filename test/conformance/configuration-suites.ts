@@ -6,16 +6,16 @@ import { type Suite, suite } from "./suite.ts";
 
 interface Asked {
   readonly configuration: Fields;
-  /** The names of its feature gates in the order in which the kubelet comes to them, which Go leaves to chance. */
+  /** The names of the feature gates in the order in which the kubelet processes them, which is random in Go. */
   readonly gates: readonly string[];
 }
 interface AnsweredCase extends Asked {
   readonly findings: readonly LintFinding[];
 }
 
-/** The vectors come from a machine with cgroup v1. */
+/** The vectors were recorded on a machine with cgroup v1. */
 const MACHINE = { cgroup: { version: 1 } };
-/** The messages of ValidateKubeletConfiguration begin so; the lint has those of later functions as well. */
+/** The prefixes of the messages of ValidateKubeletConfiguration; the lint also reports messages of later functions. */
 const VALIDATION = /^(?:invalid (?:configuration|taint): |invalid showHidden|--show-hidden|logging\.|tracing\.)/;
 const PANIC = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
 const UNKNOWN = "strict decoding error: ";
@@ -23,12 +23,12 @@ const UNKNOWN = "strict decoding error: ";
 function decide({ configuration, gates }: Asked, profile: Parameters<typeof lintConfiguration>[2]): AnsweredCase {
   const snapshot = decodeSnapshot(MACHINE);
   if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
-  // an object was decoded: there is no file from whose folder a relative path could begin
+  // the kubelet decoded an object, not a file, so no folder is known for relative paths
   const findings = lintConfiguration(configuration, snapshot.value, profile, "kept");
   return { configuration, gates, findings: findings.filter(({ kubelet }) => kubelet) };
 }
 
-/** Defaults are set before the answer of strict decoding is looked at. */
+/** The kubelet sets defaults before it checks the error of strict decoding. */
 function show(reported: AnsweredCase): unknown {
   const gates = gateFaults(reported);
   if (gates.length > 0) {
@@ -45,7 +45,7 @@ function show(reported: AnsweredCase): unknown {
   return errors.length === 0 ? { ok: true } : { errors: errors.sort() };
 }
 
-/** The kubelet stops at the first gate that it does not know. */
+/** The kubelet stops at the first unknown gate. */
 function gateFaults({ findings, gates }: AnsweredCase): readonly string[] {
   const place = ({ field }: LintFinding): number => gates.findIndex((name) => field === `featureGates["${name}"]`);
   const faults = findings
@@ -69,7 +69,7 @@ export const CONFIGURATION_SUITES: Readonly<Record<string, Suite>> = {
     }),
     decide,
     show,
-    // the kubelet says some things twice, the lint once
+    // the kubelet repeats some messages, the lint does not
     expected: (out: { readonly errors?: readonly string[] }) =>
       out.errors === undefined ? out : { errors: [...new Set(out.errors)] },
     alike: (asked) => orders(asked.gates).map((gates) => ({ ...asked, gates })),

@@ -26,7 +26,10 @@ interface PassCase {
 }
 const NOW = Date.parse("2026-01-31T12:00:00Z");
 
-/** The suite calls pods deleted of which containers run: the pod that counts as removed whatever runs of it is an evicted one. */
+/**
+ * In the suite also pods with running containers count as deleted. Only an evicted pod counts as removed while its
+ * containers run, so deleted pods are given as evicted.
+ */
 const EVICTED = { conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }] };
 function readPass(input: PassCase, profile: Profile) {
   const deleted = new Set(input.deletedPodUIDs);

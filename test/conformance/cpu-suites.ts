@@ -22,7 +22,7 @@ import { type Suite, suite } from "./suite.ts";
 interface AddOp {
   readonly op: "add";
   readonly pod: unknown;
-  /** NUMA nodes; null or absent: any. */
+  /** NUMA nodes; null or absent: any node. */
   readonly affinity?: readonly number[] | null;
 }
 interface RemoveOp {
@@ -39,7 +39,7 @@ export interface CpuInput {
 }
 type Op = { readonly op: "add"; readonly pod: Pod; readonly affinity: TopologyHint } | RemoveOp;
 interface CpuRead {
-  /** Or why there is none. */
+  /** The policy, or the reason why there is none. */
   readonly policy: StaticPolicy | string;
   readonly ops: readonly Op[];
 }
@@ -48,7 +48,10 @@ function read(input: CpuInput, profile: Profile): CpuRead {
   const { policy, numa } = readPolicy(input, profile);
   return { policy, ops: input.ops.map((op) => readOp(op, numa)) };
 }
-/** Also the machine's NUMA nodes. `topologyPolicy`: with which the manager runs. */
+/**
+ * Reads the policy and the machine's NUMA nodes. `topologyPolicy`: the topology manager policy with which the CPU
+ * manager runs.
+ */
 export function readPolicy(
   input: Omit<CpuInput, "ops">,
   { behaviour }: Profile,
@@ -78,7 +81,7 @@ interface Step {
   readonly assignments: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly defaultCPUSet: string;
 }
-/** A pod's containers in turn, up to the first that gets nothing. */
+/** Allocates CPUs to a pod's containers in turn, up to the first failure. */
 function apply(manager: CpuManager, op: Op): string | undefined {
   if (op.op === "remove") {
     manager.removeContainer(op.podUID, op.container);
@@ -94,7 +97,7 @@ const stepOf = (manager: CpuManager, error: string | undefined): Step => ({
   ...(error === undefined ? {} : { error }),
   ...shownCpus(manager.state()),
 });
-/** Pod uid to container to its CPUs, and the shared pool. */
+/** Maps pod uid and container to CPUs, with the shared pool. */
 export function shownCpus({ assignments, defaultCpus }: CpuState): Omit<Step, "error"> {
   const shown = Array.from(assignments, ([uid, containers]) => [
     uid,
@@ -117,7 +120,7 @@ const steps = suite({
   show: (decided) => (typeof decided === "string" ? { policyError: decided } : { steps: decided }),
 });
 
-/** The manager after all steps; these suites have no case without one. */
+/** Runs all steps; every case of these suites has at least one. */
 function after({ policy, ops }: CpuRead): { manager: CpuManager; policy: StaticPolicy } {
   if (typeof policy === "string") throw new Error(policy);
   const manager = started(policy);
@@ -164,7 +167,7 @@ const stateFile = suite({
 });
 
 type StartInput = Omit<CpuInput, "ops"> & { readonly file: string };
-/** A kubelet's start on a state file. */
+/** The start of a kubelet with a state file. */
 const start = suite({
   read: (input: StartInput, profile) => ({ ...readPolicy(input, profile), file: input.file }),
   decide: ({ policy, file }, profile) => {

@@ -30,7 +30,7 @@ function checkpointOf({ entries, registered }: CheckpointInput): DeviceCheckpoin
   return { entries: read ?? null, registered: new Map(Object.entries(registered)) };
 }
 
-/** Also read back: what the reader makes of the file must write the same file. */
+/** The file is also read back: the decoded checkpoint must produce the same file. */
 const deviceCheckpoint = suite({
   read: checkpointOf,
   decide: (checkpoint) => {

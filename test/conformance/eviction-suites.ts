@@ -24,7 +24,7 @@ const thresholds = suite({
   },
 });
 const sortText = (shown: Record<string, unknown>): string => `${shown["signal"]} ${JSON.stringify(shown)}`;
-/** The suite prints a percentage as the shortest decimal of its float32. */
+/** The suite prints a percentage as the shortest decimal form of its float32. */
 const percent = (p: number): number => Number(p.toPrecision(7));
 const amountOf = (v: ThresholdValue): string => ("quantity" in v ? String(value(v.quantity.amount)) : "");
 function showThreshold({ signal, value: limit, graceMs, minReclaim }: Threshold): Record<string, unknown> {
@@ -66,7 +66,10 @@ const fileSystem = ([availableBytes, capacityBytes, inodesFree, inodes]: FileSys
   inodes,
 });
 
-/** With one disk the images lie where the pods do. A pod's first container has all of its usage. The node-level reclaim of the suite frees nothing. */
+/**
+ * With one disk, images and pods are on the same file system. A pod's first container has all of the pod's usage. The
+ * suite's node-level reclaim frees nothing.
+ */
 function readPass(input: PassCase, profile: Profile): PassInput {
   const { evictionHard, evictionMinimumReclaim } = input;
   const config = effectiveConfiguration(profile, { evictionHard, evictionMinimumReclaim, enforceNodeAllocatable: [] });
@@ -151,7 +154,10 @@ const checked = <T>(decoded: Result<T, readonly InputIssue[]>): T => {
   return decoded.value;
 };
 
-/** As they would be posted: a snapshot for each pass, and the stats after the node-level reclaim with its question. */
+/**
+ * The requests as they would be posted: a snapshot for each pass, and for the request after the node-level reclaim the
+ * new stats.
+ */
 function readPasses(
   { transitionS, maxPodGraceS, layout, pods, passes, ...settings }: PassesInput,
   profile: Profile,
@@ -202,7 +208,8 @@ const passes = suite({
       })),
     })),
   }),
-  // The kubelet walks through evictionHard as a Go map, which begins anywhere; memory goes first in each order.
+  // The kubelet iterates over evictionHard as a Go map, in an order that starts anywhere; memory comes first in every
+  // order.
   alike: (read) => {
     const isDisk = (t: Threshold): boolean => isHard(t) && SIGNALS[t.signal].resource !== "memory";
     const disks = read.thresholds.filter(isDisk);

@@ -30,12 +30,12 @@ interface ReadStep {
   readonly snapshot: Snapshot;
 }
 const START = Date.parse("2026-01-31T12:00:00Z");
-/** Longer than any case: nothing is ever too old by it. */
+/** Longer than any case, so that no image is ever too old. */
 const NEVER = "2000000h";
 
 /**
- * The suite asks the manager itself. The kubelet asks it by a timer that it does not start at high 100 without a maximum age;
- * there a maximum age that never passes stands for a manager that is asked all the same.
+ * The suite calls the image manager directly. The kubelet calls it by a timer, which it does not start with a high
+ * threshold of 100 and no maximum age. For such a case a maximum age that is never reached makes the manager run.
  */
 function readCase(input: Case): readonly ReadStep[] {
   const { highThresholdPercent: high, lowThresholdPercent: low, minAgeMs, maxAgeMs, steps } = input;
@@ -62,7 +62,7 @@ function readCase(input: Case): readonly ReadStep[] {
     return { operation: op, snapshot };
   });
 }
-/** Images that earlier steps removed stay gone, though the case goes on listing it. */
+/** The snapshot without the images that earlier steps removed, which the case continues to list. */
 const without = (snapshot: Snapshot, removed: ReadonlySet<string>): Snapshot => {
   const images = (snapshot.runtime?.images ?? []).filter(({ id }) => !removed.has(id));
   return { ...snapshot, runtime: { ...snapshot.runtime, images } };
@@ -74,7 +74,10 @@ interface StepAnswer {
   readonly events: readonly string[];
 }
 
-/** Each step is planned, and then told as done; both say the same, and what the second remembers goes into the next step. */
+/**
+ * Plans each step, and then reports its removals as done. Both answers must be equal, and the next step gets the facts
+ * of the second.
+ */
 function decideSteps(
   steps: readonly ReadStep[],
   profile: Profile,
@@ -107,7 +110,10 @@ function decideSteps(
   }
   return { steps: answers };
 }
-/** The suite ran the manager alone: the event of the kubelet's timer for a second failure in a row is not its. */
+/**
+ * The answer without the event about a second consecutive failure: the kubelet's timer sends that event, and the suite
+ * ran only the manager.
+ */
 const answerOf = ({ remove, error, events }: ImageGcDecision): StepAnswer => ({
   removed: remove.map((r) => r.id),
   error,

@@ -63,7 +63,7 @@ export function readMachine(numaNodes: readonly NodeInput[]): MachineMemory {
 export const managerOf = ({ machine, behaviour }: Pick<Read, "machine" | "behaviour">): MemoryManager =>
   memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState: machine }, podLevel: false, behaviour });
 
-/** The kubelet's text where a container gets nothing, which ends its pod's turn. */
+/** Allocates memory to a pod's containers in turn; returns the kubelet's message for the first failure. */
 function apply(manager: MemoryManager, op: Op, affinity: Affinity = () => ANY_NODE): string | undefined {
   if (op.op === "remove") {
     manager.removeContainer(op.podUID, op.container);
@@ -79,7 +79,7 @@ type Affinity = (container: Container, op: Extract<Op, { op: "add" }>) => Topolo
 
 const showMaps = <V>(map: ReadonlyMap<string | number, V>, show: (value: V) => unknown): Record<string, unknown> =>
   Object.fromEntries([...map].map(([key, value]) => [key, show(value)]));
-/** Pod uid to container to its memory. */
+/** Maps pod uid and container to its memory blocks. */
 export const shownBlocks = ({ entries }: MemoryState): Record<string, unknown> =>
   showMaps(entries, (containers) => showMaps(containers, (blocks) => [...blocks]));
 const shown = (state: MemoryState) => ({
@@ -125,7 +125,7 @@ const stateFile = suite({
   show: ({ file, checkpoint }) => ({ file, hashed: hashedText(checkpoint, "v1") }),
 });
 
-/** Each container in turn is asked for its hints and given its memory near one of them, or with `pick` 0 anywhere. */
+/** Requests each container's hints in turn and allocates its memory with one of them, or with `pick` 0 on any node. */
 function affinityStep(manager: MemoryManager, op: Op): Record<string, unknown> {
   const { numa, state } = manager;
   const hints: unknown[] = [];
@@ -153,7 +153,7 @@ const underAffinity = suite({
     return input.ops.map((op) => affinityStep(working, op));
   },
   show: (steps) => ({ steps }),
-  // to the topology manager no hints and none of any resource are the same
+  // the topology manager treats missing hints and an empty list of hints as equal
   expected: ({ steps }: { steps: readonly AffinityStep[] }) => ({
     steps: steps.map(({ hints, podHints, ...step }) =>
       hints === undefined ? step : { ...step, podHints: podHints ?? {}, hints: hints.map((h) => h ?? {}) },

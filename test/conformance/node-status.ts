@@ -21,7 +21,7 @@ interface NodeStatusInput {
   readonly existingCapacity: Record<string, string>;
 }
 
-/** The suite's input as the snapshot that a caller would post: the reservation as kubeReserved, no hard eviction. */
+/** The suite's input as a posted snapshot: the reservation as kubeReserved, no hard eviction. */
 export function readNodeStatus(input: NodeStatusInput): Snapshot {
   const devices = Object.entries(input.deviceCapacity).flatMap(([resource, all]) =>
     Array.from({ length: Number(all) }, (_, i) => ({
@@ -33,7 +33,7 @@ export function readNodeStatus(input: NodeStatusInput): Snapshot {
   const hugepages = input.hugepages2MiCount > 0 ? { "hugepages-2Mi": `${input.hugepages2MiCount * 2}Mi` } : {};
   const capacity: Record<string, string> = {
     ...input.existingCapacity,
-    ...Object.fromEntries(Object.keys(input.deviceCapacity).map((resource) => [resource, "0"])), // a plugin may list nothing
+    ...Object.fromEntries(Object.keys(input.deviceCapacity).map((resource) => [resource, "0"])), // a plugin may list no devices
     cpu: String(input.cpus),
     memory: unitsQuantity(input.memoryBytes, "BinarySI").text,
     "ephemeral-storage": input.ephemeralStorage,

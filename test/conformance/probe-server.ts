@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A server's answers to /start; PORT in a text is its own. */
+/** A server's answers to /start; PORT in a text is replaced by the server's port. */
 export interface ServerCase {
   readonly status: number;
   readonly bodyBytes: number;
-  /** `same:PATH`, `host:NAME`, or as it stands. */
+  /** `same:PATH`, `host:NAME`, or a literal value. */
   readonly location?: string;
-  /** At /final. */
+  /** The status at /final. */
   readonly finalStatus?: number;
   readonly redirectsForEver?: boolean;
   readonly delayMs?: number;
@@ -50,7 +50,7 @@ const listener =
       return;
     }
     const answer = (): void => {
-      // whoever asked may have given up, and closed it
+      // the client may have given up, after which the server was closed
       if (!server.listening) return;
       const location = locationOf(asked.location, portOf(server));
       response.writeHead(asked.status, location === undefined ? {} : { location });

@@ -43,7 +43,7 @@ const probeRequest = suite({
 const withoutVersion = (value: string): string => value.replace(/^(kube-\w+)\/1\.\d\d$/, "$1/MAJOR.MINOR");
 
 type HttpInput = ServerCase & { readonly timeoutMs: number };
-/** Against a real server each. */
+/** Each case probes a real server. */
 const probeHttp = suite({
   read: (input: HttpInput) => input,
   decide: async (input, profile) => {
@@ -62,7 +62,7 @@ const probeHttp = suite({
 function shownOutcome(input: HttpInput, outcome: ProbeOutcome): unknown {
   if ("error" in outcome) return { error: true, result: outcome.state ?? "unknown", output: "" };
   const { result, output } = outcome;
-  // texts of Go's client, and of a server that the vectors do not tell all of
+  // outputs with texts of Go's client, or of a server that the vectors describe only in part, are not compared
   const isOwn = !output.startsWith('Get "') && (result !== "success" || input.answersRaw === undefined);
   return { error: false, result, ...(isOwn ? { output: shortened(output) } : {}) };
 }

@@ -15,11 +15,14 @@ const ANSWERS: Readonly<Record<Answer, ScriptedAttempt>> = {
   fail: { word: "fail", outcome: { result: "failure", output: "" }, tookMs: 0 },
   error: { word: "error", outcome: { error: "no answer" }, tookMs: 0 },
 };
-/** Between a failure and the container that follows. */
+/** The time between a failure and the start of the next container. */
 const NEW_CONTAINER_MS = 450;
 const TYPES = ["startup", "readiness", "liveness"] as const;
 
-/** In real time a failure without restart leaves the container running: here it takes for ever to end. */
+/**
+ * In the recording, which ran in real time, a container that is not restarted continues to run after a failure. Here
+ * its termination never ends.
+ */
 function readProber({ probes, script, restartOnFailure, seconds }: ProberCase): TimelineInput {
   const timing = { initialDelaySeconds: 0, terminationGracePeriodSeconds: null };
   return {
@@ -70,7 +73,7 @@ export const PROBER_SUITES: Readonly<Record<string, Suite>> = {
     read: readProber,
     decide: timelineOf,
     show: shown,
-    // In real time a tick at the very end came in or came too late: by 16 s one of four such cases has it.
+    // In the recording a tick at the very end may be included or not: with 16 s, one in four such cases includes it.
     alike: (input) => [{ ...input, endMs: input.endMs - 1 }],
   }),
 };

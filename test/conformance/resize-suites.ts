@@ -20,7 +20,7 @@ function readSnapshot(input: Json): Snapshot {
   const { pods, ...rest } = input as { readonly pods: readonly unknown[] };
   const decoded = decodeSnapshot(rest);
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-  // the functions behind the vectors do not default requests, so the pods are read below that step
+  // the recorded functions do not set default requests, so the pods are read without that step
   return { ...decoded.value, pods: pods.map(decodedPod) };
 }
 function decide(snapshot: Snapshot, asked: unknown, profile: Profile): ResizeDecision {
@@ -147,7 +147,7 @@ const actuation = suite({
     const { restarts = [], writes = [], error = null } = one?.actuation ?? {};
     const stops = restarts.map(({ container }) => ({ stop: container }));
     const starts = restarts.map(({ container }) => ({ start: container }));
-    // the program takes down no weight, and knows of a controller of swap only where some may be used
+    // the recording program records no CPU weight, and records the swap limit only where swap may be used
     const written = writes.map(({ container, values, volume }) => {
       if (volume !== undefined) return { volume: volume.name, bytes: volume.sizeBytes };
       const { cpuWeight: _weight, memorySwap, memoryOomGroup, hugePageLimit, ...reported } = values;
@@ -164,13 +164,16 @@ const actuation = suite({
 const CPUS = Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
 /** Reservations that leave 14 GiB. */
 const RESERVED = { kubeReserved: { cpu: "1", memory: "2Gi" }, evictionHard: {} };
-/** The program knows which containers have CPUs of their own, and no policy that refuses their resize. */
+/** The recording program knows which containers have exclusive CPUs, and has no policy that refuses their resize. */
 const resizesExclusive = ({ featureGates }: Json): Json => ({
   cpuManagerPolicy: "static",
   featureGates: { ...(featureGates as Json), InPlacePodVerticalScalingExclusiveCPUs: true },
 });
 const LARGE = { cpu: "1000", memory: "1000Gi", pods: "110" };
-/** The containers that stop before and start after the writes, by name: a map of Go's chooses which stops first. */
+/**
+ * The containers that stop before the writes and start after them, sorted by name: a Go map decides which one stops
+ * first.
+ */
 function inOrder({ steps, error }: { readonly steps: readonly Step[]; readonly error: string }): unknown {
   const names = (of: "stop" | "start") => steps.flatMap((step) => step[of] ?? []).sort();
   const writes = steps.filter(({ of, volume }) => of !== undefined || volume !== undefined);
@@ -188,8 +191,8 @@ interface ValidationInput {
   readonly node?: Json;
 }
 /**
- * What an API server says first of a patch of the subresource `resize`; null: it takes it. A container that runs and tells no
- * resources stands for a kubelet whose gate InPlacePodVerticalScaling is off.
+ * The first error of an API server about a patch of the subresource `resize`; null: the patch is accepted. A running
+ * container without reported resources represents a kubelet whose gate InPlacePodVerticalScaling is off.
  */
 const validation = suite({
   read: ({ kubeletConfiguration, pod, patch, node }: ValidationInput) => ({

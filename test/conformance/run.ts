@@ -23,7 +23,7 @@ const FILE = /^(.+)\.jsonl(\.gz)?$/;
 const SHOWN = 3;
 const AT_ONCE = 8;
 
-/** The cases of one file; a broken line is named. */
+/** The cases of one file; an invalid line is named. */
 export function readCases(path: string): readonly VectorCase[] {
   const raw = readFileSync(path);
   const text = (path.endsWith(".gz") ? gunzipSync(raw) : raw).toString("utf8");
@@ -45,14 +45,14 @@ export interface SuiteFile {
   readonly path: string;
   readonly profile: Profile;
 }
-/** A folder named for a Kubernetes version (`1.37.2`) holds the answers of that kubelet. */
+/** A folder with the name of a Kubernetes version (`1.37.2`) contains the answers of that kubelet. */
 const VERSION = /^1\.\d+(\.\d+)?$/;
-/** The kubelet of a folder that is given without `--kubelet` and is named for no version. */
+/** The kubelet version of a folder without a version in its name, unless `--kubelet` is given. */
 const UNNAMED = "1.36";
 
 /**
- * The suites of a folder and then those of its sub-folders. `kubelet`: whose answers they are; otherwise the folder's name tells.
- * `left`: the sub-folders with the answers of other kubelets than that one, or of one that has no profile.
+ * The suites of a folder, followed by those of its sub-folders. `kubelet`: the version that gave the answers; by
+ * default the folder's name. `left`: the sub-folders with answers of another version, or of one without a profile.
  */
 export function suiteFiles(
   dir: string,
@@ -87,7 +87,10 @@ const ownProfile = (version: string): Profile | undefined => {
   return note.exact ? profile : undefined;
 };
 
-/** Runs one file of cases through the suite of its name; some cases wait for real servers, so several go on at once. */
+/**
+ * Runs one file of cases through the suite with its name. Some cases wait for real servers, so several cases run at the
+ * same time.
+ */
 export async function runSuite({ suite, path, profile }: SuiteFile): Promise<SuiteResult> {
   const cases = readCases(path);
   const known = Object.hasOwn(SUITES, suite) ? SUITES[suite] : undefined;
@@ -128,7 +131,7 @@ async function attempt(run: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** The first places where two plain values differ, in a line; undefined when they do not. */
+/** One line about the first places where two plain values differ; undefined if they are equal. */
 export function difference(want: unknown, got: unknown, at = ""): string | undefined {
   if (isDeepStrictEqual(want, got)) return undefined;
   const objects = [want, got].every((v) => typeof v === "object" && v !== null);
@@ -141,8 +144,8 @@ export function difference(want: unknown, got: unknown, at = ""): string | undef
 }
 
 /**
- * Runs every suite of a folder and its sub-folders and prints a line each, with the kubelet's version if there are several. True when all passed
- * and all are known. `kubelet`: as of `suiteFiles`.
+ * Runs every suite of a folder and its sub-folders, and prints a line for each, with the kubelet's version if there are
+ * several. Returns true if all suites are known and pass. `kubelet`: see `suiteFiles`.
  */
 export async function conformance(
   dir: string,

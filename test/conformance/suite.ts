@@ -1,15 +1,18 @@
 import type { Profile } from "../../api/profiles/profile.ts";
 
-/** One suite: check the input once, decide, and write the answer as the suite's file has it. */
+/** One suite: it decodes the input once, decides, and writes the answer in the form of the suite's file. */
 interface SuiteOf<Input, Read, Decided> {
   readonly read: (input: Input, profile: Profile) => Read;
   readonly decide: (read: Read, profile: Profile) => Decided | Promise<Decided>;
   readonly show: (decided: Decided) => unknown;
-  /** The expected answer written in the same way, where the file has it in another notation. */
+  /** Converts the expected answer to the same form, if the file uses another notation. */
   readonly expected?: (out: never) => unknown;
-  /** The same question, where the kubelet's answer hung on chance: a case is passed when one of them has its answer. */
+  /**
+   * The same request in other orders, where the kubelet's answer depends on chance: a case passes if one of them gives
+   * its answer.
+   */
   readonly alike?: (read: Read) => readonly Read[];
 }
-// biome-ignore lint/suspicious/noExplicitAny: the suites have no common shape, and each is checked where it is made
+// biome-ignore lint/suspicious/noExplicitAny: the suites have no common type; each is type-checked where it is defined
 export type Suite = SuiteOf<any, any, any>;
 export const suite = <Input, Read, Decided>(s: SuiteOf<Input, Read, Decided>): Suite => s;

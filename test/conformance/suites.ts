@@ -52,9 +52,12 @@ const quantity = suite({
       : { ok: false },
 });
 
-/** A kubelet with its gates as they are by default. */
+/** The quota with the default feature gates of a kubelet. */
 const quotaIn = (period: Micros, profile: Profile): Micros => quotaPeriod(period, isGateOn(profile, {}, CUSTOM_PERIOD));
-/** The vectors ask the library that is built into the kubelet, which itself goes by `linearWeight` alone; 1.35's is the first with the curve. */
+/**
+ * The vectors call the library that the kubelet contains; the kubelet itself uses only `linearWeight`. Version 1.35 has
+ * the first library with the curve.
+ */
 const weightOf = ({ version }: Profile) => (version === "1.34" ? linearWeight : curveWeight);
 const cpuConvert = suite({
   read: (input: { milliCPU: number; periodMicros: number }) => input,
@@ -78,7 +81,7 @@ const cgroupName = suite({
   show: (decided) => decided,
 });
 
-/** Requests and limits compare as amounts, so both sides are written canonically. */
+/** The amounts in canonical form, since requests and limits are compared as amounts. */
 const amounts = (list: Amounts): Record<string, string> =>
   Object.fromEntries([...list].map(([name, amount]) => [name, canonicalText(amount, "DecimalSI")]));
 type PodInput = { pod: unknown; enforceCPULimits: boolean; cpuPeriodMicros: number; nodeMemoryCapacityBytes: number };
@@ -179,7 +182,7 @@ const qosCgroups = suite({
   }),
 });
 
-/** Every suite that the project answers; a room adds its own line. */
+/** Every suite that the project answers. A new suite adds a line here. */
 export const SUITES: Readonly<Record<string, Suite>> = {
   quantity,
   "cpu-convert": cpuConvert,

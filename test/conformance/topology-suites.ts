@@ -26,7 +26,7 @@ interface MergeRead {
   readonly hints: readonly ResourceHints[];
 }
 
-/** Every option is let through. */
+/** All options are allowed. */
 const allOptions = ({ behaviour }: Profile): OptionGates => ({ alpha: true, beta: true, behaviour });
 
 function readMerge(
@@ -89,7 +89,7 @@ function readAdmit(input: AdmitInput, profile: Profile) {
   };
 }
 
-/** Pods come and go at the CPU and the memory manager under one topology manager. */
+/** Adds and removes pods at the CPU manager and the memory manager under one topology manager. */
 function decideAdmit({ topology, cpus: cpuPolicy, machine, behaviour, ops }: ReturnType<typeof readAdmit>) {
   if (!topology.ok) return { startError: topology.error.message };
   if (typeof cpuPolicy === "string") return { policyError: cpuPolicy };

@@ -22,17 +22,20 @@ const PATH = "advice/reserves";
 const advise = async (api: ApiSubject, node: string, query = ""): Promise<z.output<typeof reservesAdvice>> =>
   answer(await get(api, `/v1/nodes/${node}/${PATH}${query}`), reservesAdvice);
 
-/** Records a decision on one snapshot after the other, an hour apart, in which the kubelet uses 101 MiB, 102 MiB and so on. */
+/**
+ * Records a decision on each of `count` snapshots, an hour apart; the kubelet uses 101 MiB in the first, 102 MiB in the
+ * second and so on.
+ */
 async function measuredNode(api: ApiSubject, node: string, count: number): Promise<void> {
   for (let hour = 1; hour <= count; hour++) {
     const body = { snapshot: measuredSnapshot(hour, 100 + hour, node) };
     await answer(await post(api, "/v1/decisions/eviction", body), decisionAnswer);
-    // the snapshot of a second kind is the same measurement
+    // a snapshot for another decision kind is the same measurement
     await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
   }
 }
 
-/** The advice on reservations of a node, from its recorded snapshots. */
+/** Advice on a node's reservations, computed from its recorded snapshots. */
 export function advice(of: Of): void {
   test("uses the measurements in the node's recorded snapshots, each snapshot once", async () => {
     const node = fresh("node");

@@ -1,4 +1,7 @@
-/** Modules that test/module-hooks.ts, the bundle of the Worker's tests and the Workers pool give to tests, as far as these use them. */
+/**
+ * Modules that test/module-hooks.ts, the bundle of the Worker's tests and the Workers pool provide to tests, with only
+ * the members that the tests use.
+ */
 declare module "*?raw" {
   const text: string;
   export default text;

@@ -23,7 +23,7 @@ const asked = (node: string, pod: unknown) => ({
   ask: { pod },
 });
 
-/** Kinds that decide about one pod. */
+/** Decision kinds about one pod. */
 export function asks(of: Of): void {
   test("a pod gets CPUs and memory of one NUMA node; the record has the asked pod, and replays the same", async () => {
     const node = fresh("node");
@@ -88,7 +88,7 @@ export function asks(of: Of): void {
   });
 }
 
-/** Questions that are wrong, or about a node that would not start. */
+/** Invalid requests, and requests about a node whose kubelet would not start. */
 export function badAsks(of: Of): void {
   test("a pod of the snapshot can be asked about by name, and an unknown one is no_such_pod", async () => {
     const snapshot = capturedSnapshot();

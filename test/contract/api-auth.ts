@@ -38,7 +38,8 @@ export function tokens(of: Of): void {
     ]) {
       await problemOf(await get(of(), "/v1/nodes", { authorization }), "unauthorized");
     }
-    // the JSON behind a page is looked at with what the page was opened with; nothing else sends it by itself
+    // a page's JSON can be read with the credentials with which the page was opened; requests that a browser does not
+    // send by itself need a bearer token
     const basic = { authorization: `Basic ${btoa(`x:${token}`)}` };
     expect((await get(of(), "/v1/nodes", basic)).status).toBe(200);
     const asked = await send(of(), "POST", "/v1/lint", { kubeletConfiguration: {} }, basic);
@@ -57,7 +58,7 @@ export function tokens(of: Of): void {
     expect(kept).not.toContain(token.slice(-20));
   });
 
-  test("a token's scopes allow what they name, and admin allows everything", async () => {
+  test("a token's scopes allow the named actions, and admin allows everything", async () => {
     const read = bearer(await tokenFor(of().store, ["read"]));
     const decide = bearer(await tokenFor(of().store, ["decide"]));
     const both = bearer(await tokenFor(of().store, ["decide", "read"]));
@@ -140,7 +141,7 @@ function signIn(of: Of): void {
     expect(shown).toContain('action="/sign-in"');
     expect(shown).toContain('name="to" value="/decisions?node=a&amp;kind=cgroups"');
     for (const way of ["Bearer nw_", "Basic", "/sign-in"]) expect(shown).toContain(way);
-    // requests by a page's scripts too
+    // requests by a page's scripts get the same challenge
     for (const name of ["sec-fetch-site", "referer"]) {
       const json = await of().fetch("/v1/nodes", { headers: { accept: "application/json", [name]: "same-origin" } });
       expect(json.headers.get("www-authenticate"), name).toBe('Bearer realm="nodewise"');
@@ -182,12 +183,12 @@ function signIn(of: Of): void {
     }
     for (const path of ["/docs", "/sign-in"])
       expect(await (await of().fetch(path, { headers: browser })).text(), path).not.toContain("Sign out");
-    // a request that changes something and is no form of a page needs the header
+    // a request that changes something, other than a page's form, needs an Authorization header
     const post = { method: "POST", headers: { ...own, "content-type": "application/json" }, body: "{}" };
     expect((await of().fetch("/v1/lint", post)).status).toBe(403);
     const out = await of().fetch("/sign-out", { method: "POST", headers: own, redirect: "manual" });
     expect(out.headers.get("set-cookie")).toMatch(/^nodewise=; Max-Age=0; /);
-    // neither the token itself, nor a session that was changed or is another token's
+    // the token itself is no session, nor is a changed session or one with another token's id
     const [id = "", since = "", until = "", mac = ""] = (cookie.split(/[=;]/)[1] ?? "").split(".");
     const other = (await tokenFor(of().store, ["admin"])).slice(3, 15);
     for (const forged of [

@@ -9,7 +9,7 @@ import { value } from "./store-rows.ts";
 const requestingMemory = (memory: unknown) => requesting("p", { memory });
 const deep = (levels: number): string => `{"snapshot":{"x":${"[".repeat(levels)}${"]".repeat(levels)}}}`;
 
-/** Name, the body of a decision, the code, and the path of an issue where there is one. */
+/** The name, the body of the decision request, the error code, and the path of an issue if there is one. */
 type Case = [name: string, body: unknown, code: ProblemCode, path?: string];
 const CASES: readonly Case[] = [
   ["an empty body", "", "malformed_json"],

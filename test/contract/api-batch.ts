@@ -41,7 +41,7 @@ export function batches(of: Of): void {
     const answers = await batch(of(), body);
     expect(answers.map((a) => a.line)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 1));
     for (const a of answers) expect(a).toMatchObject({ recorded: true, node });
-    // the node is as it was, a thousand times
+    // all 1000 requests lead to the same decision
     const [id, ...others] = new Set(answers.map((a) => ("id" in a ? a.id : "")));
     expect(others).toEqual([]);
     expect(new Set(answers.map((a) => ("snapshotId" in a ? a.snapshotId : ""))).size).toBe(1000);
@@ -78,7 +78,7 @@ export function batches(of: Of): void {
 }
 
 export function batchProblems(of: Of): void {
-  test("a line's problem has only what is specific to it", async () => {
+  test("a line's problem has only the fields that are specific to it", async () => {
     const [unread] = await batch(of(), '{"kind": "cgroups", "snapshot": {"pods": 5}}');
     expect(unread).toEqual({
       line: 1,

@@ -16,7 +16,7 @@ import { type ApiSubject, answer, exampleSnapshot, fresh, get, type Of, post, pr
 import { capturedSnapshot } from "./captured.ts";
 import { value } from "./store-rows.ts";
 
-/** Kinds that answer nothing without a pod. */
+/** Kinds that need an ask about a pod. */
 const ASKS: Partial<Record<Kind, { readonly ask: object }>> = {
   admission: { ask: { pod: "default/guar-int" } },
   preemption: { ask: { pod: "default/guar-int" } },
@@ -38,8 +38,8 @@ const VERDICT_OF: Partial<Record<Kind, Verdict>> = {
 };
 
 type Answered = z.output<typeof decisionAnswer>;
-/** The record, the lists and what pages hear tell the first time and the last. */
-async function isCounted(api: ApiSubject, node: string, first: Answered, again: Answered): Promise<void> {
+/** Checks that the record, the lists and the live updates contain the first and the last time of the decision. */
+async function expectCounted(api: ApiSubject, node: string, first: Answered, again: Answered): Promise<void> {
   const record = await answer(await get(api, `/v1/decisions/${first.id}`), fullDecision);
   const twice = { times: 2, lastDecidedAt: again.decidedAt, lastSnapshotId: again.snapshotId };
   expect(record).toMatchObject({ decidedAt: first.decidedAt, snapshotId: first.snapshotId, ...twice });
@@ -59,9 +59,9 @@ export function decisions(of: Of): void {
     );
     expect(answered).toMatchObject({ kind, node: "n1", policyVersion: v1_36.policyVersion, recorded: true });
     expect(answered.profile).toEqual({ version: "1.36", exact: true, why: null });
-    // this node has no device plugins, and says so
+    // this node has no device plugins, which the answer reports
     if (kind === "devices") expect(answered.needs).toContain("devices");
-    // and nothing presses on it
+    // the node is under no pressure
     else if (kind !== "eviction") expect(answered.reasons.length).toBeGreaterThan(0);
     const full = await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision);
     const { recorded: _, profile: _own, ...same } = answered;
@@ -125,7 +125,7 @@ export function decisions(of: Of): void {
       snapshotId: "",
       decidedAt: "",
     });
-    await isCounted(of(), node, first, again);
+    await expectCounted(of(), node, first, again);
     for (const change of [{ pods: [] }, { cgroup: { version: 2 } }, { stats: { node: { rlimit: { maxpid: 77 } } } }]) {
       const changed = await ask({ sequence: 3, ...change });
       expect(changed.decision, JSON.stringify(change)).not.toEqual(first.decision);
@@ -150,7 +150,7 @@ function namelessNodes(of: Of): void {
   });
 }
 
-/** Values that count otherwise than the caller posted them. */
+/** Values that are used in another form than the caller posted. */
 export function reportOf(of: Of): void {
   namelessNodes(of);
   test("requests filled in from limits are listed in `assumed`, which is empty when all were posted", async () => {
@@ -158,7 +158,7 @@ export function reportOf(of: Of): void {
     const pods = [pod("p", { spec: { containers: [{ name: "c", resources }] } })];
     const snapshot = exampleSnapshot(fresh("limited"), { pods });
     const path = "snapshot.pods[0].spec.containers[0].resources.requests.memory";
-    // a repetition is answered from the history
+    // a repeated request is answered from the history
     for (const _ of [1, 2]) {
       const { assumed } = await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
       expect(assumed).toEqual([{ path, value: "64Mi" }]);
@@ -175,7 +175,7 @@ export function reportOf(of: Of): void {
       snapshot: { ...exampleSnapshot(fresh("misspelt")), kubeletConfiguration },
     });
     const misspelt = configured({ kubeReservd: { cpu: "1" }, logging: { formatt: "json" }, x: 1 });
-    // a repetition is answered from the history
+    // a repeated request is answered from the history
     for (const _ of [1, 2]) {
       const { leftOut } = await answer(await post(of(), "/v1/decisions/allocatable", misspelt), decisionAnswer);
       expect(leftOut).toEqual([
@@ -193,13 +193,13 @@ export function reportOf(of: Of): void {
     const many = configured(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field${i}`, i])));
     const reported = await answer(await post(of(), "/v1/decisions/allocatable", many), decisionAnswer);
     expect(reported.leftOut).toHaveLength(20);
-    // fields that a kubelet of another version tells of itself
+    // fields that kubelets of other versions report in /configz are not listed in `leftOut`
     const printed = { ...printedConfiguration.kubeletconfig, ofAnotherVersion: true };
     for (const one of [{ maxPods: 60 }, { kubeletconfig: printed }]) {
       const known = await answer(await post(of(), "/v1/decisions/allocatable", configured(one)), decisionAnswer);
       expect(known).not.toHaveProperty("leftOut");
     }
-    // a configuration with few fields was written by a person
+    // a configuration with few fields was written by a person, not printed by a kubelet
     const written = configured({ kubeletconfig: { maxPod: 60 } });
     const { leftOut } = await answer(await post(of(), "/v1/decisions/allocatable", written), decisionAnswer);
     expect(leftOut).toMatchObject([{ path: "snapshot.kubeletConfiguration.kubeletconfig.maxPod" }]);

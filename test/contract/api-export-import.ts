@@ -22,7 +22,7 @@ export function exportAndImport(of: Of): void {
     const lines = rows.map((row) => JSON.stringify(row));
     const known = await answer(await sent([HEADER, ...lines]), historyImported);
     expect(known.known).toMatchObject({ decision: 1, snapshot: 1 });
-    // the same of another node, which this history has not
+    // the same rows for another node, which this history does not have
     const other = fresh("moved");
     const [otherId, otherSnapshot] = ["1".padStart(32, "0"), "2".padStart(32, "0")];
     const decision = rows.find((row) => (row as { type: string }).type === "decision") as { snapshotId: string };
@@ -90,7 +90,7 @@ function exporting(of: Of, sent: Sent): void {
       found.push(await page({ ...query, pageToken: token }));
     return found;
   };
-  /** Rows as lines, each once. */
+  /** Each row as a line, without duplicates. */
   const linesOf = (rows: readonly object[]): readonly string[] => [...new Set(rows.map((row) => JSON.stringify(row)))];
 
   test("the pages of an export have the store's rows in order, and can be imported", async () => {

@@ -7,7 +7,7 @@ import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, to
 import { capturedSnapshot } from "./captured.ts";
 import { decisionRow, value } from "./store-rows.ts";
 
-/** The example's node with room of its own, as a node that a pod comes to. */
+/** The example's node with free resources, so that a pod can be admitted. */
 function labelled(name: string, labels: Readonly<Record<string, string>> = {}, kubeletVersion = "v1.36.3") {
   const { status } = SNAPSHOT.node;
   const node = {
@@ -25,7 +25,7 @@ const names = async (response: Response): Promise<string[]> =>
 
 /** Nodes that their clusters deleted. */
 function deletions(of: Of): void {
-  test("a node deleted from its cluster has severity gone until it is heard of again", async () => {
+  test("a node deleted from its cluster has severity gone until there is news of it again", async () => {
     const [name, other] = [fresh("deleted"), fresh("deleted")];
     for (const one of [name, other]) await post(of(), "/v1/decisions/allocatable", { snapshot: labelled(one) });
     const path = `/v1/nodes/${name}/deletion`;
@@ -47,7 +47,7 @@ function deletions(of: Of): void {
   });
 }
 
-/** All nodes together, and the decisions about all of them. */
+/** The list of all nodes, and decisions about all nodes. */
 export function fleetAnswers(of: Of): void {
   fleetLists(of);
   deletions(of);
@@ -56,7 +56,7 @@ export function fleetAnswers(of: Of): void {
   decisionLists(of);
 }
 
-/** The nodes of a fleet by what they are and how they stand. */
+/** Filters of the node list by properties and state. */
 function fleetLists(of: Of): void {
   test("nodes are filtered by name, labels, zone, version, verdict and pressure", async () => {
     const prefix = fresh("fleet");
@@ -111,13 +111,13 @@ function fleetLists(of: Of): void {
   });
 }
 
-/** The captured stats under another node's name. */
+/** The captured stats with another node name. */
 function statsOf(captured: object, nodeName: string): unknown {
   const { stats } = captured as { stats: { node: object } };
   return { ...stats, node: { ...stats.node, nodeName }, pods: [] };
 }
 
-/** How far nodes are from eviction. */
+/** The distance of nodes from eviction. */
 function fleetPressure(of: Of): void {
   test("an eviction pass gives each threshold's headroom, and metrics have the same numbers", async () => {
     const node = fresh("node");
@@ -165,7 +165,7 @@ function fleetPressure(of: Of): void {
   });
 }
 
-/** Orders, pages, files and tokens of the list of nodes. */
+/** The node list's orders, pages, CSV files and page tokens. */
 function fleetPages(of: Of): void {
   test("pages in any order contain each node once, and a page token is valid for its order only", async () => {
     const prefix = fresh("fleet");
@@ -243,7 +243,7 @@ function fleetPages(of: Of): void {
   });
 }
 
-/** Decisions over all nodes. */
+/** Lists of decisions about all nodes. */
 function decisionLists(of: Of): void {
   test("pods refused for one reason are one request over all nodes", async () => {
     const pods = { ...large, metadata: { name: fresh("pod"), namespace: "prod" } };

@@ -8,10 +8,10 @@ import { diskSnapshot, idOf, localImage, START } from "./gc-snapshots.ts";
 const UNREACHED =
   'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix"';
 
-/** Passes over a runtime that answered an error instead of its lists. */
+/** Passes in which the runtime returned an error instead of its lists. */
 export function collectionsUnlisted(of: Of): void {
   const { ask, images } = asker(of);
-  /** A node as it is posted then: nothing of its runtime, and nothing of its disk. */
+  /** A node as it is posted in that case: without the runtime's lists and without stats of its disk. */
   const blindAt = (node: string, seconds: number) => {
     const { runtime: _lists, stats: _disk, ...snapshot } = diskSnapshot(node, seconds, []);
     return snapshot;

@@ -6,7 +6,7 @@ import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";
 import { diskSnapshot, idOf, localImage, manyImages, START, webContainer, webSandbox } from "./gc-snapshots.ts";
 
-/** Parts of the runtime's lists that the history keeps. */
+/** The parts of the runtime's lists that the history stores. */
 export function runtimeKept(of: Of): void {
   const { ask } = asker(of);
 

@@ -4,7 +4,7 @@ import type { Kind } from "../../api/model/decision.ts";
 import { answer, fresh, type Of, post, problemOf } from "./api-subject.ts";
 import { diskSnapshot, localImage, webContainer, webSandbox } from "./gc-snapshots.ts";
 
-/** Name, what is put in the snapshot's runtime or in the ask, and the path that the answer names. */
+/** The name, the change to the snapshot's runtime or to the ask, and the path in the answer. */
 type Case = [name: string, kind: Kind, body: { readonly runtime?: object; readonly ask?: unknown }, path: string];
 const BAD: readonly Case[] = [
   [

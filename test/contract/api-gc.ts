@@ -30,7 +30,7 @@ export function asker(of: Of) {
 }
 const names = (list: readonly { readonly names: readonly string[] }[]) => list.map((one) => one.names[0]);
 
-/** Facts about images that a node remembers from pass to pass. */
+/** Facts about images that are remembered from pass to pass. */
 export function imagePasses(of: Of): void {
   const { images } = asker(of);
 
@@ -51,7 +51,7 @@ export function imagePasses(of: Of): void {
       { id: idOf("a"), firstDetectedAtMs: START, why: "space", end: "planned" },
     ]);
     expect(third.decision.keep.find(({ id }) => id === idOf("b"))).toMatchObject({ firstDetectedAtMs: START + 30_000 });
-    // the second failure in a row is told, as a kubelet does; the plan between them is none
+    // as in a kubelet, the second failure in a row is an event; the planned removals between do not reset the count
     expect(third.decision.events.map(({ reason }) => reason)).toEqual(["FreeDiskSpaceFailed", "ImageGCFailed"]);
     for (const { id, decision } of [first, second, third]) {
       const full = await answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
@@ -74,7 +74,7 @@ export function imagePasses(of: Of): void {
   });
 }
 
-/** Reports of what was done with a plan. */
+/** Reports of the removals that were carried out. */
 export function imagesRemoved(of: Of): void {
   const { images } = asker(of);
 
@@ -166,7 +166,7 @@ export function containerPasses(of: Of): void {
   });
 }
 
-/** A node's daemon that knows more of its images than the history. */
+/** A daemon that remembers more about its node's images than the history. */
 export function imagesToldAnew(of: Of): void {
   const { images } = asker(of);
 
@@ -183,7 +183,7 @@ export function imagesToldAnew(of: Of): void {
     expect(seenAt(await images(at(10), { facts: { ...facts, records } }))).toBe(START - 3_600_000);
     const { next: reported } = await images(at(20));
     expect(seenAt({ next: reported })).toBe(START - 3_600_000);
-    // so it is with how the same pass ended
+    // the same holds for a request that reports how the same pass ended
     const done = [{ id: idOf("old"), end: "removed" }];
     await images(at(60), { facts: reported });
     await images(at(60), { facts: reported, done });
@@ -201,13 +201,13 @@ export function imagesToldAnew(of: Of): void {
     const facts = first.next as ImageGcFacts;
     const records = facts.records.map(([id, , used]) => [id, START - 3_600_000, used]);
     await images(at(10), { facts: { ...facts, beganAtMs: START - 3_600_000, records } });
-    // and not from what is older than what it knows
+    // facts that are older than the stored ones do not replace them
     await images(at(30), { facts: first.next });
     expect(seenAt(await images(at(40)))).toBe(START - 3_600_000);
   });
 }
 
-/** Images and containers that an eviction's node-level reclaim would take. */
+/** Images and containers that an eviction's node-level reclaim would remove. */
 export function reclaimPasses(of: Of): void {
   const { ask } = asker(of);
 
@@ -256,7 +256,7 @@ export function reclaimPasses(of: Of): void {
     expect(await taken(-10)).toEqual({ goes: [], records: null });
     await ask("image-gc", { snapshot: passAt(0, "50%") });
     expect(await taken(30)).toEqual({ goes: [], records: 3 });
-    // a boot later, too: what lies on the disk outlives it
+    // also after a reboot, since images survive it
     expect(await taken(90)).toEqual({ goes: [idOf("old")], records: 3 });
     expect(await taken(120, "5%")).toEqual({ goes: null, records: null });
   });

@@ -167,11 +167,11 @@ export function fleets(of: Of): void {
 }
 
 export function results(of: Of): void {
-  test("reports of what the daemon did are kept with the decision, once each", async () => {
+  test("reports of the daemon's actions are stored with the decision, once each", async () => {
     const node = fresh("node");
     const { id } = await decideOn(of(), node, 1);
     const drift = async () => (await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer)).drift;
-    // no daemon has told of its files
+    // no daemon has reported results
     expect(await drift()).toBe(null);
     const stored = await answer(await post(of(), "/v1/results", report(id)), resultsStored, 201);
     expect(stored).toMatchObject({ decisionId: id, okCount: 1, failedCount: 0, fresh: true });
@@ -191,7 +191,7 @@ export function results(of: Of): void {
     const statuses = ["unchanged", "unchanged", "applied", "planned"].map((status) => ({ status }));
     await answer(await post(of(), "/v1/results", { ...report(id), seq: 3, results: statuses }), resultsStored, 201);
     expect(await drift()).toBe(2);
-    // a pass that finds all as wanted reports nothing, and its decision is the same again
+    // a pass without wrong values reports no results, and its decision is identical
     await new Promise((resolve) => setTimeout(resolve, 2));
     expect((await decideOn(of(), node, 2)).id).toBe(id);
     expect(await drift()).toBe(0);

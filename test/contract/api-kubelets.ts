@@ -5,7 +5,7 @@ import type { Json } from "../kit/snapshots.ts";
 import { admission, agreement, bound, put, refOf, report, short, snapshot, there } from "./api-outcomes.ts";
 import { type ApiSubject, answer, exampleSnapshot, fresh, get, type Of, problemOf } from "./api-subject.ts";
 
-/** The time so many seconds ago. */
+/** The time `seconds` seconds ago. */
 const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
 const refused = (uid: string, reason = "OutOfcpu", seconds = 0): Json => ({
   ...admission(bound(uid, "2"), 0, { ...short(2000, 3000), reason }),
@@ -21,7 +21,7 @@ const evicted = (uid: string, seconds = 0): Json => ({
 const listed = async (api: ApiSubject, query: string) =>
   (await answer(await get(api, `/v1/nodes?${query}`), nodeList)).nodes;
 
-/** Outcomes of kubelets, in all answers about nodes. */
+/** Kubelet outcomes in every answer about nodes. */
 export function kubeletsInFleet(of: Of): void {
   test("pods that kubelets refused and evicted are in the fleet, its filters and its CSV, apart from decisions", async () => {
     const prefix = fresh("collected");
@@ -65,7 +65,7 @@ export function kubeletsInFleet(of: Of): void {
   });
 }
 
-/** Nodes of which no eviction pass is known. */
+/** Nodes without a known eviction pass. */
 export function unreadKubelets(of: Of): void {
   test("a node known only from outcomes is in the fleet, with unknown pressure", async () => {
     const name = fresh("collected");
@@ -115,7 +115,7 @@ export function unreadKubelets(of: Of): void {
   });
 }
 
-/** Outcomes by what they were for, and as a file. */
+/** Lists of outcomes by reason, also as CSV. */
 export function outcomeLists(of: Of): void {
   test("kubelet refusals for one reason are one request over all nodes, also as CSV", async () => {
     const [one, other] = [fresh("shadow"), fresh("shadow")];

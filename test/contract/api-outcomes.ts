@@ -13,7 +13,7 @@ const CONFIGURATION = { evictionHard: { "memory.available": "1Gi" }, evictionPre
 export const bound = (name: string, cpu: string, more: Json = {}): Json => requesting(name, { cpu }, {}, more);
 export const there = (name: string, cpu: string): Json => bound(name, cpu, { status: RUNNING });
 
-/** A node of 4 CPUs with these pods, as it was at a time. */
+/** A node of 4 CPUs with these pods, at a given time. */
 export const snapshot = (name: string, seconds: number, pods: readonly Json[], more: Json = {}): Json => ({
   observedAt: at(seconds),
   node: nodeOf(
@@ -104,7 +104,7 @@ export function outcomes(of: Of): void {
       ["agrees", null],
       ["agrees", null],
       ["agrees", null],
-      // whether it came before its twin, nobody can tell
+      // the order of this outcome and its twin is unknown
       ["not-comparable", "order_not_known"],
     ]);
   });
@@ -211,7 +211,7 @@ export function evictions(of: Of): void {
         { field: "usage of c", kubelet: 900 * MiB, nodewise: 900 * MiB },
       ],
     });
-    // with greedy gone modest is the next, as the kubelet found too
+    // once greedy is removed, modest is the next pod, as the kubelet also decided
     expect(reported((await report(of(), name, [evicted("modest", 8)]))[0])).toEqual(["agrees", null]);
   });
   test("another pod and another threshold differ, and a signal not below yet is not comparable", async () => {

@@ -3,7 +3,10 @@ import { type ApiSubject, exampleSnapshot, fresh, get, type Of, post, tokenFor }
 
 const BROWSER = { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" };
 
-/** A page as a browser gets it: whole, its own, nothing inline. */
+/**
+ * Requests a page and checks its headers: it must be complete, load only its own resources, and contain no inline
+ * scripts or styles.
+ */
 async function pageAt(api: ApiSubject, path: string, status = 200): Promise<string> {
   const response = await get(api, path, BROWSER);
   const text = await response.text();
@@ -22,7 +25,7 @@ async function pageAt(api: ApiSubject, path: string, status = 200): Promise<stri
   return text;
 }
 
-/** All that people look at, the same on every platform. */
+/** All pages, which are the same on every platform. */
 export function pages(of: Of): void {
   shared(of);
   test("every page shows a node with decisions, and links to the others", async () => {
@@ -100,7 +103,7 @@ export function pages(of: Of): void {
   });
 }
 
-/** Addresses that can be shared, and the parts that all pages share. */
+/** URLs that can be shared, and the parts that all pages have in common. */
 function shared(of: Of): void {
   test("a list of a node is paged, and a what-if is a link to its answer", async () => {
     const node = fresh("node");
@@ -121,7 +124,7 @@ function shared(of: Of): void {
     const response = await get(of(), "/assets/style.css");
     expect(response.headers.get("content-type")).toMatch(/^text\/css/);
     const body = await response.text();
-    // rules of the first, of the last and of one between
+    // the first rule, the last one and one between
     for (const rule of [":root {", ".plots {", ".finding {"]) expect(body).toContain(rule);
   });
 }

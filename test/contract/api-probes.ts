@@ -82,7 +82,7 @@ export function probesKeptAndRefused(of: Of): void {
       const kept = await get(of(), `/v1/snapshots/${answered.snapshotId}`);
       expect((await full.clone().text()) + (await kept.clone().text())).not.toContain(secret);
       await answer(full, fullDecision);
-      // the snapshot that is kept may be posted again, and says the same
+      // the stored snapshot may be posted again, and leads to the same decision
       const { snapshot: again } = await answer(kept, storedSnapshot);
       const same = await answer(
         await post(of(), "/v1/decisions/probes", { snapshot: again, ask: { pod: "shop/web" } }),

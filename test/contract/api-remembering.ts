@@ -37,7 +37,7 @@ export function memorySnapshot(node: string, seconds: number, availableMi: numbe
   };
 }
 
-/** Kinds whose answer depends on what was remembered of the node. */
+/** Kinds whose answer depends on facts that were remembered about the node. */
 export function remembering(of: Of): void {
   clockSteps(of);
   const pass = async (node: string, seconds: number, availableMi: number, ask?: object) => {
@@ -146,7 +146,7 @@ function clockSteps(of: Of): void {
       thresholdsFirstObservedAt: [{ atMs: START - HOUR * 1000 }],
     });
     expect(await ask(20 - HOUR, step)).toEqual(stepped);
-    // its daemon died before it kept the moment of that pass, and tells the same step once more
+    // the daemon died before it stored the time of that pass, and reports the same clock step again
     const again = await ask(25 - HOUR, step);
     expect(JSON.stringify(again.reasons)).not.toContain("clock_stepped");
     const last = await ask(31 - HOUR);

@@ -17,7 +17,10 @@ import { value } from "./store-rows.ts";
 
 const textOf = (minutes: number): string => new Date(timeOf(minutes)).toISOString();
 
-/** A node of which an image was removed and came back, one could not be removed, and a container was. */
+/**
+ * A node on which an image was removed and pulled again, another image could not be removed, and a container was
+ * removed.
+ */
 async function collected(of: Of): Promise<{ readonly node: string; readonly decisionId: string }> {
   const node = fresh("removals");
   const { store } = of();
@@ -144,7 +147,7 @@ export function badRemovals(of: Of): void {
   });
 }
 
-/** The snapshot of a runtime `minutes` after the start: images of these ids, nothing in use. */
+/** A snapshot `minutes` after the start whose runtime lists these images, with no image in use. */
 const listing = (node: string | null, minutes: number, ids: readonly string[]) => ({
   observedAt: textOf(minutes),
   ...(node === null ? {} : { node: { metadata: { name: node } } }),

@@ -9,9 +9,9 @@ import type { ProblemCode } from "../../api/service/problem.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "./store-rows.ts";
 
-/** An API under test, empty at first, whose history a test may look into. */
+/** An API under test, initially empty, whose history a test may read. */
 export interface ApiSubject {
-  /** `path` begins with a slash; the token, if any, is in the headers. */
+  /** `path` begins with a slash; a token, if any, must be in the headers. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
   readonly store: Store;
   readonly dispose: () => Promise<void>;
@@ -21,7 +21,7 @@ export type Of = () => ApiSubject;
 let counter = 0;
 export const fresh = (prefix: string): string => `${prefix}-${++counter}`;
 
-/** The snapshot of the OpenAPI document's example, of a node of its own. */
+/** The snapshot of the OpenAPI document's example, for another node name. */
 export const exampleSnapshot = (
   name: string,
   over: Readonly<Record<string, unknown>> = {},
@@ -45,7 +45,7 @@ export async function tokenFor(store: Store, scopes: readonly Scope[], node: str
 }
 
 const admins = new WeakMap<Store, Promise<string>>();
-/** Headers of a caller that may do everything. */
+/** The headers of a caller with all permissions. */
 export async function admin({ store }: ApiSubject): Promise<Record<string, string>> {
   let token = admins.get(store);
   if (token === undefined) {
@@ -82,7 +82,7 @@ export async function get(
   return api.fetch(path, { headers: { ...(await admin(api)), ...headers } });
 }
 
-/** The answer, held to its schema in the OpenAPI document. */
+/** The response's body, parsed with its schema of the OpenAPI document. */
 export async function answer<S extends z.ZodType>(response: Response, schema: S, status = 200): Promise<z.output<S>> {
   const text = await response.text();
   expect(response.status, text).toBe(status);
@@ -90,14 +90,17 @@ export async function answer<S extends z.ZodType>(response: Response, schema: S,
   return schema.parse(JSON.parse(text));
 }
 
-/** Asks again for a first page that ended by its time: on a busy machine two decisions may take the second that a page has. */
+/**
+ * Repeats a request for a first page that ended early because of its time limit: on a busy machine two decisions may
+ * take longer than the second that a page may take.
+ */
 export async function untilWhole<P>(ask: () => Promise<P>, isWhole: (page: P) => boolean): Promise<P> {
   let page = await ask();
   for (let i = 0; i < 20 && !isWhole(page); i++) page = await ask();
   return page;
 }
 
-/** A problem document of this code, whole in every way that callers rely on. */
+/** A problem document with this code, checked for everything that callers rely on. */
 export async function problemOf(response: Response, code: ProblemCode): Promise<z.output<typeof problemAnswer>> {
   const text = await response.text();
   expect(response.headers.get("content-type"), text).toBe("application/problem+json");

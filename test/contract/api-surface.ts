@@ -30,7 +30,7 @@ export function surface(of: Of): void {
     // a counter is exported before its first event, so that Prometheus sees the first one as an increase
     expect(text).toMatch(/^nodewise_history_sweeps_total\{outcome="held"\} 0$/m);
     expect(text).toMatch(/^nodewise_agreement_total\{kind="resize",verdict="differs"\} \d/m);
-    // metrics of the process name no node; the gauges of nodes come after them, and their number is limited
+    // metrics of the process contain no node name; the gauges about nodes follow, and their number is limited
     expect(text.split("# HELP nodewise_nodes ")[0]).not.toContain(node);
     expect(text).toMatch(/^nodewise_nodes\{severity="ok"\} [1-9]/m);
   });
@@ -72,7 +72,7 @@ export function surface(of: Of): void {
 export function pagesAndEncodings(of: Of): void {
   test("pages are complete, escaped and without inline script", async () => {
     const name = `<img src=x>${fresh("node")}`;
-    // no snapshot may name such a node, an older history can hold one
+    // a snapshot with such a node name is refused, but an older history may contain one
     value(await of().store.putSnapshot(snapshotRow({ node: name, storedAtMs: Date.now() })));
     const home = await (await get(of(), "/")).text();
     expect(home).toContain("&lt;img src=x&gt;");
@@ -106,7 +106,7 @@ export function pagesAndEncodings(of: Of): void {
     await problemOf(await of().fetch("/nowhere"), "not_found");
   });
 
-  test("a HEAD is like a GET without the body", async () => {
+  test("a HEAD is answered like a GET, without the body", async () => {
     const head = await of().fetch("/openapi.json", { method: "HEAD" });
     const whole = await of().fetch("/openapi.json");
     expect(head.status).toBe(200);

@@ -93,7 +93,7 @@ export function turns(of: Of): void {
   });
 }
 
-/** Faulty turns, and the place of each fault. */
+/** Invalid turns, and the path of each fault. */
 const WRONG: readonly (readonly [at: string, body: object])[] = [
   ["base", { base: "x" }],
   ["changes", { changes: { sett: {} } }],

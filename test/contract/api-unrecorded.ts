@@ -10,7 +10,7 @@ import { value } from "./store-rows.ts";
 
 const UNRECORDED = { recorded: false, notRecorded: "not-wanted" };
 
-/** Questions about what is not so: they are answered, and the history is as before. */
+/** Hypothetical questions: they are answered, and the history does not change. */
 export function unrecorded(of: Of): void {
   const ask = async (kind: string, body: object, query = "") =>
     answer(await post(of(), `/v1/decisions/${kind}${query}`, body), decisionAnswer);
@@ -52,7 +52,7 @@ export function unrecorded(of: Of): void {
     expect(before).not.toEqual({});
     expect((await pass(40, "?record=false")).verdict).toBe("evicts");
     expect(value(await of().store.readFacts(node))).toEqual(before);
-    // the grace period still runs from the first pass, and has not passed yet
+    // the grace period still counts from the first pass, and has not ended yet
     expect((await pass(20)).verdict).toBe("under-pressure");
     expect((await pass(50)).verdict).toBe("evicts");
   });

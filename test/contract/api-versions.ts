@@ -11,7 +11,10 @@ import { KNOWN_VERSIONS } from "../kit/profiles.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
-/** A sidecar has limits, and the init container behind it has none: 1.37 takes the pod as unlimited, those before as limited. */
+/**
+ * The sidecar has limits, and the init container after it has none: 1.37 treats the pod as unlimited, earlier versions
+ * as limited.
+ */
 const POD = podOf([container("app", { cpu: "100m" }, { cpu: "200m", memory: "64Mi" })], {
   initContainers: [
     { ...container("side", { cpu: "50m" }, { cpu: "50m", memory: "32Mi" }), restartPolicy: "Always" },
@@ -32,7 +35,7 @@ const quotasIn = (decision: unknown): number =>
 
 const exact = (version: string) => ({ version, exact: true, why: null });
 
-/** A snapshot is answered as its own kubelet would. */
+/** A snapshot is decided with the rules of its own kubelet's version. */
 export function versions(of: Of): void {
   test.each(PROFILES)(
     "the node's own kubelet $version takes precedence, and the answer says so when another was asked for",
@@ -56,7 +59,7 @@ export function versions(of: Of): void {
     expect(await ids(`/v1/nodes/${node}/decisions?kubelet=1.36`)).toEqual([of36.id]);
     expect(await ids(`/v1/nodes/${node}/decisions?kubelet=v1.37.2`)).toEqual([of37.id]);
     expect(await ids(`/v1/decisions?kubelet=1.36&node=${node}`)).toEqual([of36.id]);
-    // other tests leave rows there that no API wrote
+    // other tests insert rows there directly, without an API
     const ofAll = await (await get(of(), "/v1/decisions?kubelet=1.36&since=1h")).text();
     expect(ofAll).toContain(of36.id);
     expect(ofAll).not.toContain(of37.id);
@@ -115,7 +118,7 @@ export function versions(of: Of): void {
   });
 }
 
-/** The version in a record: its snapshot's own, or the one that its request named. */
+/** The version in a record: the snapshot's own, or the one that the request named. */
 function recordedProfiles(of: Of): void {
   const recorded = async (id: string) => answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
 
@@ -173,7 +176,7 @@ function recordedProfiles(of: Of): void {
 
 const WORDS = ["fake", "devel", "v2.0", "1.37 ", "37"];
 
-/** A word that is no version, in a node's own kubeletVersion. */
+/** Words that are not versions, as a node's kubeletVersion. */
 function wordsForVersions(of: Of): void {
   test.each(WORDS)("the node's version %j is refused with its path", async (word) => {
     const snapshot = limitedOn(fresh("node"), word);
@@ -236,7 +239,7 @@ function wordsForVersions(of: Of): void {
 }
 const hex = (): string => crypto.randomUUID().replaceAll("-", "");
 
-/** Questions that come again, to the same kubelet or another. */
+/** Repeated requests, for the same kubelet version or another. */
 export function versionsAgain(of: Of): void {
   wordsForVersions(of);
   recordedProfiles(of);

@@ -32,7 +32,7 @@ import { badUpgrades, upgrades } from "./upgrade.ts";
 import { badWhys, whys } from "./why.ts";
 import { whyNot, whyOutcomes } from "./why-outcomes.ts";
 
-/** Answers that are made of decisions and recorded nowhere. */
+/** Answers that are computed from decisions, and recorded nowhere. */
 function questions(of: () => ApiSubject): void {
   describe("export and import of a history", () => exportAndImport(of));
   describe("advice on reservations", () => advice(of));
@@ -48,7 +48,7 @@ function questions(of: () => ApiSubject): void {
   });
 }
 
-/** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
+/** The behaviour of the API on every platform. `open` returns an API with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
   describe(name, { timeout: 60_000 }, () => {
     let subject: ApiSubject;
@@ -59,7 +59,8 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       await subject?.dispose();
     }, 60_000);
     const of = (): ApiSubject => subject;
-    // a lint of no node decides again what is recorded: first while that is little, then, in "kubelet versions", of all
+    // a lint without a node decides every recorded decision again: it runs here while there are few, and on all of them
+    // in "kubelet versions"
     describe("lint of a configuration", () => [lints, badLints].forEach((part) => void part(of)));
     describe("decisions", () => decisions(of));
     describe("notes about the input of a decision", () => reportOf(of));
@@ -140,7 +141,7 @@ const PATTERNS = Object.keys(OPERATIONS).map((key) => {
   return { method, path, pattern: new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`) };
 });
 
-/** Holds every answer of a documented route to the statuses and content types of its description. */
+/** Checks the status and the content type of every answer of a documented route against the OpenAPI document. */
 async function documented(subject: ApiSubject): Promise<ApiSubject> {
   const { paths } = (await openApi(ROUTES)).document;
   const check = (method: string, url: string, response: Response): void => {
@@ -151,7 +152,7 @@ async function documented(subject: ApiSubject): Promise<ApiSubject> {
     const responses = operation?.["responses"] as Record<string, { content?: Record<string, unknown> }>;
     const described = responses[String(response.status)];
     expect(described, `${method} ${route.path} answers ${response.status}`).toBeDefined();
-    // a 304 alone has no content
+    // only a 304 has no content
     const types = response.status === 304 ? [""] : Object.keys(described?.content ?? {});
     const type = response.headers.get("content-type")?.split(";")[0] ?? "";
     expect(types, `${method} ${route.path} ${response.status}`).toContain(type);

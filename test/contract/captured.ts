@@ -11,7 +11,7 @@ import pods from "../data/real-node/pods.json" with { type: "json" };
 import sandboxes from "../data/real-node/sandboxes.json" with { type: "json" };
 import stats from "../data/real-node/stats-summary.json" with { type: "json" };
 
-/** The captured node as a caller posts it; without the file system, so that it can be had inside workerd too. */
+/** The captured node as a caller posts it. It is imported, so that workerd, which has no file system, can use it. */
 export const capturedSnapshot = (over: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
   observedAt: "2026-11-21T06:24:51.566Z",
   node,

@@ -11,9 +11,9 @@ import { claim, claiming, putClaim, result } from "../kit/claims.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
 import { pod } from "../kit/pods.ts";
 
-/** A machine that tests much at a time is slow. */
+/** Allows for a machine that runs many tests at a time. */
 const PATIENCE_MS = 60_000;
-/** Readings keep to the clock: with a short interval, a second one may come right after the first. */
+/** Readings follow the wall clock: with a short interval, a second reading could immediately follow the first. */
 const HOUR_MS = 3_600_000;
 const LONG = { timeout: 180_000 };
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: PATIENCE_MS, interval: 50 });
@@ -28,7 +28,7 @@ const webPod = (name: string, status: object = {}): ApiObject =>
 interface Collecting {
   readonly collector: Collector;
   readonly faults: (readonly [string, string | null])[];
-  /** `WHO: RESOURCE` */
+  /** Each missing right, as `WHO: RESOURCE`. */
   readonly lacked: readonly string[];
   stop(): Promise<void>;
 }
@@ -82,7 +82,7 @@ test("the collector records every node of a cluster with its decisions and witho
   expect((await kinds()).map(({ kind }) => kind).sort()).toEqual(["allocatable", "eviction"]);
 
   cluster.api.put("pods", webPod("web"));
-  // long before the next interval, since its pods changed
+  // long before the next interval, because a pod of the node changed
   await until(() => expect(collector.counts.snapshots).toBe(2));
   await until(async () => {
     const latest = await store.getNode("n1");
@@ -148,7 +148,7 @@ test("a claims outcome is compared with the decision, unless the claims changed 
   for (const name of ["kept", "moved"]) asking(name);
   refuse("kept");
   refuse("moved");
-  // before or after the kubelet read it?
+  // it is unknown whether the kubelet read the reservation before or after the change
   reserve("moved", "moved");
   await until(() => expect(collector.counts.waitingOutcomes).toBe(2));
   cluster.api.delete("pods", "default/kept");
@@ -195,28 +195,32 @@ test("a refused pod is recorded as an outcome once, however often it is seen", L
   expect(outcomes.filter(({ kind }) => kind === "admission")).toMatchObject([{ pod: { name: "big" } }]);
 });
 
-test("an unreachable API is reported once, outcomes wait for it, and collecting goes on afterwards", LONG, async () => {
-  const cluster = await testCluster();
-  const { api } = await serving();
-  let isAway = true;
-  const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
-  const { collector, faults } = await collecting(cluster, api.url, gate);
-  await until(() => expect(faults).toEqual([["api", `${api.url} does not answer (away)`]]));
-  expect(await readyOf(collector)).toBe(503);
-  await until(() => expect(collector.isReady).toBe(false));
-  const startTime = new Date().toISOString();
-  cluster.api.put("pods", webPod("web"));
-  cluster.api.put("pods", webPod("web", { phase: "Running", startTime }));
-  await until(() => expect(collector.counts.waitingOutcomes).toBe(1));
-  isAway = false;
-  await until(() => expect(collector.counts).toMatchObject({ waitingOutcomes: 0, outcomes: 1, lostOutcomes: 0 }));
-  await until(() =>
-    expect(faults).toEqual([
-      ["api", `${api.url} does not answer (away)`],
-      ["api", null],
-    ]),
-  );
-});
+test(
+  "an unreachable API is reported once, outcomes wait for it, and collecting continues afterwards",
+  LONG,
+  async () => {
+    const cluster = await testCluster();
+    const { api } = await serving();
+    let isAway = true;
+    const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
+    const { collector, faults } = await collecting(cluster, api.url, gate);
+    await until(() => expect(faults).toEqual([["api", `${api.url} does not answer (away)`]]));
+    expect(await readyOf(collector)).toBe(503);
+    await until(() => expect(collector.isReady).toBe(false));
+    const startTime = new Date().toISOString();
+    cluster.api.put("pods", webPod("web"));
+    cluster.api.put("pods", webPod("web", { phase: "Running", startTime }));
+    await until(() => expect(collector.counts.waitingOutcomes).toBe(1));
+    isAway = false;
+    await until(() => expect(collector.counts).toMatchObject({ waitingOutcomes: 0, outcomes: 1, lostOutcomes: 0 }));
+    await until(() =>
+      expect(faults).toEqual([
+        ["api", `${api.url} does not answer (away)`],
+        ["api", null],
+      ]),
+    );
+  },
+);
 
 test("a node that cannot be read completely is reported with advice, and others are collected", LONG, async () => {
   const cluster = await testCluster();
@@ -265,37 +269,43 @@ test("an invalid /configz is left out, and the rest of the node is collected", L
   await until(() => expect(faults).toMatchObject([["n1", expect.stringMatching(/^configz: .*maxPods/)]]));
 });
 
-test("a node deleted from the cluster is gone in the API, and back when it is created again", LONG, async () => {
-  const cluster = await testCluster();
-  const { api } = await serving();
-  let isAway = false;
-  const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
-  const { collector, faults } = await collecting(cluster, api.url, gate);
-  cluster.api.put("nodes", nodeAt("n2", 1));
-  await until(() => expect(collector.counts).toMatchObject({ nodes: 2, snapshots: 2 }));
-  const node = async (name: string) =>
-    (await (await fetch(`${api.url}/v1/nodes/${name}`)).json()) as { severity: string; deletedAt: string | null };
-  expect(await node("n2")).toMatchObject({ deletedAt: null });
-  isAway = true;
-  cluster.api.delete("nodes", "n2");
-  await until(() => expect(faults.at(-1)?.[0]).toBe("api"));
-  isAway = false;
-  await until(async () => expect(await node("n2")).toMatchObject({ severity: "gone", deletedAt: expect.any(String) }));
-  expect(await node("n1")).toMatchObject({ severity: "ok", deletedAt: null });
+test(
+  "a node deleted from the cluster is deleted in the API, and listed again when it is created again",
+  LONG,
+  async () => {
+    const cluster = await testCluster();
+    const { api } = await serving();
+    let isAway = false;
+    const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
+    const { collector, faults } = await collecting(cluster, api.url, gate);
+    cluster.api.put("nodes", nodeAt("n2", 1));
+    await until(() => expect(collector.counts).toMatchObject({ nodes: 2, snapshots: 2 }));
+    const node = async (name: string) =>
+      (await (await fetch(`${api.url}/v1/nodes/${name}`)).json()) as { severity: string; deletedAt: string | null };
+    expect(await node("n2")).toMatchObject({ deletedAt: null });
+    isAway = true;
+    cluster.api.delete("nodes", "n2");
+    await until(() => expect(faults.at(-1)?.[0]).toBe("api"));
+    isAway = false;
+    await until(async () =>
+      expect(await node("n2")).toMatchObject({ severity: "gone", deletedAt: expect.any(String) }),
+    );
+    expect(await node("n1")).toMatchObject({ severity: "ok", deletedAt: null });
 
-  // an event of the deleted node that comes late does not bring it back
-  const { deletedAt } = await node("n2");
-  cluster.api.put("events", {
-    metadata: { name: "web.1", namespace: "shop" },
-    involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "uid-web" },
-    ...{ reason: "Evicted", message: "The node was low on resource: memory.", type: "Warning" },
-    ...{ source: { component: "kubelet", host: "n2" }, count: 1 },
-    ...{ firstTimestamp: new Date().toISOString(), lastTimestamp: new Date().toISOString() },
-  });
-  await until(async () => {
-    const after = await node("n2");
-    expect([after.severity, after.deletedAt === deletedAt]).toEqual(["gone", false]);
-  });
-  cluster.api.put("nodes", nodeAt("n2", 1));
-  await until(async () => expect(await node("n2")).toMatchObject({ deletedAt: null }));
-});
+    // a late event of the deleted node does not restore it
+    const { deletedAt } = await node("n2");
+    cluster.api.put("events", {
+      metadata: { name: "web.1", namespace: "shop" },
+      involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "uid-web" },
+      ...{ reason: "Evicted", message: "The node was low on resource: memory.", type: "Warning" },
+      ...{ source: { component: "kubelet", host: "n2" }, count: 1 },
+      ...{ firstTimestamp: new Date().toISOString(), lastTimestamp: new Date().toISOString() },
+    });
+    await until(async () => {
+      const after = await node("n2");
+      expect([after.severity, after.deletedAt === deletedAt]).toEqual(["gone", false]);
+    });
+    cluster.api.put("nodes", nodeAt("n2", 1));
+    await until(async () => expect(await node("n2")).toMatchObject({ deletedAt: null }));
+  },
+);

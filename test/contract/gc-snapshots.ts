@@ -8,7 +8,7 @@ export const nanosAt = (seconds: number): string => `${START + seconds * 1000}00
 export const MI = 2 ** 20;
 export const idOf = (name: string): string => `sha256:${Buffer.from(name.padEnd(32, "-")).toString("hex")}`;
 
-/** An image of 100 MiB as the runtime lists it, built on the node. */
+/** A locally built image of 100 MiB, as the runtime lists it. */
 export const localImage = (name: string, over: object = {}) => ({
   id: idOf(name),
   repoTags: [`localhost/${name}:1`],
@@ -37,7 +37,7 @@ export const webSandbox = {
   createdAt: nanosAt(-70),
 };
 
-/** A node of 1000 MiB with `availableMi` left, `seconds` after the start; `web` is in use, `pause` is pinned. */
+/** A node of 1000 MiB with `availableMi` available, `seconds` after the start; `web` is in use, `pause` is pinned. */
 export function diskSnapshot(node: string, seconds: number, images: readonly object[], availableMi = 50) {
   const imageFs = { time: timeAt(seconds), capacityBytes: 1000 * MI, availableBytes: availableMi * MI };
   return {
@@ -60,7 +60,7 @@ export function diskSnapshot(node: string, seconds: number, images: readonly obj
   };
 }
 
-/** So many unlike images, with digests that do not compress. */
+/** `count` different images, with digests that cannot be compressed. */
 export const manyImages = (count: number): readonly { readonly id: string }[] =>
   Array.from({ length: count }, (_, i) => ({
     id: `sha256:${digestOf(2 * i)}`,

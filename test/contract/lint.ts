@@ -19,7 +19,7 @@ const lint = async (api: ApiSubject, body: object, headers = {}): Promise<Found>
   (await answer(await post(api, "/v1/lint", body, headers), lintAnswer)).findings;
 const codes = (found: Found): readonly string[] => found.map(({ code }) => code);
 
-/** Three allocatable decisions of a node whose evictionHard drops the default of nodefs.available. */
+/** Records three allocatable decisions of a node whose evictionHard drops the default of nodefs.available. */
 async function decided(api: ApiSubject, node: string): Promise<void> {
   for (let sequence = 0; sequence < 3; sequence++) {
     const cpu = `${100 + sequence}m`;
@@ -77,7 +77,7 @@ export function lints(of: Of): void {
       { code: "eviction-defaults-dropped", touched: { decisions: 3, of: 3 } },
       { code: "reserve-not-enforced", fix: null, touched: { decisions: 3, of: 3 } },
     ]);
-    // a fix that changes nothing of them
+    // a fix that changes none of these decisions
     const idle = { topologyManagerScope: "pod" };
     expect(await lint(of(), { node, kubeletConfiguration: idle })).toMatchObject([
       { code: "topology-scope-idle", touched: { decisions: 0, of: 3 } },

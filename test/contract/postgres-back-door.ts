@@ -1,6 +1,6 @@
 import type { StoreBackDoor } from "./store-rows.ts";
 
-/** The back door of a store in Postgres; `run` executes statements in its schema. */
+/** The back door of a Postgres store; `run` executes statements in its schema. */
 export function postgresBackDoor(run: (sql: string) => Promise<unknown>): StoreBackDoor {
   const runAll = async (...statements: readonly string[]): Promise<void> => {
     for (const sql of statements) await run(sql);

@@ -42,7 +42,7 @@ export const pass = (atMs: number, list: readonly Removal[], over: Partial<Remov
 export const containerPass = (atMs: number, list: readonly Removal[]): Removals =>
   pass(atMs, list, { kind: "container-gc" });
 
-/** Records a decision of the node that tells of a pass, and gives the decision. */
+/** Records a decision of the node that reports a pass, and returns the decision. */
 export async function recordPass(
   store: Store,
   node: string,

@@ -20,7 +20,7 @@ import {
 } from "./api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "./store-rows.ts";
 
-/** Nodes that tell no version are decided as the newest. */
+/** Nodes that report no version are decided with the newest one. */
 const UNDER = { recordedUnder: NEWEST.version, replayedUnder: NEWEST.version };
 
 type Replayed = z.output<typeof historyReplay>;
@@ -53,14 +53,17 @@ const limitedPod = (name: string, cpu: string) =>
     metadata: { namespace: "shop", uid: `u-${name}` },
     spec: { containers: [container("app", undefined, { cpu, memory: "1Gi" })] },
   });
-/** With it, no pod comes in whose CPUs are not all of one NUMA node. */
+/** With this configuration only pods whose CPUs fit on one NUMA node are admitted. */
 const ALIGNED = {
   cpuManagerPolicy: "static",
   topologyManagerPolicy: "single-numa-node",
   kubeReserved: { cpu: "1", memory: "256Mi" },
 };
 
-/** Three cgroups decisions that are not the same, and two pods that come in: one asks for more CPUs than a NUMA node has, one for a part of one. */
+/**
+ * Records three different cgroups decisions, and two admissions: one pod requests more CPUs than a NUMA node has, the
+ * other requests a part of one node's.
+ */
 async function decided(api: ApiSubject, node: string): Promise<{ large: string; small: string }> {
   for (let sequence = 0; sequence < 3; sequence++) {
     const kubeletConfiguration = { podPidsLimit: 200 + sequence };
@@ -155,7 +158,7 @@ function replaysOfTheSame(of: Of): void {
     expect(await replayed()).toEqual(counts);
     const differs = { ...counts, same: 0, differs: 1 };
     expect(await replayed({ kubeletConfigurationPatch: { kubeReserved: { cpu: "250m" } } })).toEqual(differs);
-    // a last snapshot on which it would be another, and one that is gone
+    // a last snapshot with which the decision would differ, and a removed last snapshot
     const larger = { metadata: { name: node }, status: { capacity: { cpu: "64", memory: "256Gi", pods: "110" } } };
     const body = JSON.stringify(exampleSnapshot(node, { node: larger }));
     const other = snapshotRow({ id: hex(70), node, body });
@@ -191,7 +194,7 @@ function pagesOfChanges(of: Of): void {
     expect(whole.counts.differs).toBeGreaterThan(0);
   });
 
-  test("an unreadable decision is counted and named, and the replay goes on", async () => {
+  test("an unreadable decision is counted and named, and the replay continues", async () => {
     const node = fresh("node");
     const { large } = await decided(of(), node);
     const row = value(await of().store.getDecision(large));
@@ -264,7 +267,7 @@ function rangesOfTime(of: Of): void {
     expect(await count({ until: at(1) })).toBe(1);
     expect(await count({ since: at(9) })).toBe(0);
     expect(await count({ since: at(2), until: at(2) })).toBe(0);
-    // back from now, as a list takes it
+    // relative to now, as lists accept it
     value(
       await of().store.record({ decision: decisionRow({ id: hex(19), node, decidedAtMs: Date.now() - 7_200_000 }) }),
     );
@@ -285,7 +288,7 @@ function rangesOfTime(of: Of): void {
     expect([rest.counts.replayed, rest.nextPageToken]).toEqual([1, null]);
   });
 }
-/** An id that only this test uses. */
+/** An id that no other test uses. */
 const hex = (n: number): string => `${n}`.padStart(4, "0").padStart(32, "e");
 
 export function badHistoryReplays(of: Of): void {
@@ -335,7 +338,7 @@ export function badHistoryReplays(of: Of): void {
     await decided(of(), node);
     const body = { node, limit: 1, kubeletConfigurationPatch: { maxPods: 50 } };
     const { nextPageToken: pageToken } = await replay(of(), body);
-    // a time that was meant relative to now may have moved on
+    // a time that was given relative to now may differ in the next request
     expect((await replay(of(), { ...body, since: "2020-01-01T00:00:00Z", pageToken })).counts.replayed).toBe(1);
     const others: readonly object[] = [
       { ...body, kind: "cgroups" },

@@ -1,7 +1,7 @@
 import { CONFIRM_SWEEP } from "../../db/sql/prune.ts";
 import type { StoreBackDoor } from "./store-rows.ts";
 
-/** The back door of every store in SQLite's dialect; `run` executes one statement in its database. */
+/** The back door of every store with the SQLite dialect; `run` executes one statement in its database. */
 export function sqliteBackDoor(run: (sql: string) => Promise<unknown> | unknown): StoreBackDoor {
   const runAll = async (...statements: readonly string[]): Promise<void> => {
     for (const sql of statements) await run(sql);

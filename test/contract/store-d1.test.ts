@@ -16,14 +16,14 @@ import { decisionRow, T0, value } from "./store-rows.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const configPath = join(root, "wrangler.toml");
 
-/** `wrangler d1 ...`, on a D1 database that wrangler keeps in `folder`. */
+/** Runs `wrangler d1 ...` on a D1 database that wrangler keeps in `folder`. */
 async function d1(folder: string, ...args: readonly string[]): Promise<void> {
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
   const place = ["--local", "--persist-to", folder, "--config", configPath];
   const env = { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false", WRANGLER_LOG_PATH: folder };
   await promisify(execFile)(process.execPath, [wrangler, "d1", ...args, ...place], { cwd: root, env });
 }
-/** The SQL of the guide's `wrangler d1 execute DB --remote --command "..."`. */
+/** The SQL statement of the guide's `wrangler d1 execute DB --remote --command "..."`. */
 function confirmingSql(): string {
   const guide = readFileSync(join(root, "docs/guide/history.md"), "utf8");
   const [, sql] = /wrangler d1 execute DB --remote --command "(.+)"$/m.exec(guide) ?? [];

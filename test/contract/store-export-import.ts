@@ -6,14 +6,14 @@ import { outcomeRow } from "./store-outcomes.ts";
 import { decisionRow, fresh, noise, resultRow, snapshotRow, T0, value } from "./store-rows.ts";
 
 const HOUR_MS = 3_600_000;
-/** The hour that the rows begin in. */
+/** The start of the hour that contains T0. */
 const H0 = Math.floor(T0 / HOUR_MS) * HOUR_MS;
-/** When it is imported: where there are partitions, none is made for it. */
+/** The time of the import. In a partitioned store the imported rows get no partition. */
 const LATER = Math.floor(T0 / (24 * HOUR_MS)) * 24 * HOUR_MS;
-/** Units that are imported together. */
+/** How many units are imported together. */
 const BATCH = 5;
 
-/** The rows as they come through a file: each with those that it needs. */
+/** The exported units: each row together with the rows that it needs. */
 async function exported(
   store: Store,
   filter: ExportFilter,
@@ -37,8 +37,11 @@ async function importAll(to: Store, batches: readonly (readonly ExportRow[])[], 
   return counts;
 }
 
-/** Records a bit of everything about a node, with texts that rows share, slices, series, results, outcomes, removals, facts. */
-async function lived(store: Store, node: string) {
+/**
+ * Records some rows of every type about a node: texts that rows share, slices, series, results, outcomes, removals,
+ * facts.
+ */
+async function recordEveryType(store: Store, node: string) {
   const shared = JSON.stringify("shared".repeat(1000));
   const body = (own: string): string => `{"own":${JSON.stringify(own)},"shared":${shared}}`;
   const at = (text: string) => [[text.indexOf(shared), text.indexOf(shared) + shared.length]] as const;
@@ -74,7 +77,7 @@ async function lived(store: Store, node: string) {
     value(await store.addResults(decision.id, [resultRow({ okCount: i }), resultRow({ seq: 2 })]));
     ids.push(decision.id);
     snapshots.push(snapshot.id);
-    // made again in each of the next hours, the last time on a snapshot of its own
+    // the decision is repeated in each of the next hours, the last time on another snapshot
     for (let again = 1; again <= i; again++) {
       const later = T0 + i * HOUR_MS + again * 1000;
       const last = snapshotRow({ node, sequence: 10 * i + again, storedAtMs: later, observedAtMs: later });
@@ -84,7 +87,7 @@ async function lived(store: Store, node: string) {
           decision: { ...decision, id: fresh("again"), snapshotId: last.id, decidedAtMs: later },
         }),
       );
-      // those between the first and the last are for the next sweep
+      // snapshots between the first and the last will be removed by the next sweep
       if (again === i) snapshots.push(last.id);
     }
   }
@@ -104,7 +107,7 @@ async function lived(store: Store, node: string) {
   return { ids, snapshots };
 }
 
-/** All that a reader can tell of a node. */
+/** Everything that a reader can learn about a node. */
 async function reported(
   store: Store,
   node: string,
@@ -137,20 +140,20 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
     async (way) => {
       const node = fresh("moved");
       const [from, to] = way === "to" ? [another(), of()] : [of(), another()];
-      const ids = await lived(from, node);
+      const ids = await recordEveryType(from, node);
       const before = await reported(from, node, ids);
       const batches = await exported(from, { node });
-      // an import that is cut off, and run again
+      // an interrupted import that is run again
       await importAll(to, batches.slice(0, BATCH));
       const counts = await importAll(to, batches);
       expect(counts.added).toBeGreaterThan(10);
       expect(await reported(to, node, ids)).toEqual(before);
       const again = (await importAll(to, batches)).added;
-      // nodes and hours are written again as they are
+      // node and hour rows are written again unchanged
       const isRewritten = ({ type }: ExportRow) => type === "node" || type === "hour";
       expect(again).toBeLessThanOrEqual(batches.flat().filter(isRewritten).length);
       expect(await reported(to, node, ids)).toEqual(before);
-      // and back, it is the same export
+      // exporting the imported history gives the same rows
       expect((await exported(to, { node })).flat()).toEqual(batches.flat());
     },
   );
@@ -181,7 +184,7 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
   test("an export can be limited in time, and be continued from a position", async () => {
     const node = fresh("moved");
     const from = another();
-    const ids = await lived(from, node);
+    const ids = await recordEveryType(from, node);
     const some = (await exported(from, { node, sinceMs: T0 + HOUR_MS, untilMs: T0 + 3 * HOUR_MS })).flat();
     const decisions = some.flatMap((row) => (row.type === "decision" && row.kind === "cgroups" ? [row.id] : []));
     expect(decisions).toEqual(ids.ids.slice(1, 3));
@@ -198,13 +201,13 @@ export function exportAndImport(of: () => Store, another: () => Store): void {
           .flat()
           .filter(({ type }) => !/text|snapshot/.test(type)),
       );
-      // by itself it is whole
+      // the rest of the export is complete by itself
       value({ ok: true, value: await importAll(another(), await exported(from, { node }, places[i])) });
     }
   });
 }
 
-/** Moves tokens of all nodes, so it runs while the other store has few rows. */
+/** Exports the tokens of all nodes, so it runs while the other store has few rows. */
 export function exportedTokens(of: () => Store, another: () => Store): void {
   test("tokens are exported on request only", async () => {
     const from = another();
@@ -226,7 +229,7 @@ export function exportedTokens(of: () => Store, another: () => Store): void {
     value(await of().revokeToken(token.id, T0 + 1));
     await importAll(of(), await exported(from, { tokens: true }));
     expect(value(await of().findToken(token.id))).toBeNull();
-    // revoked there after it moved
+    // the token is revoked in the other store after the import
     const later = { ...token, id: fresh("token"), hash: "cd".repeat(32) };
     value(await from.createToken(later));
     await importAll(of(), await exported(from, { tokens: true }));
@@ -240,7 +243,7 @@ export function importFaults(of: () => Store, another: () => Store): void {
   test("a text with a wrong id and a row with a missing text are refused, and nothing of them is written", async () => {
     const node = fresh("moved");
     const from = another();
-    await lived(from, node);
+    await recordEveryType(from, node);
     const rows = (await exported(from, { node })).flat();
     const text = rows.find((row) => row.type === "text") as ExportRow & { type: "text" };
     const needs = rows.find((row) => row.type === "snapshot" && row.parts !== null) as ExportRow & { type: "snapshot" };

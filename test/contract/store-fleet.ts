@@ -87,7 +87,7 @@ export function fleet(of: () => Store): void {
   });
 }
 
-/** The fleet's notes beside the counts of its hours, and how long they stay. */
+/** The reasons, summaries and results in the node list, beside the hourly counts, and how long they are stored. */
 export function fleetNotes(of: () => Store): void {
   const { record, only } = recording(of);
   test("a summary is shown while its decision is the newest of its kind", async () => {
@@ -109,7 +109,7 @@ export function fleetNotes(of: () => Store): void {
     const key = { key: fresh("key"), scope: "s", requestHash: "h" };
     value(await of().record({ decision: first, summary: '{"a":1}', idempotency: key }));
     expect(await newest()).toEqual({ decisionId: first.id, reason: "memory.available", summary: '{"a":1}' });
-    // told again it is the same, and a late one changes nothing
+    // recording it again changes nothing, and neither does a later record of an earlier decision
     value(await of().record({ decision: first, summary: '{"a":1}' }));
     value(await of().record({ decision: late, summary: '{"late":1}' }));
     expect(await newest()).toEqual({ decisionId: first.id, reason: "memory.available", summary: '{"a":1}' });
@@ -126,7 +126,7 @@ export function fleetNotes(of: () => Store): void {
     const twice = refusal(0, "OutOfcpu");
     const old = [twice, twice, refusal(0, "OutOfmemory"), refusal(0, null), refusal(0, null, "kubelet-refuses")];
     await record(...old, refusal(1, "OutOfcpu"), refusal(1, "OutOfcpu"));
-    // pressure is no refusal
+    // node pressure is not a refusal
     await record(refusal(1, "MemoryPressure", "under-pressure"));
     expect(await only(node)).toMatchObject({
       refused: 6,
@@ -167,7 +167,7 @@ export function fleetNotes(of: () => Store): void {
   });
 }
 
-/** The fleet's outcomes of kubelets. */
+/** Kubelet outcomes in the node list. */
 export function fleetOutcomes(of: () => Store): void {
   const { record, only } = recording(of);
   test("kubelet refusals and evictions are counted by the hour, each pod once per reason", async () => {
@@ -183,7 +183,7 @@ export function fleetOutcomes(of: () => Store): void {
         refused({}),
         refused({ reason: "OutOfmemory" }),
         refused({ kind: "eviction", reason: "Evicted" }),
-        // these are neither
+        // these outcomes count neither as refusals nor as evictions
         refused({ reason: null }),
         refused({ kind: "preemption", reason: "Preempting" }),
         refused({ kind: "resize", reason: "Infeasible" }),
@@ -198,7 +198,7 @@ export function fleetOutcomes(of: () => Store): void {
     expect(value(await of().listFleet(FROM)).find((row) => row.name === node)).toMatchObject(all);
     const later = { kubeletRefused: 1, kubeletRefusals: [{ reason: "OutOfcpu", count: 1 }], kubeletEvicted: 0 };
     expect(await only(node, at(1))).toMatchObject(later);
-    // a status told of it later than it was; what is compared again counts no more than once
+    // an earlier time is reported for the same outcome; comparing an outcome again does not count it again
     value(await of().putOutcomes([{ ...twice, atMs: at(0), verdict: "differs" }]));
     value(await of().putOutcomes([{ ...twice, atMs: at(0), verdict: "agrees" }]));
     expect(await only(node)).toMatchObject(all);

@@ -101,7 +101,7 @@ export function largeBodies(of: () => Store): void {
 
   test("facts of megabytes are stored whole, replaced by shorter ones, and never by older ones", async () => {
     const node = fresh("node");
-    // a piece would end within one of these letters
+    // a piece would end within one of these characters
     const large = { list: ["😀".repeat(400_001), noise(1_200_000)] };
     value(await of().writeFacts(node, { large, other: large }, T0));
     expect(value(await of().readFacts(node))).toEqual({ large, other: large });

@@ -3,7 +3,7 @@ import type { Cursor, DecisionRow } from "../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 
-/** The ids that a stream gives, oldest first. */
+/** The ids of a stream's decisions, oldest first. */
 export async function idsOf(store: Store, filter: DecisionFilter, after?: Cursor): Promise<string[]> {
   const ids: string[] = [];
   for await (const item of store.streamDecisions(filter, after)) ids.push(value(item).id);
@@ -59,7 +59,7 @@ export function lists(of: () => Store): void {
     expect(await found("abcdef014")).toEqual([]);
   });
 
-  test("each filter keeps what it names, alone and combined", async () => {
+  test("each filter keeps the rows that it names, alone and combined", async () => {
     const node = fresh("node");
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
     const twin = { ...pod, namespace: "b", uid: fresh("uid") };
@@ -211,7 +211,7 @@ function streams(of: () => Store): void {
       }
       if (at === 4) for (const decision of [late, early]) value(await of().record({ decision }));
       const rest = rows.slice(at + 1).map(({ id }) => id);
-      // the one at the same time follows those that were there, the earlier one lies before the place
+      // the late decision follows those with the same time; the early one is before this position
       if (at >= 4 && at <= 5) rest.splice(5 - at, 0, late.id);
       expect(await idsOf(of(), { node }, place)).toEqual(rest);
     }

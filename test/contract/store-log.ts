@@ -4,7 +4,7 @@ import { decisionRow, fresh, type StoreSubject, T0, value } from "./store-rows.t
 
 const LEASE_MS = 60_000;
 
-/** Holds the log, and gives what is not delivered yet. */
+/** Takes the log's lease, and returns the decisions that are not delivered yet. */
 async function waiting(
   store: Store,
   holder: string,
@@ -15,7 +15,7 @@ async function waiting(
   for await (const row of store.streamLog(held.deliveredSeq, value(await store.settledSeq()))) ids.push(value(row).id);
   return { from: held.deliveredSeq, ids };
 }
-/** Delivers all that is there. */
+/** Delivers all waiting decisions. */
 async function delivered(store: Store, holder: string): Promise<void> {
   const { from } = await waiting(store, holder);
   expect(value(await store.moveLog(holder, from, value(await store.settledSeq())))).toEqual({ moved: true });
@@ -34,11 +34,11 @@ export function decisionLog(subject: () => StoreSubject): void {
     await recorded(of(), fresh("node"), 2);
     value(await of().holdLog(holder, LEASE_MS, 0));
     await delivered(of(), holder);
-    // the second is older than the first
+    // the second group is older than the first
     const ids = [...(await recorded(of(), node, 1)), ...(await recorded(of(), node, 300, T0 - 1000))];
     const found = await waiting(of(), holder);
     expect(found.ids).toEqual(ids);
-    // a decision that is the same again is no event
+    // a repeated decision is not an event
     const same = value(await of().getDecision(ids[0] ?? ""));
     if (same === null) throw new Error("gone");
     const again = value(await of().record({ decision: { ...same, id: fresh("decision"), decidedAtMs: T0 + 9 } }));
@@ -63,7 +63,7 @@ export function decisionLog(subject: () => StoreSubject): void {
     expect(value(await of().holdLog(other, LEASE_MS, 0))).toBeNull();
     value(await of().releaseLog(one));
     expect((await waiting(of(), other)).ids).toEqual(ids.slice(1));
-    // a lease that has run out
+    // an expired lease
     value(await of().holdLog(other, -5_000, 0));
     expect((await waiting(of(), one)).ids).toEqual(ids.slice(1));
     await delivered(of(), one);
@@ -93,11 +93,11 @@ export function decisionLog(subject: () => StoreSubject): void {
     const node = fresh("node");
     await recorded(of(), node, 3);
     await delivered(of(), holder);
-    // in SQLite the next ones get the same numbers
+    // in SQLite the next decisions get the same sequence numbers
     await subject().backDoor.removeDecisions(node);
     const ids = await recorded(of(), node, 2);
     expect((await waiting(of(), holder)).ids).toEqual(ids);
-    // whoever was delivering when they went may have read others under these numbers
+    // a deliverer that was active at the removal may have read other decisions with these numbers
     await delivered(of(), holder);
     const { from } = await waiting(of(), holder);
     await recorded(of(), node, 1);

@@ -85,7 +85,7 @@ export function outcomes(of: () => Store): void {
   });
 }
 
-/** The filters of outcomes. */
+/** Filters of the list of outcomes. */
 export function outcomeFilters(of: () => Store): void {
   const listed = async (query: object) => value(await of().listOutcomes({ limit: 500, ...query })).items;
 
@@ -143,7 +143,7 @@ export function snapshotsBefore(of: () => Store): void {
     expect(await before(T0 + 1000)).toBe(first.id);
     expect(await before(T0 + 1999)).toBe(first.id);
     expect(await before(T0 + 99_000)).toBe(second.id);
-    // a snapshot that was stored later is not found yet
+    // a snapshot that is stored later is not found yet
     expect(await before(T0 + 1999, T0 + 8999)).toBeUndefined();
     expect(await before(T0 + 1999, T0 + 9000)).toBe(first.id);
   });
@@ -151,7 +151,7 @@ export function snapshotsBefore(of: () => Store): void {
 
 export function outcomeRetention(of: () => Store): void {
   test("outcomes are pruned by age and by number per node, with their snapshots", async () => {
-    // behind those of all other tests
+    // later than the outcomes of all other tests
     const at = T0 + 90 * 86_400_000;
     const node = fresh("node");
     const used = snapshotRow({ node, observedAtMs: at, storedAtMs: at });

@@ -13,7 +13,7 @@ else
   storeContract("the store over Postgres", async () => {
     const server = await PostgresServer.start(FAST);
     const url = await server.database("history");
-    // no test's rows are of a day with a partition
+    // with this time, no test's rows are on a day that has a partition
     const store = value(await openPostgres({ url, password: PASSWORD }, { nowMs: T0 + 4000 * DAY_MS }));
     const backDoor = server.client("history");
     await backDoor.connect();

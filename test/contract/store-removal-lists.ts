@@ -15,7 +15,7 @@ import {
 import { fresh, T0, value } from "./store-rows.ts";
 
 export function removalLists(of: () => Store): void {
-  test("each filter keeps what it names, and a search reads ids, names, pods and containers literally", async () => {
+  test("each filter keeps the rows that it names, and a search reads ids, names, pods and containers literally", async () => {
     const node = fresh("node");
     await recordPass(of(), node, pass(T0, [imageRemoval("sha256:Ab%1", { names: ["docker.io/Library/my_app:1"] })]));
     await recordPass(

@@ -92,7 +92,7 @@ export function returns(of: () => Store): void {
     await recordPass(of(), node, pass(timeOf(0), [imageRemoval("a"), imageRemoval("a", kata), containerRemoval("a")]));
     await recordPass(of(), node, pass(timeOf(5), [imageRemoval("a"), imageRemoval("b")]));
     await recordPass(of(), node, pass(timeOf(6), [imageRemoval("a", failed), containerRemoval("a")]));
-    // The pass that sees it again removes it again, and is told twice.
+    // The pass that detects the image again also removes it again, and is recorded twice.
     const back = { returns: [cameBack("a", timeOf(10)), cameBack("never-removed", timeOf(10))] };
     await recordPass(of(), node, pass(timeOf(10), [], back));
     await recordPass(of(), node, pass(timeOf(10), [imageRemoval("a")], back));

@@ -4,36 +4,39 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { ResultRow, Store } from "../../db/store.ts";
 
-/** A store under test: empty and migrated. */
+/** A store under test, which is empty and migrated. */
 export interface StoreSubject {
   readonly store: Store;
   readonly backDoor: StoreBackDoor;
-  /** A second one, to and from which histories move. */
+  /** A second store, for exports and imports. */
   readonly another: Store;
   readonly dispose: () => Promise<void>;
 }
 
-/** Changes of the stored rows that the store itself would never make, or would need long for. Each implementation says how it makes them. */
+/**
+ * Changes to stored rows that the store itself never makes, or makes only after a long time. Each implementation
+ * provides them.
+ */
 export interface StoreBackDoor {
-  /** Puts bytes in the place of a decision's body from which no body can be read. */
+  /** Replaces a decision's body by bytes that cannot be decoded. */
   spoilBody(decisionId: string): Promise<void>;
-  /** Stores a fact of the node whose value is not JSON. */
+  /** Stores a fact of the node whose value is not valid JSON. */
   spoilFact(node: string): Promise<void>;
-  /** Removes all texts that rows share, and leaves the rows. */
+  /** Removes all texts that rows share, but not the rows. */
   loseSharedTexts(): Promise<void>;
-  /** Makes the database say that it lacks the migrations that it has. */
+  /** Makes the database report that its migrations are missing. */
   loseMigrations(): Promise<void>;
   /** Undoes `loseMigrations`. */
   restoreMigrations(): Promise<void>;
-  /** Removes what is known of earlier sweeps. */
+  /** Removes the record of earlier sweeps. */
   forgetSweeps(): Promise<void>;
-  /** Runs the statement by which an operator says that the clock is right. */
+  /** Runs the statement with which an operator confirms that the clock is right. */
   confirmSweep(): Promise<void>;
   setLastSweep(atMs: number): Promise<void>;
   removeDecisions(node: string): Promise<void>;
   /**
-   * Stores `each` snapshots of each of so many nodes, a minute apart, and a decision on each. Number N is about node
-   * `PREFIX-(N modulo nodes)`; the ids are `PREFIX-s-N` and `PREFIX-d-N`.
+   * Stores `each` snapshots of each of `nodes` nodes, a minute apart, and a decision on each snapshot. Number N is
+   * about node `PREFIX-(N modulo nodes)`; the ids are `PREFIX-s-N` and `PREFIX-d-N`.
    */
   insertMany(rows: ManyRows): Promise<void>;
 }
@@ -44,7 +47,7 @@ export interface ManyRows {
   readonly fromMs: number;
 }
 
-/** The value of an answer; fails the test with the failure's message otherwise. */
+/** The value of a result; a failure throws its message. */
 export function value<T>(answer: Result<T, StoreFailure>): T {
   if (!answer.ok) throw new Error(`${answer.error.code}: ${answer.error.message}`);
   return answer.value;
@@ -61,7 +64,7 @@ export const decisionRow = (over: Partial<DecisionRow> = {}): DecisionRow => ({
   kind: "cgroups",
   node: "node-of-nobody",
   snapshotId: null,
-  // each its own, else it would be the same decision again
+  // each row has its own version, since it would otherwise be the same decision again
   policyVersion: `kubelet-1.36.3+${++counter}`,
   verdict: "planned",
   reason: null,
@@ -95,9 +98,12 @@ export const resultRow = (over: Partial<ResultRow> = {}): ResultRow => ({
 /** The eight hexadecimal digits of a 32-bit word. */
 export const hex32 = (word: number): string => hex([24, 16, 8, 0].map((bits) => (word >>> bits) & 0xff));
 
-/** The generator, and what it has made so far: making a megabyte anew for each row takes a tenth of a second. */
+/**
+ * The generator's state, and the digits generated so far: generating a megabyte for each row would take a tenth of a
+ * second.
+ */
 let [state, digits] = [0x9e3779b9, ""];
-/** JSON that gzip can do nothing with: hexadecimal digits of a fixed generator, half of whose entropy stays. */
+/** JSON that gzip cannot compress below half: hexadecimal digits of a fixed generator. */
 export function noise(bytes: number): string {
   const words = [digits];
   for (let left = bytes - digits.length; left > 0; left -= 8) {

@@ -8,7 +8,7 @@ import { decisionRow, fresh, resultRow, snapshotRow, T0, value } from "./store-r
 const HOUR = 3_600_000;
 const LONG = JSON.stringify("long é ".repeat(500));
 
-/** Decisions of one node that differ in id, snapshot and time alone, unless `over` says otherwise. */
+/** Decisions of one node that differ only in id, snapshot and time, unless `over` changes more. */
 function alike(over: Partial<DecisionRow> = {}) {
   const node = fresh("node");
   const at = (atMs: number, more: Partial<DecisionRow> = {}): DecisionRow =>
@@ -16,7 +16,7 @@ function alike(over: Partial<DecisionRow> = {}) {
   return { node, at };
 }
 
-/** Decisions that are the same again. */
+/** Series of identical decisions. */
 export function series(of: () => Store): void {
   test("a decision that only repeats is counted on the first one, whose id is answered", async () => {
     const pod = { namespace: "a", name: "p", uid: "u" };
@@ -75,7 +75,7 @@ export function series(of: () => Store): void {
     expect(value(await of().record({ decision: at(ms) })).fresh).toBe(true);
     for (const other of others) {
       expect(value(await of().record({ decision: at(++ms, other) })).fresh, JSON.stringify(other)).toBe(true);
-      // that of another kind is beside it
+      // a decision of another kind does not end the series
       const isBeside = other.kind !== undefined;
       expect(value(await of().record({ decision: at(++ms) })).fresh).toBe(!isBeside);
     }
@@ -160,7 +160,7 @@ export function seriesUnderKeys(of: () => Store): void {
     for (const asked of [node, undefined])
       expect(value(await of().newestDecision(asked))).toEqual({ id: first.id, lastAtMs: T0 * 2 + 1 });
     expect(value(await of().newestDecision("no-such"))).toBeNull();
-    // nothing of the far future stays for others
+    // removes the rows of the far future, which other tests would see
     value(await of().prune({ nowMs: T0 * 3, maxAgeMs: T0 - 2 }));
   });
 }
@@ -169,7 +169,7 @@ export function seriesInLists(of: () => Store): void {
   test("a row is listed when its time span meets the list's, in pages and streams", async () => {
     const { node, at } = alike();
     const kinds = ["cgroups", "allocatable", "admission"] as const;
-    // from 10 to 40, from 20 to 50, at 30, and another that ended before
+    // three series from 10 to 40, from 20 to 50, and at 30, and another that ended before
     const ended = at(T0, { kind: "eviction" });
     const rows = kinds.map((kind, i) => at(T0 + 10 + 10 * i, { kind }));
     for (const decision of [ended, ...rows]) await of().record({ decision });
@@ -200,7 +200,7 @@ export function seriesInLists(of: () => Store): void {
         pageToken = page.nextPageToken;
       }
       expect(paged).toEqual(wanted.toReversed());
-      // a stream goes on behind each place
+      // a stream that starts at any position returns all later rows
       const streamed: { id: string; atMs: number; seq: number }[] = [];
       for await (const item of of().streamDecisions(filter)) {
         const { id, decidedAtMs: atMs, seq } = value(item);
@@ -256,7 +256,7 @@ export function seriesRetention(of: () => Store): void {
     });
     expect(await stored()).toEqual([false, false, false, true]);
     expect(value(await of().getDecision(rows[0]?.id ?? ""))).toBeNull();
-    // its kind's newest is gone: the same again is a row of its own
+    // the newest row of its kind is removed: an identical decision gets a new row
     expect(value(await of().record({ decision: at(began + 4 * day) })).fresh).toBe(true);
   });
 
@@ -290,7 +290,7 @@ export function seriesRetention(of: () => Store): void {
   });
 }
 
-/** The rows that one request of a node changes. */
+/** The rows that one request with a node's turn changes. */
 export function turns(of: () => Store): void {
   test("a turn records snapshots and decisions, and counts decisions that its sender reports as repeated", async () => {
     const { node, at } = alike();

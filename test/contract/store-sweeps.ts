@@ -14,7 +14,7 @@ const sweeper = (subject: Subject) => ({
 
 export function goneNodes(subject: Subject): void {
   const { of, prune } = sweeper(subject);
-  test("a node not heard of for long is removed with everything about it, and named", async () => {
+  test("a node without news for long is removed with everything about it, and named", async () => {
     const at = T0 - 1e10;
     const [gone, silent, heard] = [fresh("gone"), fresh("silent"), fresh("heard")];
     const snapshot = snapshotRow({ node: gone, storedAtMs: at });
@@ -28,7 +28,7 @@ export function goneNodes(subject: Subject): void {
     await of().putSnapshot(snapshotRow({ node: silent, storedAtMs: at + NODE_GRACE_MS }));
     const latest = snapshotRow({ node: heard, storedAtMs: at + NODE_GRACE_MS + 1 });
     await of().putSnapshot(latest);
-    // its history is gone before: a node is not
+    // the node's history is removed earlier than the node
     const early = await prune({ nowMs: at + 2 * DAY_MS, maxAgeMs: DAY_MS });
     expect(early.nodes).not.toContain(gone);
     expect(value(await of().getSnapshot(snapshot.id))).toEqual(snapshot);
@@ -43,7 +43,7 @@ export function goneNodes(subject: Subject): void {
     expect(value(await of().readFacts(gone))).toEqual({});
     expect(value(await of().getSnapshot(snapshot.id))).toBeNull();
     expect(value(await of().latestSnapshot(heard))).toEqual(latest);
-    // it comes back as a new one
+    // the node is recorded as a new one
     await of().record({ decision: decisionRow({ node: gone, decidedAtMs: T0 }) });
     expect(value(await of().readFacts(gone))).toEqual({});
     expect(value(await of().getNode(gone))).toMatchObject({ firstSeenMs: T0 });
@@ -70,11 +70,11 @@ export function leapingClocks(subject: Subject): void {
     }
     expect((await prune({ nowMs: now + HOUR_MS, ...rules })).held).toBeNull();
     expect(value(await of().getDecision(old.id))).toEqual(old);
-    // by number they go all the same
+    // the limit on the number of rows removes them nevertheless
     const many = await prune({ nowMs: ahead, ...rules, maxRowsPerNode: 2 });
     expect(many.held).not.toBeNull();
     expect(value(await of().getDecision(old.id))).toBeNull();
-    // the word: without a bound, and from then on it is the last sweep
+    // the operator's confirmation: a sweep without maxLeapMs, which later sweeps count from
     expect((await prune({ nowMs: ahead, maxAgeMs: rules.maxAgeMs })).held).toBeNull();
     expect((await prune({ nowMs: ahead + DAY_MS, ...rules })).held).toBeNull();
   });

@@ -90,7 +90,7 @@ export function sharedTexts(subject: () => StoreSubject): void {
   });
 }
 
-/** Bodies that their writer gives in pieces. */
+/** Bodies that are written in pieces. */
 export function piecedBodies(subject: () => StoreSubject): void {
   const of = (): Store => subject().store;
   const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
@@ -105,7 +105,7 @@ export function piecedBodies(subject: () => StoreSubject): void {
     const base = snapshotRow({ node, body: "", pieces: ['{"pods":', { id: idOf(pods), text: pods }, "}"] });
     value(await of().putSnapshot(base));
     expect(value(await of().getSnapshot(base.id))?.body).toBe(`{"pods":${pods}}`);
-    // each later one has another pod, and the same text twice
+    // each later snapshot has another pod, and contains the same text twice
     const rows: [SnapshotRow, string][] = [];
     for (let i = 0; i < 12; i++) {
       const at = pods.indexOf(`{"pod":"é ${i} `);

@@ -17,7 +17,7 @@ import { goneNodes, leapingClocks, sweepsInParts } from "./store-sweeps.ts";
 import { piecedBodies, sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
 
-/** The behaviour of every store. `open` gives an empty one, which the tests share: each works on names of its own. */
+/** The behaviour of every store. `open` returns an empty one, which the tests share; each test uses its own names. */
 export function storeContract(name: string, open: () => Promise<StoreSubject>): void {
   describe(name, { timeout: 60_000 }, () => {
     let subject: StoreSubject;

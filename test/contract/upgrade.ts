@@ -31,7 +31,7 @@ const upgrade = (
   );
 
 const SINCE = "2000-01-01T00:00:00Z";
-/** A node of 1.36 on which MemoryQoS throttles a pod as soon as the gate is on, and a static pod runs. */
+/** A node of 1.36 on which MemoryQoS throttles a pod once the gate is on, and on which a static pod runs. */
 const throttled = (name: string, more: object = {}, kubeletVersion = "v1.36.3") => {
   const node = exampleSnapshot(name)["node"] as { readonly status: object };
   const app = container("app", { memory: "64Mi" }, { memory: "128Mi" });
@@ -50,7 +50,7 @@ const throttled = (name: string, more: object = {}, kubeletVersion = "v1.36.3") 
 
 async function decided(api: ApiSubject, node: string, count = 3): Promise<void> {
   for (let sequence = 0; sequence < count; sequence++) {
-    // no two that follow each other are the same
+    // consecutive decisions differ
     const body = { snapshot: throttled(node, { sequence }), explain: sequence % 2 === 0 ? "reasons" : "full" };
     await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
   }
@@ -85,7 +85,7 @@ export function upgrades(of: Of): void {
     await send(of(), "PUT", `/v1/nodes/${older}/snapshot`, throttled(older, {}, "v1.34.4"));
     const old = await upgrade(of(), { to: "1.35", node: older });
     expect(old.report?.staticPods).toEqual(["kube-system/etcd"]);
-    // the version that the node reports overrides the one that is named, and the report says so
+    // the version that the node reports takes precedence over `from`, and the report contains a note about this
     const named = await upgrade(of(), { to: "1.35", from: "1.37", node: older });
     const why = "the node reports kubelet v1.34.4, which takes precedence over 1.37";
     expect(named.report).toEqual({ ...old.report, from: { version: "1.34", exact: true, why } });
@@ -140,11 +140,11 @@ export function upgrades(of: Of): void {
   });
 }
 
-/** A configuration that is written otherwise and does the same. */
+/** Configuration changes without an effect. */
 function upgradesWithoutEffect(of: Of): void {
   test("ignore memory.min and memory.low of 0 as a difference, without hiding others", async () => {
     const node = fresh("upgrade");
-    // 1.37 counts the plain init container, and takes the pod's limits away
+    // 1.37 counts the plain init container, and removes the pod's limits
     const limits = { cpu: "1", memory: "64Mi" };
     const sidecar = { ...container("sidecar", { cpu: "1m" }, limits), restartPolicy: "Always" };
     const initContainers = [sidecar, container("first", { cpu: "1m" })];
@@ -174,7 +174,7 @@ function upgradesWithoutEffect(of: Of): void {
   });
 }
 
-/** Flags, gates, and the way back. */
+/** Kubelet flags, feature gates, and downgrades. */
 function upgradesOfFlags(of: Of): void {
   test("list flags that the target lacks, gates that flags set, and why a gate cannot be kept", async () => {
     const kubeletArgs = ["--containerd=/run/x", "--feature-gates=MemoryQoS=false"];
@@ -232,7 +232,7 @@ function upgradesOfFlags(of: Of): void {
     expect(own.report).toMatchObject({ node, from: report?.from });
   });
 
-  test("of a downgrade list what the older kubelet does not know, and what it makes of the state files", async () => {
+  test("of a downgrade list the settings that the older kubelet does not know, and its reading of the state files", async () => {
     const kubeletConfiguration = { tlsCurvePreferences: [29], eventRecordQPS: 0 };
     const back = await upgrade(of(), { to: "1.35", from: "1.37", kubeletConfiguration });
     expect(back.report).toMatchObject({
@@ -272,7 +272,7 @@ export function badUpgrades(of: Of): void {
     expect(issues?.[0]?.message).toMatch(message);
   });
 
-  test("need `from` when nothing tells the present version", async () => {
+  test("need `from` when the present version is unknown", async () => {
     const bare = exampleSnapshot(fresh("upgrade"));
     for (const body of [{ kubeletConfiguration: {} }, { snapshot: bare }]) {
       const { needs } = await problemOf(await post(of(), "/v1/upgrade", { to: "1.37", ...body }), "needs_input");

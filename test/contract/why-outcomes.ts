@@ -10,14 +10,14 @@ import { type ApiSubject, answer, fresh, get, type Of, post, send } from "./api-
 const T = Date.parse("2026-01-31T12:00:00Z");
 const at = (seconds: number): string => new Date(T + seconds * 1000).toISOString();
 const running = { phase: "Running", containerStatuses: [{ name: "c", state: { running: {} } }] };
-/** As a snapshot keeps what the kubelet writes: the reason of the condition, and no message. */
+/** The status that the kubelet writes, as snapshots store it: the condition's reason without its message. */
 const ended = {
   phase: "Failed",
   conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }],
 };
 const critical = { spec: { priority: 2_000_001_000 } };
 
-/** A pod of then; `there`: as it is bound to a node. */
+/** A pod of the snapshot. */
 const made = (name: string, cpu: string, status: Json | null, { spec = {} }: { readonly spec?: Json } = {}): Json =>
   requesting(name, { cpu }, spec, status === null ? {} : { status });
 async function put(api: ApiSubject, name: string, seconds: number, pods: readonly Json[]): Promise<string> {
@@ -124,7 +124,7 @@ export function whyOutcomes(of: Of): void {
     expect(gone).toMatchObject({
       code: "refused",
       compared: { verdict: "differs", difference: { field: "used", kubelet: 3500, nodewise: 3100 } },
-      // it is refused here too, and so it would say that it agrees
+      // this decision refuses the pod too, and could wrongly be reported as agreement
       decisions: [{ verdict: "refused", agrees: null, differs: null }],
     });
     expect(await first(of(), node, "old")).toMatchObject({
@@ -135,9 +135,9 @@ export function whyOutcomes(of: Of): void {
   });
 }
 
-/** Outcomes that nobody saw, and those that are over. */
+/** Outcomes that were not observed, and outcomes that are over. */
 export function whyNot(of: Of): void {
-  test("invent no cause for a pod that nobody saw ending", async () => {
+  test("invent no cause for a pod whose end was not observed", async () => {
     const node = fresh("unseen");
     await put(of(), node, 0, [made("db", "1", ended), made("lost", "1", { phase: "Failed" })]);
     expect(await first(of(), node, "db")).toMatchObject({

@@ -28,7 +28,10 @@ const objects = real.documents.flatMap(
   (document) => (document as { items?: readonly Json[] }).items ?? [document as Json],
 );
 
-/** The real node under memory pressure as a snapshot of then: its pods run, and its stats are those of the pass. */
+/**
+ * A snapshot of the real node under memory pressure: its pods still run, and its stats are those of the pass that
+ * evicted one.
+ */
 function pressed(node: string): Json {
   const pods = objects.filter(({ kind }) => kind === "Pod") as unknown as readonly {
     readonly spec: Json;
@@ -82,7 +85,7 @@ export function whys(of: Of): void {
       {
         code: "evicted",
         words: [{ from: "decision", reason: "Evicted" }],
-        // nobody tells what the kubelet did
+        // no document shows what the kubelet did
         decisions: [{ kind: "eviction", basis: "snapshot", agrees: null }],
       },
     ]);

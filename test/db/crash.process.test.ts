@@ -10,10 +10,12 @@ import { testFolder } from "./folder.ts";
 
 const writer = fileURLToPath(new URL("writer.ts", import.meta.url));
 
-/** Runs the writer until it acknowledged `enough` rows, kills it in the middle of its work, and gives what it acknowledged. */
+/**
+ * Runs the writer until it has acknowledged `enough` rows, kills it during its work, and returns the acknowledged ids.
+ */
 async function acknowledgedBeforeKill(file: string, prefix: string, enough: number): Promise<string[]> {
   const child = spawn(process.execPath, [writer, file, prefix], { stdio: ["ignore", "pipe", "inherit"] });
-  // not its exit: what it has told may still be on its way then
+  // not its exit event: some of its output may arrive later
   const exited = once(child, "close");
   let text = "";
   let lines = 0;
@@ -27,7 +29,7 @@ async function acknowledgedBeforeKill(file: string, prefix: string, enough: numb
   return text.split("\n").slice(0, -1);
 }
 
-/** The ids of all removals, each of which is its decision's. */
+/** The ids of all removals, each of which is the id of its decision. */
 async function removedIn(store: Store): Promise<Set<string>> {
   const ids = new Set<string>();
   for (let n = 0; n < 5; n++) {

@@ -82,7 +82,7 @@ test("overwritten pages give corrupt from reads, lists, streams and writes, neve
   await Promise.all(rows.map((decision) => first.record({ decision })));
   await first.close();
   const fd = openSync(file, "r+");
-  // The damage begins behind the schema and the roots of the tables and indexes.
+  // The damage begins after the schema and the roots of the tables and indexes.
   for (let at = 4096 * 80; at < statSync(file).size; at += 4096) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, at);
   closeSync(fd);
   const store = value(openNode({ file }));
@@ -94,7 +94,7 @@ test("overwritten pages give corrupt from reads, lists, streams and writes, neve
   expect(streamed.at(-1)).not.toMatchObject({ error: { isRow: true } });
   expect(await store.ready(T0)).toMatchObject({ ok: true });
   expect(await store.prune({ nowMs: T0 * 2, maxAgeMs: 0 })).toMatchObject(corrupt);
-  // ready's own row is whole
+  // the row that ready writes is undamaged
   expect(await store.record({ decision: decisionRow({ id: rows[200]?.id ?? "" }) })).toMatchObject(corrupt);
   expect(await store.ready(T0 + 2000)).toMatchObject(corrupt);
   await store.close();
@@ -140,7 +140,7 @@ test("a full disk is unavailable, keeps acknowledged rows, and works again with 
   const { written, answer } = await recordUntilFull(store);
   expect(answer).toMatchObject(unavailable);
   expect(written.length).toBeGreaterThan(3);
-  // A check needs less room than a row: a few may still fit.
+  // A check needs less space than a row: some checks may still succeed.
   const checks: unknown[] = [];
   for (let i = 0; i < 50; i++) checks.push(await store.ready(T0 + i * 2000));
   expect(checks.at(-1)).toMatchObject(unavailable);

@@ -4,13 +4,16 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { scratchFolder } from "../kit/scratch.ts";
 
-/** A folder that lives as long as the running test. */
+/** A folder that is removed after the running test. */
 export function testFolder(): string {
   const folder = scratchFolder();
   return folder;
 }
 
-/** A file system of three megabytes, one of which `ballast` takes until it is removed; null where this user may not mount one. */
+/**
+ * A file system of three megabytes, one of which `ballast` occupies until it is removed; null if this user may not
+ * mount one.
+ */
 export function smallDisk(): { readonly folder: string; readonly ballast: string } | null {
   const folder = join(testFolder(), "disk");
   mkdirSync(folder);

@@ -10,7 +10,7 @@ import { sqlite } from "../../db/sqlite/dialect.ts";
 import { groupCommit, migrate } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 
-/** A store in memory whose statements are written down as SQLite ran them; `around` may put itself between it and the driver. */
+/** A store in memory that records its statements as SQLite ran them; `around` may wrap the driver. */
 export function listeningStore(around: (driver: Driver) => Driver = (driver) => driver) {
   const log: string[] = [];
   const client = new Sqlite(":memory:", { verbose: (sql) => log.push(String(sql)) });

@@ -13,7 +13,7 @@ import { testFolder } from "./folder.ts";
 
 const own = fileURLToPath(new URL("../../migrations", import.meta.url));
 
-/** A migrations folder: the project's own files and `more`. */
+/** A migrations folder with the project's own files and `more`. */
 function migrationsWith(folder: string, more: Readonly<Record<string, string>>): string {
   const dir = join(folder, "migrations");
   mkdirSync(dir, { recursive: true });

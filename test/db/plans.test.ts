@@ -6,12 +6,15 @@ import { outcomeRow } from "../contract/store-outcomes.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { listeningStore } from "./listening.ts";
 
-/** Each decision is read with its own. */
+/** Each decision is read together with its series. */
 const ITS_SERIES = "SEARCH series USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN";
 
 function listening() {
   const { store, client, log } = listeningStore();
-  /** The queries among the last ones for decisions that began before and were made again since: at most one of each node and kind. */
+  /**
+   * The latest queries for decisions that began before a time and were repeated since: at most one decision of each
+   * node and kind.
+   */
   const began: string[] = [];
   const plansOf = async (work: (store: Store) => Promise<unknown>): Promise<string[]> => {
     log.length = 0;
@@ -102,7 +105,7 @@ test("no query scans a whole table, and only the one for a pod sorts", async () 
     expect(plans.length, name).toBeGreaterThan(0);
     const slow = plans.filter(
       (detail) =>
-        // the rows that a recursive query found itself, a slice at most
+        // a recursive query reads the rows that it found itself, at most one slice of them
         /^SCAN (?!json_each|CONSTANT ROW|surplus$)(?!.*USING (COVERING )?INDEX)/.test(detail) ||
         /TEMP B-TREE/.test(detail),
     );
@@ -216,7 +219,7 @@ test("a stream reads bodies in slices of a megabyte before compression", async (
   expect(log.filter((sql) => sql.includes("json_each"))).toHaveLength(3);
 });
 
-/** Twenty passes over a hundred images, and the statements that one of them is written with. */
+/** Records twenty passes over a hundred images; the plans are those of one pass's statements. */
 async function collected(store: Store, node: string): Promise<void> {
   const images = Array.from({ length: 100 }, (_, i) => imageRemoval(`i-${i}`));
   for (let at = 0; at < 20; at++) {

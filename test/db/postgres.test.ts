@@ -70,7 +70,7 @@ describe("the URL of a Postgres database", () => {
     });
   });
 
-  test("uses TLS with verification except for a local server, unless it says otherwise", () => {
+  test("uses TLS with verification except for a local server, unless its parameters set another mode", () => {
     const ssl = (url: string) => connectionOf({ url }).ssl;
     expect(ssl("postgres://u@127.0.0.1/db")).toBe(false);
     expect(ssl("postgres://u@h/db?host=/run/postgresql")).toBe(false);
@@ -197,7 +197,7 @@ else
         .split(/^\d{4}-\d\d-\d\d [^\n]*LOG: {2}duration: /m)
         .filter((plan) => plan.includes("Query Text:"));
       expect(plans.length).toBeGreaterThan(300);
-      // to make a partition Postgres looks through what is in none
+      // to create a partition, Postgres scans the tables for rows that are in no partition
       const walks = plans.filter((plan) =>
         /Seq Scan on (?!pg_)(?!health|sweeps|nodes|tokens|unchecked)|Function Scan on text_ids/.test(plan),
       );
@@ -222,7 +222,7 @@ else
             "SELECT c.relname AS name, p.relname AS parent FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid JOIN pg_class p ON p.oid = inhparent WHERE p.relkind = 'p' ORDER BY 1",
           )
         ).map(({ name }) => String(name));
-      // the log is at its first decision when they go
+      // the log has delivered the first decision when the decisions are removed
       value(await store.holdLog("h", 60_000, 0));
       await record("old", T0);
       const first = value(await store.settledSeq());
@@ -241,7 +241,7 @@ else
       const before = await tables();
       expect(before.filter((name) => name.startsWith("decisions_2"))).toHaveLength(1);
 
-      // a rule of thirty days: nothing of the partition has to stay, but its week is not over
+      // a rule of thirty days: no row of the partition must stay, but its week has not ended
       const rule = { maxAgeMs: 30 * DAY_MS };
       expect(value(await store.prune({ nowMs: T0 + 30 * DAY_MS + 3, ...rule })).decisions).toBe(0);
       const pruned = value(await store.prune({ nowMs: T0 + 40 * DAY_MS, ...rule }));
@@ -262,10 +262,10 @@ else
         "partitions",
         "SELECT (SELECT rows FROM nodewise.row_counts WHERE kind = 'decisions' AND node = 'n') AS rows, (SELECT count(*) FROM nodewise.texts) AS texts, (SELECT sum(decisions) FROM nodewise.hours WHERE node = 'n') AS hours",
       );
-      // hours of what was decided go with its age
+      // hourly counts are removed by the age of their decisions
       expect(counts).toMatchObject({ rows: 2, texts: 0, hours: 2 });
 
-      // the one that stayed goes by itself, when it is not made again
+      // the decision that stayed is removed later, since it is not repeated
       expect(value(await store.prune({ nowMs: late + 31 * DAY_MS, ...rule })).decisions).toBe(1);
       expect(value(await store.getDecision("kept"))).toBeNull();
       await store.close();
@@ -279,7 +279,7 @@ else
         for await (const row of store.streamLog(0, value(await store.settledSeq()))) found.push(value(row).id);
         return found;
       };
-      // before the first number was given
+      // before the first sequence number was assigned
       expect(value(await store.settledSeq())).toBe(0);
       value(await store.record({ decision: decisionRow({ id: "first" }) }));
       expect(await ids()).toEqual(["first"]);
@@ -323,11 +323,11 @@ else
       const texts = JSON.stringify("shared".repeat(1000));
       const done = await Promise.all(
         stores.flatMap((store, s) => [
-          // each decision by every store
+          // every store records each decision
           ...rows.map((decision) =>
             store.record({ decision: { ...decision, body: texts, repeats: [[0, texts.length]] as const } }),
           ),
-          // and each one's own repetitions
+          // and each store its own repeated decisions
           ...Array.from({ length: 60 }, (_, i) =>
             store.recordTurn({
               node: "n",

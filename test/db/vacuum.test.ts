@@ -14,7 +14,7 @@ const modeOf = (file: string): unknown => {
   client.close();
   return mode;
 };
-/** A history as earlier versions made it: its file gives nothing back. */
+/** A history of an earlier version, whose file never shrinks. */
 function oldFile(bytes: number): string {
   const file = join(testFolder(), "history.db");
   const client = new Sqlite(file);

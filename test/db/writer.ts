@@ -3,7 +3,8 @@ import { openNode } from "../../db/sqlite/node/open.ts";
 import { imageRemoval, pass } from "../contract/removal-rows.ts";
 import { decisionRow, snapshotRow } from "../contract/store-rows.ts";
 
-// The program that crash.process.test.ts kills: records without end into argv[2] and prints each id (prefix argv[3]) once acknowledged.
+// The program that crash.process.test.ts kills: it writes records without end to the file argv[2], and prints each id
+// (prefix argv[3]) once it is acknowledged.
 const [, , file = "", prefix = ""] = process.argv;
 const opened = openNode({ file });
 if (!opened.ok) throw new Error(opened.error.message);

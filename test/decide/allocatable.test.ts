@@ -38,7 +38,7 @@ describe("allocatable is capacity minus reserves and hard eviction", () => {
     for (const [cpu, before, rounded] of [
       ["0.0004", "400u", "0"],
       ["0.0005", "500u", "1m"],
-      // millionths are rounded up first
+      // an amount is first rounded up to whole millionths
       ["499001n", "499001n", "1m"],
       ["499n", "499n", "0"],
       ["1500400u", "1500400u", "1500m"],
@@ -153,7 +153,7 @@ describe("pod capacity", () => {
     [{ podsPerCore: 10, maxPods: 30 }, "30"],
     [{ podsPerCore: 10, maxPods: 300 }, "40"],
     [{ podsPerCore: 0, maxPods: 300 }, "300"],
-    // 0 is a default in every version, as a kubelet cannot tell it from nothing given
+    // 0 means the default in every version, as a kubelet cannot distinguish it from an absent field
     [{ maxPods: 0 }, "110"],
   ])("with %j on 4 CPUs is %s", (config, want) => expect(podCapacity(config)).toBe(want));
   test("is the node's own number when the configuration sets none", () => {
@@ -171,7 +171,7 @@ describe("device capacity", () => {
     const { capacity, allocatable } = with_([device("a"), device("b", "Healthy"), device("c", "Unhealthy")], {});
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["3", "2"]);
   });
-  test("becomes 0 when the resource's plugin is gone", () => {
+  test("becomes 0 when the resource's plugin was removed", () => {
     const { capacity, allocatable } = with_([], { [GPU]: "4" });
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["0", "0"]);
   });
@@ -180,7 +180,7 @@ describe("device capacity", () => {
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["4", "3"]);
     expect(with_(undefined, { [GPU]: "4" }).allocatable[GPU]).toBe("4");
   });
-  // nodestatus.MachineInfo never takes a name out of status.capacity; only a plugin's own resource becomes 0
+  // nodestatus.MachineInfo never removes a resource from status.capacity; only a device plugin's own resource becomes 0
   test("leaves other extended resources as they are when a device list is posted", () => {
     expect(with_([], { "attachable-volumes-csi-x": "39" }).capacity).toMatchObject({
       "attachable-volumes-csi-x": "39",

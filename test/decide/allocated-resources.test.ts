@@ -100,7 +100,7 @@ describe("cgroup values while a resize is pending", () => {
   });
   describe("of pod-level resources", () => {
     const podLevel = { resources: { requests: { cpu: "3", memory: "3Gi" }, limits: { cpu: "6", memory: "6Gi" } } };
-    // as a kubelet tells it: sums over the pod, its overhead in them
+    // as a kubelet reports it: sums over the pod, including its overhead
     const reported = {
       ...{ qosClass: "Burstable", phase: "Running", ...pending },
       allocatedResources: { cpu: "1250m", memory: "1Gi", "ephemeral-storage": "1Gi" },
@@ -154,13 +154,14 @@ describe("cgroup values while a resize is pending", () => {
 });
 
 describe("a pending resize and the rest of the node", () => {
-  // the QoS manager's activePods are kl.GetActivePods: the pods as specified; getAllocatedPods is another list
+  // the QoS manager's activePods are kl.GetActivePods, which returns the pods as specified; getAllocatedPods returns
+  // other values
   test("the burstable tier sums the requests of the specs, not the allocated ones", () => {
     const allocated = state({ requests: { cpu: "500m", memory: "512Mi" } });
     const input = configured({}, { pods: [desired(), burstable("b", "1", "1Mi")], ...allocated });
     expect(valuesAt(input, "/kubepods/burstable").cpuShares).toBe(3072);
   });
-  // allocated amounts are summed as those that are asked for
+  // allocated amounts are summed like requested ones
   const huge = String(Number.MAX_SAFE_INTEGER);
   const two = [container("a"), container("b")];
   const both = { requests: { memory: huge }, limits: { memory: huge } };

@@ -7,7 +7,7 @@ import type { Reason } from "../../api/model/forms.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { decoded } from "../kit/snapshots.ts";
 
-/** Answers; a refusal fails the test with its message. */
+/** The decision; a refusal throws its message. */
 export function cgroupsOf(input: unknown, explain: Explain = "reasons"): Decided<CgroupsDecision> {
   const answer = DECIDERS.cgroups({ snapshot: effectiveSnapshot(decoded(input)), facts: {}, ask: undefined, explain });
   if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
@@ -23,10 +23,10 @@ export function allocatableOf(input: unknown, explain: Explain = "reasons"): Dec
   if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
   return answer.value;
 }
-/** The reasons of an answer one by one, each with its place. */
+/** Each reason of an answer, with its place. */
 export const reasonsOf = ({ reasons }: Pick<Decided<unknown>, "reasons">): (Reason & { at: string })[] =>
   reasons.flatMap(({ at, because }) => because.map((reason) => ({ at, ...reason })));
-/** The refusal of an input that must be refused. */
+/** The refusal of the input; throws if the input is decided. */
 export function refusalOf(kind: "cgroups" | "allocatable", input: unknown): Refusal {
   const answer = DECIDERS[kind]({
     snapshot: effectiveSnapshot(decoded(input)),
@@ -38,7 +38,7 @@ export function refusalOf(kind: "cgroups" | "allocatable", input: unknown): Refu
   return answer.error;
 }
 
-/** The one cgroup at a path; the paths that are there in the error. */
+/** The cgroup at a path; an error lists the existing paths. */
 export function planAt(input: unknown, path: string): CgroupPlan {
   const { cgroups } = cgroupsOf(input).decision;
   const found = cgroups.filter((c) => c.path === path);
@@ -47,7 +47,7 @@ export function planAt(input: unknown, path: string): CgroupPlan {
   return found[0] as CgroupPlan;
 }
 export const valuesAt = (input: unknown, path: string): CgroupValues => planAt(input, path).values;
-/** File -> text. */
+/** Maps each file to its text. */
 export const filesAt = (input: unknown, path: string): Record<string, string> =>
   Object.fromEntries(planAt(input, path).files.map((f) => [f.path, f.value]));
 export const pathsOf = (input: unknown): readonly string[] => cgroupsOf(input).decision.cgroups.map((c) => c.path);
@@ -55,7 +55,7 @@ export const pathsOf = (input: unknown): readonly string[] => cgroupsOf(input).d
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
 
-/** How an input ends; anything thrown on the way is thrown on. */
+/** How the decision about an input ends; any exception is rethrown. */
 export function outcome(kind: "cgroups" | "allocatable", input: unknown): "bad input" | "refused" | "answered" {
   const snapshot = decodeSnapshot(input);
   if (!snapshot.ok) return "bad input";

@@ -29,7 +29,7 @@ describe("cgroupRoot", () => {
       "/lab.slice/lab-kubepods.slice/lab-kubepods-besteffort.slice/lab-kubepods-besteffort-pode_1.slice/cri-containerd-c.scope",
     ]);
   });
-  // a posted configuration must not lead the writer out of its root
+  // a posted configuration must not make the actuator write outside its root
   test.each([
     { cgroupRoot: "/../../etc" },
     { cgroupRoot: "a/../../b" },
@@ -47,7 +47,8 @@ describe("cgroupsPerQOS: false", () => {
   test("creates no cgroups for QoS tiers and pods", () => {
     expect(pathsOf(configured(OFF, { pods: [bestEffort("e")] }))).toEqual([]);
   });
-  // enforceNodeAllocatableCgroups updates cm.cgroupRoot whenever it has a name, and without tiers that is cgroupRoot itself
+  // enforceNodeAllocatableCgroups updates the cgroup cm.cgroupRoot if it has a name; without QoS tiers this is
+  // cgroupRoot itself
   test("puts the node's capacity on a configured cgroupRoot", () => {
     expect(valuesAt(configured({ ...OFF, cgroupRoot: "/lab" }), "/lab")).toMatchObject({
       cpuShares: 4096,
@@ -99,7 +100,7 @@ describe("reserved cgroups in the tree", () => {
       "/kubepods/burstable",
     ]);
   });
-  // path.Base of Go drops a trailing slash; an empty name would be the root cgroup
+  // Go's path.Base drops a trailing slash; an empty name would mean the root cgroup
   test("keep their slice when its configured name ends in a slash", () => {
     const slices = configured(
       { ...config, systemReservedCgroup: "/system.slice/" },
@@ -120,14 +121,14 @@ describe("reserved cgroups in the tree", () => {
     const paths = pathsOf(configured({ ...config, kubeReservedCgroup: "/system" }));
     expect(paths.filter((p) => p === "/system").length).toBe(1);
   });
-  // limits of a reserve on the root cgroup, or on kubepods itself, are no answer that may be carried out
+  // a reserve's limits on the root cgroup or on kubepods would be harmful, so the decision is refused
   test.each(["/", "-.slice", "/kubepods"])(
     "a reserved cgroup named `%s` is refused, unless it names an ordinary cgroup",
     (kubeReservedCgroup) => {
       for (const driver of ["cgroupfs", "systemd"]) {
         const input = configured({ ...config, kubeReservedCgroup }, { cgroup: { version: 2, driver } });
         if (kubeReservedCgroup === "-.slice" && driver === "cgroupfs") {
-          // without systemd this is a name like any other
+          // with the cgroupfs driver this is an ordinary name
           const paths = pathsOf(input);
           expect(paths).toContain("/-.slice");
           expect(new Set(paths).size).toBe(paths.length);

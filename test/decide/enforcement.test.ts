@@ -15,7 +15,7 @@ const RESERVES = { systemReserved: { cpu: "500m", memory: "512Mi" }, kubeReserve
 const CGROUPS = { systemReservedCgroup: "/system", kubeReservedCgroup: "/kube" };
 const decide = (config: Json) => allocatableOf(configured({ ...RESERVES, ...config }));
 
-/** Whether a kubelet would start: the rules as the documentation of enforceNodeAllocatable gives them. */
+/** Whether a kubelet would start, according to the documentation of enforceNodeAllocatable. */
 function starts(keys: readonly string[], named: { system: boolean; kube: boolean }): boolean {
   const has = (key: string): boolean => keys.includes(key);
   if (has("none") && keys.length > 1) return false;
@@ -101,7 +101,7 @@ describe("the kubelet refuses to start", () => {
     ]);
     expect(errors({ reservedSystemCPUs: "0" })).toEqual([]);
   });
-  // validation.go: "none" skips the check of cgroupsPerQOS; the default of enforceNodeAllocatable stays "pods"
+  // validation.go: with "none" cgroupsPerQOS is not checked; the default of enforceNodeAllocatable stays "pods"
   test("but not with cgroupsPerQOS off and enforceNodeAllocatable `none`", () => {
     expect(errors({ cgroupsPerQOS: false, enforceNodeAllocatable: ["none"] })).toEqual([]);
   });
@@ -132,7 +132,7 @@ describe("the kubelet refuses to start", () => {
       `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in ${FLAG}`,
     ],
   ])("in the kubelet's own words: %#", (config, message) => expect(errors(config)).toEqual([message]));
-  // validation.go, validation_linux.go and server.go: none of these kubelets starts
+  // validation.go, validation_linux.go and server.go: no kubelet starts with these
   test.each<[Json, Json]>([
     [{ memoryReservationPolicy: "TieredReservation" }, {}],
     [{ failCgroupV1: true }, { cgroup: { version: 1 } }],
@@ -141,7 +141,7 @@ describe("the kubelet refuses to start", () => {
     expect(allocatableOf(configured(config, parts)).verdict).toBe("kubelet-refuses");
   });
 
-  // the check of cgroupsPerQOS is made for every key but `none`
+  // cgroupsPerQOS is checked for every key except `none`
   test("with cgroupsPerQOS off and a reserved cgroup enforced", () => {
     const config = { ...CGROUPS, cgroupsPerQOS: false, enforceNodeAllocatable: ["kube-reserved"] };
     expect(errors(config)).toEqual([

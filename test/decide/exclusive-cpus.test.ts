@@ -47,7 +47,7 @@ describe("the CPU quota with exclusive CPUs", () => {
     const answer = input({ featureGates: { DisableCPUQuotaWithExclusiveCPUs: false } }, app, EXCLUSIVE);
     expect(valuesAt(answer, "/kubepods/podg").cpuQuota).toBe(200_000);
     expect(valuesAt(answer, "/kubepods/podg/c")).toMatchObject({ cpuQuota: 200_000, cpusetCpus: "1-2" });
-    // it is deprecated in 1.36, so AllBeta does not reach it
+    // the gate is deprecated in 1.36, so AllBeta does not change it
     const beta = input({ featureGates: { AllBeta: false } }, app, EXCLUSIVE);
     expect(valuesAt(beta, "/kubepods/podg").cpuQuota).toBe(-1);
   });
@@ -105,7 +105,7 @@ describe("cpusets from the resource managers' state files", () => {
     expect(filesAt(answer, "/kubepods/podg/c")["cpuset.mems"]).toBe("0-2");
     expect(filesAt(answer, "/kubepods/podg")).not.toHaveProperty("cpuset.mems");
   });
-  // containerHasExclusiveCPUs asks for a set that is not empty, reconcileState skips a container with an empty one, and
+  // containerHasExclusiveCPUs requires a non-empty set, reconcileState skips a container with an empty one, and
   // opencontainers/cgroups writes no empty list
   test.each([
     ["an empty entry is not exclusive", { g: { c: "" } }, "cpuQuota", 200_000],

@@ -112,7 +112,7 @@ describe("huge page limits", () => {
 describe("huge pages and the kubepods cgroup", () => {
   const kubepods = (config: Json = {}) =>
     valuesAt(configured(config, { ...input(), kubeletConfiguration: config }), "/kubepods");
-  // getNodeAllocatableAbsoluteImpl takes off the reserves only; nodestatus.MachineInfo alone takes off huge pages
+  // getNodeAllocatableAbsoluteImpl subtracts only the reserves; only nodestatus.MachineInfo subtracts huge pages
   test("its memory limit is capacity minus reserves, with huge pages included", () => {
     expect(kubepods({ kubeReserved: { memory: "1Gi" } }).memory).toBe(7 * Gi);
   });
@@ -120,11 +120,12 @@ describe("huge pages and the kubepods cgroup", () => {
     const config = { featureGates: { QOSReserved: true }, qosReserved: { memory: "0%" } };
     expect(valuesAt(input({ kubeletConfiguration: config }), "/kubepods/burstable").memory).toBe(8 * Gi);
   });
-  // UpdateCgroups gives every tier's config, kubepods as the Guaranteed one included, unlimited pages each minute
+  // UpdateCgroups sets unlimited pages in the configuration of every tier each minute, including kubepods as the
+  // Guaranteed tier
   test("its huge pages are unlimited, like those of the QoS tiers", () => {
     expect(hugetlb(input(), "/kubepods")["hugetlb.2MB.max"]).toBe(UNLIMITED);
   });
-  // maybeSetHugetlb returns at once where the controller is missing
+  // maybeSetHugetlb returns immediately if the controller is missing
   test("no cgroup has hugetlb files when the machine lacks the hugetlb controller", () => {
     const bare = input({ machine: { hugetlb: false } });
     const written = cgroupsOf(bare).decision.cgroups.flatMap((p) =>
@@ -139,7 +140,7 @@ describe("huge pages and the kubepods cgroup", () => {
       expect(cgroupsOf(input({ machine: { hugetlb } })).needs).not.toContain("machine.hugetlb");
     expect(cgroupsOf(snapshot({ pods: [bestEffort("e")] })).needs).not.toContain("machine.hugetlb");
   });
-  // sums of sizes beyond 2^53
+  // sizes whose sum exceeds 2^53
   const cpus = [{ cpu: 0, core: 0, socket: 0, numa: 0 }];
   test.each([
     { cpus, memoryBytes: Gi, numaNodes: [{ id: 0, hugepages: { "1Gi": Number.MAX_SAFE_INTEGER } }] },

@@ -9,7 +9,7 @@ const NONE = { featureGates: { MemoryQoS: true } };
 const TIERED = { ...NONE, memoryReservationPolicy: "TieredReservation" };
 const limited = podOf([container("c", { memory: "100Mi" }, { memory: "200Mi" })]);
 const pods = [guaranteed("g", "1", "1Gi"), burstable("b", "1", "512Mi"), bestEffort("e")];
-/** floor((request + factor * (ceiling - request)) / page) * page, in tenths to stay whole. */
+/** floor((request + factor * (ceiling - request)) / page) * page, with the factor in tenths to use whole numbers. */
 const high = (request: number, ceiling: number, page = 4096): number =>
   Number((BigInt(request * 10 + (ceiling - request) * 9) / 10n / BigInt(page)) * BigInt(page));
 const valuesOf = (config: Json, pod: Json, parts: Json = {}) =>
@@ -97,13 +97,14 @@ describe("memory.min and memory.low under memoryReservationPolicy None", () => {
 });
 
 describe("the memory QoS files that the kubelet writes", () => {
-  // qos_container_manager_linux.go setMemoryQoS: memory.min on kubepods alone, memory.low on burstable alone
+  // qos_container_manager_linux.go setMemoryQoS: memory.min only on kubepods, memory.low only on burstable
   test.each([NONE, TIERED])("are memory.min on kubepods and memory.low on burstable: %j", (config) => {
     const input = configured(config, { pods });
     expect(valuesAt(input, "/kubepods")).not.toHaveProperty("memoryLow");
     expect(valuesAt(input, "/kubepods/burstable")).not.toHaveProperty("memoryMin");
   });
-  // helpers_linux.go ResourceConfigForPod: only under TieredReservation, only a request above 0, one key by the class
+  // helpers_linux.go ResourceConfigForPod: only under TieredReservation, only for a request above 0; the QoS class
+  // decides which of the two keys is set
   test("are absent on a pod under None", () => {
     const pod = valuesAt(configured(NONE, { pods }), "/kubepods/podg");
     expect(pod).not.toHaveProperty("memoryMin");
@@ -113,7 +114,8 @@ describe("the memory QoS files that the kubelet writes", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg")).not.toHaveProperty("memoryLow");
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/burstable/podb")).not.toHaveProperty("memoryMin");
   });
-  // kuberuntime_container_linux.go generateLinuxContainerResources: one key with a request, else both as 0, whatever the class
+  // kuberuntime_container_linux.go generateLinuxContainerResources: one key for a container with a request, otherwise
+  // both as 0, for any QoS class
   test("are one per container under TieredReservation", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg/c")).not.toHaveProperty("memoryLow");
   });
@@ -123,7 +125,8 @@ describe("the memory QoS files that the kubelet writes", () => {
       memoryLow: 0,
     });
   });
-  // node_container_manager_linux.go enforceExistingCgroup: with the gate, memory.min of a reserved cgroup is its memory limit
+  // node_container_manager_linux.go enforceExistingCgroup: with the gate, memory.min of a reserved cgroup equals its
+  // memory limit
   test("include memory.min on an enforced reserved cgroup", () => {
     const config = {
       ...NONE,
@@ -225,7 +228,7 @@ describe("memory from a resource claim (1.37, DRANodeAllocatableResources)", () 
       "/kubepods memoryLow": Gi,
     });
     expect(reportOf(given([limited]), false)).toEqual({});
-    // a limit that the container lacks, and what the pod has as a whole, have none of it
+    // a container without a limit, and pod-level resources, get no such value
     const whole = { resources: { requests: { memory: "2Gi", cpu: "1" }, limits: { memory: "4Gi", cpu: "2" } } };
     expect(reportOf(given([container("c", { memory: "512Mi" })], whole))).toEqual({
       [`${own} hugePageLimit`]: 4 * Mi,

@@ -4,7 +4,7 @@ import { podOf } from "../kit/pods.ts";
 import { type Json, snapshot } from "../kit/snapshots.ts";
 import { cgroupsOf, refusalOf } from "./ask.ts";
 
-/** Container -> oom_score_adj on a node with that much memory. */
+/** The oom_score_adj of each container on a node with `memory`. */
 const scores = (pod: Json, memory: string): Record<string, number | undefined> =>
   Object.fromEntries(
     cgroupsOf(snapshot({ pods: [pod] }, { memory }))
@@ -62,12 +62,12 @@ describe("oom_score_adj", () => {
     expect(scores(withInit, "8Gi")).toEqual({ s: 875, c: 750, d: 875 });
   });
   test("is exact for byte amounts beyond double precision", () => {
-    // 1000 * request passes 2^53: 1000 - 1000*9007199254740/1125899906842624 truncated
+    // 1000 * request exceeds 2^53: 1000 - 1000*9007199254740/1125899906842624 truncated
     const request = 9_007_199_254_741;
     const want = 1000 - Number((1000n * BigInt(request)) / 2n ** 50n);
     expect(scores(podOf([ask(String(request))]), "1Pi")).toEqual({ c: want });
   });
-  // the kubelet divides by the machine's memory, which is never 0
+  // the kubelet divides by the machine's memory, so 0 is refused
   test.each(["1Gi", "20Ti"])("a node of 0 bytes of memory is refused, whatever a container requests (%s)", (memory) => {
     const refusal = refusalOf("cgroups", snapshot({ pods: [podOf([ask(memory)])] }, { memory: "0" }));
     expect(refusal).toMatchObject({ code: "needs_input", needs: ["node.status.capacity.memory"] });

@@ -4,7 +4,7 @@ import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
 import { configured, type Json, snapshot } from "../kit/snapshots.ts";
 import { Mi, valuesAt } from "./ask.ts";
 
-/** Shares, quota and memory limit of the pod's cgroup. */
+/** The shares, the quota and the memory limit of the pod's cgroup. */
 function podValues(pod: Json, tier: "" | "/burstable" | "/besteffort", config: Json = {}): unknown[] {
   const v = valuesAt(configured(config, { pods: [pod] }), `/kubepods${tier}/podu`);
   return [v.cpuShares, v.cpuQuota, v.memory];
@@ -57,7 +57,7 @@ describe("CPU shares, CPU quota and memory limit of a pod's cgroup", () => {
     expect(podValues(half, "/burstable", { cpuCFSQuota: false })).toEqual([1024, unset, unset]);
     expect(podValues(podOf([BASE]), "/burstable", { cpuCFSQuota: false })).toEqual([102, -1, 200 * Mi]);
   });
-  // beta since 1.34 and not locked: without the gate the kubelet looks at containers alone
+  // beta since 1.34 and not locked: without the gate the kubelet uses only the containers' resources
   test("ignore pod-level resources when their gate is off", () => {
     const off = { featureGates: { PodLevelResources: false } };
     expect(podValues(podOf([container("c")], POD_LEVEL), "/besteffort", off)).toEqual([2, unset, unset]);
@@ -108,7 +108,7 @@ describe("container limits beside pod-level limits", () => {
     };
     expect(of("own")).toEqual([512, 50_000, 64 * Mi]);
     expect(of("half")).toEqual([102, 200_000, 32 * Mi]);
-    // without a request of its own, shares come from the pod's limit
+    // without a request at pod level, shares follow the pod's limit
     expect(of("bare")).toEqual([2048, 200_000, 2048 * Mi]);
   });
 });
@@ -120,7 +120,7 @@ describe("the QoS tier of a pod's cgroup", () => {
         podValues(pod, tier);
         return tier;
       } catch {
-        // not there
+        // this cgroup does not exist
       }
     }
     return "nowhere";

@@ -13,7 +13,7 @@ const tiers = (config: Json, parts: Json = {}): (number | undefined)[] =>
 
 describe("qosReserved", () => {
   test("subtracts Guaranteed requests from the burstable limit, and Burstable ones from the besteffort limit", () => {
-    // integer division at each step
+    // every step is an integer division
     const burst = 8 * Gi - Math.floor((1001 * Mi * 33) / 100);
     expect(tiers({ ...GATE, qosReserved: { memory: "33%" } })).toEqual([
       burst,

@@ -35,7 +35,7 @@ describe("the captured node of a real kubelet 1.36.3", () => {
   if (!cgroups.ok) throw new Error(cgroups.error.message);
   const plans = cgroups.value.decision.cgroups;
   const real = captured("cgroups.json") as Record<string, Record<string, string>>;
-  // the machine has no hugetlb hierarchy, so the kubelet wrote none of its files
+  // the machine has no hugetlb hierarchy, so the kubelet wrote no hugetlb files
   const comparable = (plan: CgroupPlan) => plan.files.filter((f) => !f.path.startsWith("hugetlb."));
 
   test.each(plans.map((p) => [p.path, p] as const))(

@@ -166,7 +166,7 @@ describe("a resize decision", () => {
     expect(waits.leave?.map(({ name }) => name)).toEqual(["low"]);
     const never = one(on([web, pod("high", { cpu: "3" }, {}, { priority: 10 })]), { ...WEB, to: { cpu: "2" } });
     expect(never).toMatchObject({ status: "Deferred", leave: null });
-    // one of higher priority stays, though less would be lost with it
+    // the pod of higher priority is not listed, though its removal would free less
     const important = pod("web", { cpu: "1" }, {}, { priority: 20 });
     const smaller = pod("smaller", { cpu: "800m" }, {}, { priority: 10 });
     const spared = one(on([important, ...others.slice(0, 2), smaller]), { ...WEB, to: { cpu: "1500m" } });
@@ -352,7 +352,7 @@ describe("a resize decision", () => {
     expect(written(false, "app")).toEqual([]);
     expect(written(true, "app")).toEqual([null, "app"]);
   });
-  test("needs the status of a pod whose pending resize does not tell its present resources", () => {
+  test("needs the status of a pod whose pending resize does not contain its present resources", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred" }];
     const needs = (status: Json): readonly string[] => {
       const reported = {
@@ -684,7 +684,7 @@ describe("the actuation of a resize", () => {
     const decision = decide(on([web], "v1.36.3", { stats }), less);
     expect(decision).toMatchObject({ inProgress: 0, inError: 1, deferred: 0, infeasible: 0 });
     expect(decision.resizes[0]).toMatchObject({ status: "Error", message, actuation: { writes: [], error: message } });
-    // it is allocated all the same: the room that it gives up is there for the next
+    // the decrease is allocated nevertheless, so the next resize can use the freed resources
     const both = { pods: ["shop/web", "shop/b"], to: { memory: "256Mi" } };
     const next = pod("b", { memory: "128Mi" });
     const full = pod("full", { memory: "7552Mi" });
@@ -741,7 +741,7 @@ describe("the actuation of a resize", () => {
     test("counts the allocated resources, and a further change starts from those in force", () => {
       const more = one(on([stuck(words)], "v1.36.3", used(1_000_000)), { ...WEB, to: { memory: "384Mi" } });
       expect(more.changes).toContainEqual({ ...changes[0], from: "512Mi", to: "768Mi" });
-      // from 1Gi, so it comes down
+      // the limit in force is 1Gi, so this change is a decrease
       expect(more.actuation?.writes.map(({ container }) => container)).toEqual(["app", null]);
     });
     test("keeps no message of other conditions in the snapshot", () => {

@@ -7,7 +7,7 @@ import { pod as podForm } from "../../api/model/pod.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import { RECORDED } from "../kit/recorded.ts";
 
-/** The cases of test/data/sandbox, and what the function of each version answers. */
+/** The cases of test/data/sandbox, with the answers of each version's function. */
 interface Case {
   readonly name: string;
   readonly cgroupVersion: 1 | 2;
@@ -24,7 +24,7 @@ function reported({ cgroupVersion: version, configuration, pod }: Case, kubelet:
   const [resources, overhead] = [values.resources, values.overhead].map((one) => containerResources(one, version));
   return { resources, overhead };
 }
-/** CRI's names, as the daemon writes them. */
+/** The field names of CRI, as the daemon writes them. */
 const NAMES = {
   cpuPeriod: "cpu_period",
   cpuQuota: "cpu_quota",

@@ -29,7 +29,10 @@ const formOf = (profile: Profile, ...gates: string[]): StateForm => ({
 });
 
 type Answer = { readonly error?: string; readonly file?: string; readonly entries?: Record<string, unknown> };
-/** A start of the state of k8s.io/kubernetes of each version, run as a library; `file`: what it writes afterwards. */
+/**
+ * How the state code of each k8s.io/kubernetes version, run as a library, restores a file; `file`: what it writes
+ * afterwards.
+ */
 interface Start {
   readonly manager: "cpu" | "memory";
   readonly policy: string;
@@ -54,7 +57,9 @@ function cpuAnswer({ policy: name, text }: Start, form: StateForm): Answer {
   const state = startState({ ...form, policy: made, file: text ?? undefined, containers });
   return state.ok ? { file: writeCpuState(name, state.value, form) } : { error: state.error };
 }
-/** The machine of a test; none of these states fits it, so a file that is taken is refused later on. */
+/**
+ * The machine of the tests; it fits none of these states, so a file that is accepted here is refused in a later step.
+ */
 const reserve = resourceList.parse({ memory: "1Gi" });
 const MACHINE = {
   numaNodes: [0, 1].map((id) => ({ id, memoryBytes: 4 * Gi })),
@@ -79,7 +84,7 @@ describe.each(RECORDED.map(({ release }) => release))("state files as kubelet %s
       const at = `${start.gates} ${start.text}`;
       expect(restoreFault(got.error), at).toBe(restoreFault(want.error));
       if (want.file === undefined || got.file === undefined) continue;
-      // the captured one has read it, and looks at neither the machine nor the reserve
+      // the recorded code only restores the file, and checks neither the machine nor the reserve
       expect(got.file, at).toBe(want.file);
       written++;
     }

@@ -15,7 +15,7 @@ describe("swap on cgroup v2", () => {
   test("LimitedSwap gives containers swap in proportion to their memory request", () => {
     expect(swapOf(LIMITED)).toBe(512 * Mi);
     expect(swapOf(LIMITED, podOf([container("c", { memory: "100Mi" })]))).toBe(50 * Mi);
-    // (1000000007 / 8589934592) * 4294967296, cut off
+    // (1000000007 / 8589934592) * 4294967296, truncated
     expect(swapOf(LIMITED, podOf([container("c", { memory: "1000000007" })]))).toBe(500_000_003);
     expect(
       filesAt(configured(LIMITED, { pods: [pod], ...SWAP }), "/kubepods/burstable/podu/c")["memory.swap.max"],
@@ -62,7 +62,7 @@ describe("swap on cgroup v2", () => {
       expect(files.some((f) => f.path === "memory.swap.max")).toBe(level === "container");
     }
   });
-  // calcSwapForBurstablePods refuses a request above the node's memory, and ConfigureLimitedSwap then gives no swap
+  // calcSwapForBurstablePods refuses a request above the node's memory, and ConfigureLimitedSwap then sets no swap
   test("a request above the node's memory gets no swap", () => {
     expect(swapOf(LIMITED, podOf([container("c", { memory: "16Gi" })]))).toBe(0);
   });

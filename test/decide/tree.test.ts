@@ -147,7 +147,8 @@ describe("the files of cgroup v2 and v1", () => {
   ])("for the values %j are `%s` on v1 and `%s` on v2", (values, one, two) => {
     expect([text(values, 1), text(values, 2)]).toEqual([one, two]);
   });
-  // qosReserved can ask for less than nothing: the kubelet writes that and the kernel refuses; "max" would lift every limit
+  // qosReserved can lead to a negative limit: the kubelet writes it and the kernel refuses it; "max" would remove every
+  // limit
   test("never have `max` for a negative memory limit", () => {
     const reserved = { featureGates: { QOSReserved: true }, qosReserved: { memory: "100%" } };
     const input = configured(reserved, { pods: [guaranteed("g", "1", "16Gi")] });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { formOf } from "../../api/documents/document-form.ts";
 import { isLscpu, machineOfLscpu } from "../../api/documents/lscpu.ts";
 
-/** A summary as util-linux prints it; `nested` as since 2.37 with some locales and terminals. */
+/** A summary as util-linux prints it; `nested`: as printed since 2.37 with some locales and terminals. */
 const summary = (fields: Readonly<Record<string, string>>, nested = false) => {
   const lines = Object.entries(fields).map(([name, data]) => ({ field: `${name}:`, data }));
   return { lscpu: nested ? [{ field: "NUMA:", data: null, children: lines }] : lines };

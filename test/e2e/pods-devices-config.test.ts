@@ -13,7 +13,7 @@ import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
 import { ok } from "../../api/base/result.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
-import { hands, options } from "../actuator/pods/fake-devices.ts";
+import { fakeDevices, options } from "../actuator/pods/fake-devices.ts";
 import { scratch } from "../actuator/pods/scratch.ts";
 import { NO_ACTIONS, NODE } from "../actuator/pods/worker-kit.ts";
 import { limited, runnable, runnableContainer } from "../kit/runnable-pods.ts";
@@ -118,7 +118,7 @@ describe.skipIf(why !== undefined)("a container's device options on a real conta
       { hostNetwork: true, containers: [app, shell("plain", "true")] },
       { object: limited("uid-1", { app: { "example.com/toy": "2" }, plain: {} }, {}, "web").object },
     );
-    const devices = hands({ runContainerOptions: async () => ok(toys) });
+    const devices = fakeDevices({ runContainerOptions: async () => ok(toys) });
     const ids = await up(web, dir, devices);
     expect(devices.asked).toEqual(["prepare uid-1", "startOf uid-1 app"]);
     const id = ids.get("app") ?? "";
@@ -162,7 +162,7 @@ describe.skipIf(why !== undefined)("a container's device options on a real conta
       },
       { object: limited("uid-1", { app: { "example.com/toy": "1" } }, {}, "web").object },
     );
-    const ids = await up(web, dir, hands({ runContainerOptions: async () => ok(options({ mounts })) }));
+    const ids = await up(web, dir, fakeDevices({ runContainerOptions: async () => ok(options({ mounts })) }));
     expect(await inside(ids.get("app") ?? "", "cat /both/whose")).toBe("pods-own");
   });
 

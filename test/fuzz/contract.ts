@@ -20,14 +20,14 @@ const DOCUMENTED = ROUTES.map(({ method, path }) => ({
 }));
 const { paths } = (await openApi(ROUTES)).document;
 
-/** The fault of an answer, in one line; null: none. */
+/** One line about the fault of an answer; null: no fault. */
 export function faultOf({ method, target }: Pick<FuzzRequest, "method" | "target">, answer: FuzzAnswer): string | null {
   const { status, headers, text } = answer;
   if (status >= 500) return `status ${status}: ${text.slice(0, 300)}`;
   if (text.includes('"code":"internal"')) return "an internal fault inside of the answer";
   for (const [name, wanted] of Object.entries(ALWAYS))
     if (headers[name] !== wanted) return `${name}: ${String(headers[name])} instead of ${wanted}`;
-  // as a URL it has no dots left
+  // parsing the target as a URL removes `.` and `..`
   const path = new URL(target, "http://localhost").pathname;
   const [type = ""] = String(headers["content-type"] ?? "").split(";");
   const route = DOCUMENTED.find((one) => one.method === (method === "HEAD" ? "GET" : method) && one.pattern.test(path));
@@ -50,7 +50,7 @@ function undocumented(
   const described = responses[status];
   if (described === undefined) return `${name} answers ${status}, which its contract lacks: ${text.slice(0, 300)}`;
   const types = described.content === undefined ? [""] : Object.keys(described.content);
-  // a browser is shown the same as a page
+  // a browser gets the same content as a page
   if (!types.includes(type)) return `${name} answers ${status} as \`${type}\`, its contract says ${types.join(", ")}`;
   if (method === "HEAD" || status === 304) return text === "" ? null : `${name}: a body where none may be`;
   if (type === PROBLEM_TYPE) return malformed(problemAnswer, text, `${name} ${status}`);

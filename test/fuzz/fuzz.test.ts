@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { faultOf } from "./contract.ts";
 import { findingText, fuzz } from "./fuzz.ts";
 
-/** Always the same in CI; `npm run fuzz` draws another each time. */
+/** The same seed at every run in CI; `npm run fuzz` draws a new one each time. */
 const SEED = 20_261_123;
 const SECONDS = 60;
 

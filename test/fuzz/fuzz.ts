@@ -7,11 +7,11 @@ import { decisionOf, type FuzzRequest, type Known, requestOf } from "./requests.
 export interface FuzzOptions {
   readonly seed: number;
   readonly seconds: number;
-  /** Only this one of the seed's requests. */
+  /** Sends only this one of the seed's requests. */
   readonly only?: number;
 }
 export interface Finding {
-  /** Which of the seed's requests. */
+  /** The number of the request within the seed. */
   readonly n: number;
   readonly request: FuzzRequest;
   readonly fault: string;
@@ -19,15 +19,17 @@ export interface Finding {
 export interface FuzzReport {
   readonly findings: readonly Finding[];
   readonly requests: number;
-  /** How many answers had each status. */
+  /** The number of answers with each status. */
   readonly statuses: Readonly<Record<number, number>>;
 }
 
-/** At a time; and so many findings are enough. */
+/** The number of parallel requests, and the number of findings after which a run ends. */
 const [LANES, MAX_FINDINGS] = [4, 20];
 const PATIENCE_MS = 60_000;
 
-/** Mutated requests to a server of its own on loopback, whose every answer is held to the contract, for some seconds. */
+/**
+ * Sends mutated requests for some seconds to its own server on loopback, and checks every answer against the contract.
+ */
 export async function fuzz({ seed, seconds, only }: FuzzOptions): Promise<FuzzReport> {
   const { url, child, close } = await ownServer();
   const agent = new Agent({ keepAlive: true, maxSockets: LANES });
@@ -66,7 +68,7 @@ export async function fuzz({ seed, seconds, only }: FuzzOptions): Promise<FuzzRe
   return { findings, requests, statuses };
 }
 
-/** A decision of every kind, so that there is something to ask for. */
+/** Records a decision of every kind, so that requests can read them. */
 async function history(url: string, agent: Agent): Promise<Known> {
   const made: { id: string; snapshotId: string; node: string }[] = [];
   for (const kind of KINDS) {
@@ -79,7 +81,7 @@ async function history(url: string, agent: Agent): Promise<Known> {
   return { decisions: of("id"), snapshots: of("snapshotId"), nodes: [...of("node"), "n1", "nobody"] };
 }
 
-/** Live news are read up to their first event. */
+/** Sends one request. Live updates are read up to their first event. */
 function send(url: string, agent: Agent, { method, target, headers, body }: FuzzRequest): Promise<FuzzAnswer> {
   return new Promise((resolve, reject) => {
     const length = body === null ? {} : { "content-length": body.length };
@@ -104,9 +106,9 @@ function send(url: string, agent: Agent, { method, target, headers, body }: Fuzz
   });
 }
 
-/** The command that makes one finding again. */
+/** The command that repeats one finding. */
 export const again = (seed: number, { n }: Finding): string => `npm run fuzz -- --seed ${seed} --only ${n}`;
-/** A finding for a person. */
+/** The text about a finding. */
 export const findingText = (seed: number, finding: Finding): string => {
   const { fault, request } = finding;
   const { method, target, headers, body } = request;

@@ -9,14 +9,14 @@ const CHILD = fileURLToPath(new URL("../api/child.ts", import.meta.url));
 
 export interface OwnServer {
   readonly url: string;
-  /** The folder of its history, which has room for other files. */
+  /** The folder of the server's history, which may contain other files. */
   readonly dataDir: string;
   readonly child: ChildProcess;
-  /** Ends it, and removes what it kept. */
+  /** Ends the server, and removes its files. */
   close(): Promise<void>;
 }
 
-/** A server in a process of its own, on a free port of loopback. */
+/** Starts a server in its own process, on a free loopback port. */
 export async function ownServer(): Promise<OwnServer> {
   const dataDir = mkdtempSync(join(tmpdir(), "nodewise-fuzz-"));
   const child = spawn(process.execPath, [CHILD, dataDir], { stdio: ["ignore", "pipe", "ignore"] });

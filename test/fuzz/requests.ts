@@ -6,15 +6,15 @@ import { realSnapshot } from "../kit/real-node.ts";
 import { changed, drawn, type Path, places } from "../properties/changes.ts";
 import { type Draws, draws } from "../properties/draws.ts";
 
-/** One request as it goes over the wire. */
+/** One request as it is sent. */
 export interface FuzzRequest {
   readonly method: string;
-  /** With its query. */
+  /** The path and the query. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
 }
-/** Names of the history that every run begins with. */
+/** Ids and names in the history with which every run begins. */
 export interface Known {
   readonly decisions: readonly string[];
   readonly snapshots: readonly string[];
@@ -44,7 +44,7 @@ const ASKS: { readonly [K in Kind]?: object } = {
   "image-gc": { operation: "delete-unused" },
   "container-gc": { operation: "garbage-collect" },
 };
-/** The body of a decision that is answered; `probe-guard` is refused, for lack of an ask. */
+/** The body of a decision request that is answered, except for `probe-guard`, which is refused without an ask. */
 export const decisionOf = (kind: Kind, snapshot: unknown = realSnapshot()) => ({
   snapshot,
   ask: ASKS[kind] ?? null,
@@ -60,7 +60,10 @@ interface Base {
 }
 const RANGE = { since: "2026-01-01T00:00:00Z", until: "2027-01-01T00:00:00Z", limit: "5" };
 
-/** What a turn begins with: the whole, or what changed since one of the node's snapshots, which may be another's. */
+/**
+ * The first part of a turn: the whole snapshot, or the changes since one of the node's snapshots, which may be
+ * another's.
+ */
 const turnFrom = (d: Draws, snapshot: unknown, base: string): object =>
   d.chance(3)
     ? { snapshot }
@@ -73,7 +76,7 @@ const turnFrom = (d: Draws, snapshot: unknown, base: string): object =>
         },
       };
 
-/** A valid request of some route. */
+/** A valid request for a random route. */
 function base(d: Draws, { decisions, snapshots, nodes }: Known): Base {
   const [decision, snapshotId, node] = [d.pick(decisions), d.pick(snapshots), d.pick(nodes)];
   const kind = d.pick(KINDS);
@@ -181,7 +184,7 @@ const ODD_TEXTS = [
   "null",
 ];
 
-/** One value with up to three places of it changed. */
+/** A value with changes in up to three places. */
 function mutated(value: unknown, d: Draws): unknown {
   let changing = value;
   for (let n = d.below(4); n > 0; n--) {
@@ -197,7 +200,7 @@ function mutated(value: unknown, d: Draws): unknown {
 const at = (value: unknown, path: Path): unknown =>
   path.reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key as string], value);
 
-/** Bytes cut off, changed, or said twice. */
+/** Bytes with a part removed, changed, or repeated. */
 function spoilt(bytes: Uint8Array, d: Draws): Uint8Array {
   const where = d.below(bytes.length + 1);
   if (d.chance(3)) return bytes.slice(0, where);
@@ -219,7 +222,7 @@ function bytesOf(body: unknown, type: keyof typeof TYPES, d: Draws): Uint8Array 
   return Buffer.from(fields.toString());
 }
 
-/** Request `n` of a seed: the same at every call, and in every run. */
+/** Request `n` of a seed, which is the same at every call and in every run. */
 export function requestOf(seed: number, n: number, known: Known): FuzzRequest {
   const d = draws(Math.imul(seed, 0x9e3779b1) + Math.imul(n, 0x85ebca6b));
   const { method, path, body, type = "json", query } = base(d, known);

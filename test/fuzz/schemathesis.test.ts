@@ -17,7 +17,7 @@ test.skipIf(whyNot !== undefined)(
       expect(code, message).toBe(0);
       for (const phase of phases) expect(message, message).toMatch(new RegExp(`✅ +${phase}$`, "m"));
       const [, selected, all] = /Selected: (\d+)\/(\d+)$/m.exec(message) ?? [];
-      // all but the export and the import
+      // all operations except the export and the import
       expect(Number(selected), message).toBe(Number(all) - 2);
       expect(Number(/(\d+) generated/.exec(message)?.[1]), message).toBeGreaterThanOrEqual(LEAST);
     }

@@ -9,13 +9,16 @@ import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 
 const CACHE = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-/** As `.ci/schemathesis` installs it; `SCHEMATHESIS=/path` names another. */
+/** The path at which `.ci/schemathesis` installs the program; `SCHEMATHESIS=/path` names another. */
 const PROGRAM = process.env["SCHEMATHESIS"] ?? join(CACHE, "nodewise/schemathesis/bin/st");
 const HOOKS = fileURLToPath(new URL("schemathesis_hooks.py", import.meta.url));
-/** Why it cannot be run; undefined: it can. */
+/** Why the program cannot be run; undefined: it can. */
 export const whyNot = existsSync(PROGRAM) ? undefined : `there is no ${PROGRAM}; .ci/schemathesis installs it`;
 
-/** Each run's phases, and its share of the time: on a loaded machine one phase would leave those behind it none. */
+/**
+ * The phases of each run, and its share of the time. With one run, the first phase could use all the time on a loaded
+ * machine.
+ */
 const RUNS = [
   { phases: ["Examples", "Coverage"], share: 0.4 },
   { phases: ["Fuzzing"], share: 0.35 },
@@ -23,31 +26,32 @@ const RUNS = [
 ] as const;
 
 /**
- * An import takes the rows of a history as they are, and whatever is made up would then be in the answers of all others. An export has
- * rows with tuples of two lengths, whose `prefixItems` Schemathesis 4.32 takes for a list in `items`, and calls no schema.
+ * An import stores the given rows unchanged, so made-up rows would appear in the answers of all other routes. An export
+ * has rows with tuples of two lengths, whose `prefixItems` Schemathesis 4.32 treats as `items`, and reports as matching
+ * no schema.
  */
 const EXCLUDED = "/v1/history";
 
 export interface SchemathesisOptions {
   readonly url: string;
-  /** The history of that server. */
+  /** The history of the tested server. */
   readonly store: Store;
   readonly seed: number;
   readonly seconds: number;
-  /** It leaves what it found in here. */
+  /** The folder for the findings. */
   readonly folder: string;
 }
 
 export interface SchemathesisRun {
-  /** 0: nothing was found. */
+  /** 0: no findings. */
   readonly code: number | null;
   readonly message: string;
   readonly phases: readonly string[];
 }
 
 /**
- * Holds a server to its own OpenAPI document for some seconds, with every phase and every check of Schemathesis'. What no
- * schema can say is named in schemathesis_hooks.py.
+ * Checks a server against its own OpenAPI document for some seconds, with every phase and every check of Schemathesis.
+ * schemathesis_hooks.py contains the exceptions that no schema can express.
  */
 export async function schemathesis(options: SchemathesisOptions): Promise<readonly SchemathesisRun[]> {
   const { url, store, seed, seconds, folder } = options;
@@ -59,7 +63,7 @@ export async function schemathesis(options: SchemathesisOptions): Promise<readon
       seed,
       phases: phases.join(",").toLowerCase(),
       workers: 1,
-      // a machine that is slow and loaded takes long
+      // a slow and loaded machine takes long
       "request-timeout": 60,
       "generation-database": "none",
       "suppress-health-check": "all",
@@ -80,7 +84,10 @@ export async function schemathesis(options: SchemathesisOptions): Promise<readon
   return runs;
 }
 
-/** At least so many requests are tried, and each phase has some, however slow the machine is: in the time that it takes. */
+/**
+ * The minimum number of requests. A run takes as much time as needed for them, and for some in each phase, however slow
+ * the machine is.
+ */
 export const LEAST = 10;
 const LONGEST_SECONDS = 160;
 

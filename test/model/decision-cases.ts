@@ -19,12 +19,12 @@ import { realLists } from "../kit/real-node.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { randomNode } from "../properties/random-node.ts";
 
-/** A question to a kind, as it is posted. */
+/** A request to a kind, as it is posted. */
 export interface Case {
   readonly kind: Kind;
   readonly snapshot: unknown;
   readonly ask?: unknown;
-  /** It is told what the case before it left to remember. */
+  /** The case gets the facts that the previous case returned. */
   readonly goesOn?: boolean;
 }
 
@@ -32,7 +32,7 @@ const at = (path: string): URL => new URL(`../${path}`, import.meta.url);
 const json = (path: string): Json => JSON.parse(readFileSync(at(path), "utf8"));
 const yaml = (path: string): Json => parse(readFileSync(at(path), "utf8"));
 const iso = (ms: number): string => new Date(ms).toISOString();
-// biome-ignore lint/suspicious/noExplicitAny: the vectors and the captured data of each kind have a form of their own
+// biome-ignore lint/suspicious/noExplicitAny: the vectors and the captured data have a different form for each kind
 type Loose = any;
 const lines = (path: string): Loose[] => {
   const text = gunzipSync(readFileSync(at(path))).toString("utf8");
@@ -40,13 +40,13 @@ const lines = (path: string): Loose[] => {
 };
 const vectors = (suite: string, release = "1.36.3"): Loose[] =>
   readCases(at(`vectors/${release}/${suite}.jsonl.gz`).pathname).map((one) => one.in);
-/** The part of a vector that a suite reads, as it would be posted. */
+/** The part of a vector that a suite reads, as JSON. */
 const read = (suites: Readonly<Record<string, Suite>>, name: string, input: unknown): Loose =>
   JSON.parse(JSON.stringify(suites[name]?.read(input, v1_36)));
 
 const MANAGERS = ["cpus", "memory", "topology", "devices"] as const;
 const OF_PODS = [...MANAGERS, "admission", "preemption"] as const;
-/** The same of several kinds. */
+/** The same request to several kinds. */
 export const each = (kinds: readonly Kind[], snapshot: unknown, ask?: unknown): Case[] =>
   kinds.map((kind) => ({ kind, snapshot, ask }));
 
@@ -60,7 +60,7 @@ const captured = (): Json => ({
   runtime: realLists(),
 });
 
-/** The node that was captured, in both cgroup versions and some configurations, and pods that come to it. */
+/** The captured node, in both cgroup versions and some configurations, and pods to admit. */
 function* capturedNode(): Generator<Case> {
   const whole = captured();
   const configuration = whole["kubeletConfiguration"] as Json;
@@ -78,7 +78,7 @@ function* capturedNode(): Generator<Case> {
   yield* each(OF_PODS, { ...whole, kubeletConfiguration: {}, assignments: {} }, { pod: trader });
 }
 
-/** Nodes by chance, and the pods of others of them that come to them. */
+/** Random nodes, and pods of other random nodes to admit. */
 function* randomNodes(): Generator<Case> {
   const machine = json("data/real-node/machine.json");
   for (let seed = 1; seed <= 30; seed++) {
@@ -106,7 +106,7 @@ function* admissions(): Generator<Case> {
     yield* each(["admission", "preemption"], snapshot, { pod: applied });
 }
 
-/** Resizes that the kubelet's own functions were asked about, and those of the captured node. */
+/** Resizes that the kubelet's own functions answered, and those of the captured node. */
 function* resizes(): Generator<Case> {
   for (const input of vectors("resize").slice(0, 80)) {
     const { snapshot, pushed: pods } = read(RESIZE_SUITES, "resize", input);
@@ -119,7 +119,7 @@ function* resizes(): Generator<Case> {
   yield { kind: "resize", snapshot: { ...snapshot, pods: [...snapshot.pods, elsewhere] } };
 }
 
-/** Machines of the managers' vectors, each asked by the first pods that come to it. */
+/** Machines of the managers' vectors, each with a request for the first pods. */
 function* machines(): Generator<Case> {
   const observedAt = "2026-01-31T12:00:00Z";
   for (const { topology: cpus, reservedSystemCPUs = "0", policyOptions: cpuManagerPolicyOptions, ops } of vectors(
@@ -164,7 +164,7 @@ function* machines(): Generator<Case> {
   }
 }
 
-/** The captured device plugins, and the plugins of the example at some of its moments. */
+/** The captured device plugins, and the example's plugins at some moments. */
 function* deviceStory(): Generator<Case> {
   const { cpus } = json("data/real-node/snapshot.json")["machine"] as Json;
   const snapshot = { machine: { cpus }, observedAt: "2026-11-21T06:42:00Z", ...plugins() };
@@ -176,7 +176,7 @@ function* deviceStory(): Generator<Case> {
   }
 }
 
-/** Passes of the kubelet's own eviction manager. */
+/** Passes that the kubelet's own eviction manager answered. */
 function* evictions(): Generator<Case> {
   for (const run of lines("data/kubelet-eviction/passes.jsonl.gz")) {
     const { layout: fileSystems, kubeletConfiguration, summaries, passes } = run;
@@ -196,7 +196,7 @@ function* evictions(): Generator<Case> {
   }
 }
 
-/** Some removals are done, some are refused, and at one the pass stops. */
+/** Some removals succeed, some fail, and the pass stops at some. */
 const ends = (all: readonly { readonly id: string }[]): Done[] =>
   all.map(({ id }, i) => {
     if (i % 4 === 1) return { id, end: "failed", message: "no" };
@@ -217,7 +217,7 @@ function* collections(): Generator<Case> {
   }
 }
 
-/** The pods of the DRA manager's vectors as they first come, on a node with what drivers would answer. */
+/** The pods of the DRA manager's vectors when they are first admitted, on a node with the drivers' answers. */
 function* claimNodes(): Generator<Case> {
   for (const { claims, drivers, state, ops, gates } of vectors("claims", "1.37.2")) {
     const [first] = ops.filter(({ op }: Loose) => op === "prepare");
@@ -242,7 +242,7 @@ function* claimNodes(): Generator<Case> {
   }
 }
 
-/** Whatever the vectors and the captured data ask of the kinds, and nodes by chance beside them. */
+/** Every request in the vectors and the captured data, and random nodes. */
 export function* recordedCases(): Generator<Case> {
   for (const input of vectors("node-status"))
     yield { kind: "allocatable", snapshot: JSON.parse(JSON.stringify(readNodeStatus(input))) };

@@ -14,21 +14,21 @@ import { KIND_SPECS, notesOf, REMEMBERING } from "../../api/model/kinds.ts";
 import { type Case, recordedCases } from "./decision-cases.ts";
 import { oddCases } from "./odd-cases.ts";
 
-/** Reasons that none of the cases meets, and why. */
-const NOT_MET: { readonly [K in Kind]?: readonly ReasonCode<K>[] } = {
-  // room is made for critical pods alone, and a search of so many steps takes seconds
+/** Reasons that no case has, and why. */
+const UNCOVERED_REASONS: { readonly [K in Kind]?: readonly ReasonCode<K>[] } = {
+  // preemption is only for critical pods, and a search that is cut short takes seconds
   admission: ["not_critical", "search_cut_short"],
   preemption: ["search_cut_short"],
-  // a dry run stops no worker
+  // a dry run does not stop a worker
   probes: ["quirk_sleep_ignores_stop"],
 };
 
 interface Seen {
   decided: number;
   readonly codes: Set<string>;
-  /** The decisions' own reasons (null: none), by their verdict. */
+  /** The decisions' reasons (null: none), by verdict. */
   readonly words: Map<string, Set<string | null>>;
-  /** The first decision that is not of the kind's form. */
+  /** The first decision that does not match the kind's schema. */
   fault: string | null;
 }
 const seen = new Map<Kind, Seen>(
@@ -36,7 +36,7 @@ const seen = new Map<Kind, Seen>(
 );
 const of = (kind: Kind): Seen => seen.get(kind) as Seen;
 
-/** When a pass took place whose stats do not tell when they were taken. */
+/** The time of a pass whose stats contain no time. */
 const PASS_MS = 12_345;
 let facts: Facts = {};
 function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
@@ -122,7 +122,7 @@ describe("decisions on all recorded and odd cases", () => {
   });
   test.each(KINDS)("of kind %s have exactly the reason codes of its spec, apart from listed exceptions", (kind) => {
     const known = new Set<string>(KIND_SPECS[kind].reasons);
-    const notMet: readonly string[] = NOT_MET[kind] ?? [];
+    const notMet: readonly string[] = UNCOVERED_REASONS[kind] ?? [];
     expect([...of(kind).codes].filter((code) => !known.has(code))).toEqual([]);
     expect([...known].filter((code) => !of(kind).codes.has(code))).toEqual(notMet);
   });

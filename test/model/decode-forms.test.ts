@@ -12,7 +12,7 @@ describe("decoding the forms that kubectl, crictl and the kubelet print", () => 
     expect(decoded({ pods: { kind: "PodList", apiVersion: "v1", items } })).toEqual(decoded({ pods: items }));
     expect(decoded({ pods: { items: [] } }).pods).toEqual([]);
     expect(decoded({ pods: { items: null } }).pods).toEqual([]);
-    // the second is checked on a copy without its nulls
+    // such a document is decoded from a copy without nulls
     const stumbling = { node: { metadata: { name: null } }, pods: { kind: "PodList", items: null } };
     expect(decoded(stumbling).pods).toEqual([]);
     expect(decoded({ pods: null }).pods).toBeUndefined();
@@ -28,7 +28,7 @@ describe("decoding the forms that kubectl, crictl and the kubelet print", () => 
     ["2026-02-28t00:00:00z", true],
     ["0000-01-01T00:00:00-00:00", true],
     ["2026-12-31T23:59:59+23:59", true],
-    // texts that `Date.parse` takes for a day of the next month, or for the next day
+    // texts that `Date.parse` accepts as a day of the next month, or as the next day
     ["2026-02-29T00:00:00Z", false],
     ["2026-02-30T00:00:00Z", false],
     ["2026-06-31T00:00:00Z", false],
@@ -145,7 +145,7 @@ describe("decoding cAdvisor's MachineInfo", () => {
       memoryBytes: 1,
     });
   });
-  test("refuses what is no object or no list, with its path", () => {
+  test("refuses a value that must be an object or a list and is not, with its path", () => {
     expect(issues({ machine: { topology: [null, 5] } }, "snapshot")).toEqual([
       { path: "snapshot.machine.topology[0]", message: "expected an object" },
       { path: "snapshot.machine.topology[1]", message: "expected an object" },

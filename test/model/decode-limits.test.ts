@@ -16,7 +16,7 @@ const withStatuses = (n: number): Json =>
 
 const square = (n: number): number[][] => many(n, () => many(Math.min(n, 64), () => 10));
 
-/** As much as is allowed, and one more. */
+/** The maximum number that is allowed, and one more. */
 const EDGES: readonly (readonly [string, number, (n: number) => unknown, string])[] = [
   ["pods", 512, (n) => ({ pods: many(n, (i) => pod(`p${i}`)) }), "pods"],
   ["pods of a PodList", 512, (n) => ({ pods: { items: many(n, (i) => pod(`p${i}`)) } }), "pods"],
@@ -84,14 +84,14 @@ describe("limits of a snapshot", () => {
   ])("a number out of range is refused at %s", (path, input) =>
     expect([...new Set(issuePaths(input))]).toEqual([path]),
   );
-  // each page size becomes two files of every cgroup: 80 KB of pods and page sizes answer with four million files
+  // each page size becomes two files of every cgroup: 80 KB of pods and page sizes would lead to four million files
   test("the number of page sizes of a NUMA node is limited", () => {
     const hugepages = Object.fromEntries(many(1000, (i) => [`${i + 1}Ki`, 0]));
     expect(issuePaths({ machine: { numaNodes: [{ id: 0, hugepages }] } })).toEqual(["machine.numaNodes[0].hugepages"]);
   });
 });
 
-/** Names become directories below the cgroup root. */
+/** Names that become directories below the cgroup root. */
 describe("names that become cgroup paths", () => {
   const NAMES = [
     "",
@@ -128,7 +128,7 @@ describe("names that become cgroup paths", () => {
       expect(snapshot.pods?.[0]?.spec.containers[0]?.name).toBe(name);
     },
   );
-  // the annotation's text is the pod's uid, and so a part of its cgroup's path
+  // the annotation's text becomes the pod's uid, and so a part of its cgroup's path
   test.each(["../../../etc", "a/b", "a_b", "a\nb", "", "x".repeat(5000)])(
     "`%s` is refused as the uid in a mirror annotation",
     (text) => {
@@ -144,14 +144,14 @@ describe("deeply nested input of the decoder", () => {
     for (let i = 0; i < depth; i++) value = i % 2 === 0 ? [value] : { x: value };
     return value;
   };
-  test("is accepted in fields that nobody reads", () => {
+  test("is accepted in fields that no decision reads", () => {
     expect(decoded({ x: nested(1000), pods: [pod("p", { spec: { unread: nested(1000) } })] }).pods?.length).toBe(1);
   });
   test("is refused by type in a known field", () => {
     expect(issuePaths({ pods: nested(1000) }).length).toBeGreaterThan(0);
     expect(issuePaths({ bootId: nested(1000) })).toEqual(["bootId"]);
   });
-  // where a check stumbles, nulls are taken out by recursion: it must know where to stop
+  // nulls are removed recursively after a failed check: the recursion needs a depth limit
   test("does not hide another issue behind a RangeError", () => {
     expect(issuePaths({ x: nested(200_000), sequence: -1 })).toEqual(["sequence"]);
   });

@@ -172,7 +172,7 @@ describe("issues that only the whole pod list shows", () => {
       { path: "pods.items", message: expect.stringContaining("more than exact arithmetic") },
     ]);
     const cores = pod("c", { spec: { containers: [container("c", undefined, { cpu: "5e6" })] } });
-    expect(issuePaths({ pods: [cores] })).toEqual(["pods"]); // its request becomes its limit: twice 5e9 thousandths
+    expect(issuePaths({ pods: [cores] })).toEqual(["pods"]); // the request defaults to the limit: twice 5e9 thousandths
   });
 });
 

@@ -4,7 +4,7 @@ import { pod } from "../kit/pods.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 import { decoded, fromJson, type Json, stored } from "../kit/snapshots.ts";
 
-/** The same object with the members of every object in reverse order. */
+/** The same value with the members of every object in reverse order. */
 function reversed(v: unknown): unknown {
   if (Array.isArray(v)) return v.map(reversed);
   if (typeof v !== "object" || v === null) return v;
@@ -214,7 +214,8 @@ describe("API server defaults in a decoded snapshot", () => {
     expect(JSON.stringify(snapshot.pods?.[0]?.spec.initContainers?.[0]?.resources)).toContain('"requests":{"cpu":"1"}');
     expect(snapshot.pods?.[0]?.spec.containers[0]?.resources).toBeUndefined();
   });
-  // SetDefaults_Pod, defaultPodRequests: with pod-level limits, absent pod-level requests become the containers' sum, else the limit
+  // SetDefaults_Pod, defaultPodRequests: with pod-level limits, a missing pod-level request becomes the containers'
+  // sum, or else the limit
   test("take a missing pod-level request from the containers' sum, else from the limit", () => {
     const spec = {
       containers: [container("c", { cpu: "1" })],

@@ -6,7 +6,7 @@ const pod = { namespace: "shop", name: "web", uid: "u" };
 test("a pod admitted by an admission or manager decision is listed as `admitted`", () => {
   expect(verdictLabel({ kind: "admission", verdict: "decided", pod })).toBe("admitted");
   expect(verdictLabel({ kind: "cpus", verdict: "decided", pod })).toBe("admitted");
-  // the newest of a node, of which the pod is not at hand
+  // in the list of a node's newest decisions, which does not contain the pod
   expect(verdictLabel({ kind: "admission", verdict: "decided" })).toBe("admitted");
 });
 
@@ -37,7 +37,7 @@ test("a claims decision with a refused pod has the reason FailedPrepareDynamicRe
   const without = { message: null, containers: [{ error: null }, { error: "unable to get it" }] };
   expect(reasonOf({ refusal: null, pods: [started] })).toBeNull();
   expect(reasonOf({ refusal: null, pods: [started, failed] })).toBe(reason);
-  // its claims are prepared, and a container of it does not start
+  // the claims are prepared, and a container does not start
   expect(reasonOf({ refusal: null, pods: [started, without] })).toBe("CreateContainerConfigError");
   expect(reasonOf({ refusal: { reason, message: "not allocated" }, pods: [] })).toBe(reason);
 });

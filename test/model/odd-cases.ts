@@ -15,7 +15,7 @@ import { type Json, snapshot } from "../kit/snapshots.ts";
 import { type Case, each } from "./decision-cases.ts";
 
 const yaml = (path: string): Json => parse(readFileSync(new URL(`../${path}`, import.meta.url), "utf8"));
-/** The node's clock was set ahead since the pass before. */
+/** A time after which the node's clock was set ahead. */
 const LATER = images.iso(images.START + 10_000);
 
 const NODE = node({
@@ -23,7 +23,10 @@ const NODE = node({
   allocatable: { cpu: "4", memory: "8Gi", pods: "9" },
 });
 
-/** Claims that are given back or kept, devices that the scheduler should not have given, and resources of claims and of plugins. */
+/**
+ * Claims that are unprepared or kept, devices that the scheduler should not have allocated, and resources of claims and
+ * of plugins.
+ */
 function* claims(): Generator<Case> {
   const gpus = { "example.com/gpu": "1" };
   const extended = pod.pod("x", {
@@ -89,7 +92,7 @@ const stateFileOf = (entries: readonly string[]): string => {
   return JSON.stringify({ Data: data, Checksum: crc32(data) });
 };
 
-/** Pods of another node among those that are posted. */
+/** Posted pods of another node. */
 function* podsOfOthers(): Generator<Case> {
   const cpus = [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
   const snapshot = {
@@ -103,7 +106,7 @@ function* podsOfOthers(): Generator<Case> {
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: images.disk(pass.Gi) } };
 }
 
-/** A resize, huge pages, devices that only the node tells of, and CPUs that a claim gives. */
+/** A resize, huge pages, devices that only the node's status reports, and CPUs from a claim. */
 function* nodes(): Generator<Case> {
   const status = {
     qosClass: "Burstable",
@@ -146,7 +149,7 @@ function* admissions(): Generator<Case> {
   yield* each(["admission", "preemption"], newest, { pod: boundPod("p", { cpu: "1" }) });
 }
 
-/** Sixteen NUMA nodes, and a checkpoint with what no plugin answers. */
+/** Sixteen NUMA nodes, and a checkpoint that no plugin matches. */
 function* machines(): Generator<Case> {
   const cpus = Array.from({ length: 64 }, (_, cpu) => ({ cpu, core: cpu, socket: 0, numa: cpu >> 2 }));
   const kubeletConfiguration = {
@@ -174,7 +177,7 @@ function* evictions(): Generator<Case> {
   const PODS = [[pod.requesting("a"), pass.podStats("a", pass.Gi)] as const];
   const hard = { evictionHard: { "memory.available": "10%" } };
   yield { kind: "eviction", snapshot: pass.underMemory(hard, pass.Gi / 2, atMs, PODS) };
-  // the clock was set, and ran backwards; the stats are old, or are not there yet, and say what cannot be
+  // the clock was set, or ran backwards; the stats are old or missing, or contain impossible values
   yield {
     kind: "eviction",
     snapshot: { ...pass.underMemory({}, pass.Gi, atMs), clockSteppedMs: 5000, observedAt: LATER },
@@ -254,7 +257,7 @@ function* collections(): Generator<Case> {
 
 function* probes(): Generator<Case> {
   const probe = { ...HTTP, periodSeconds: 5, failureThreshold: 2 };
-  // ready before, and counted on when the next container answers for the first time
+  // ready before, and the success count continues with the next container's first answer
   const both = probedPod({ livenessProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } });
   yield { kind: "probes", snapshot: {}, ask: { pod: both, outcomes: { liveness: "fail", readiness: "ok" } } };
   const pods = [
@@ -273,7 +276,7 @@ function* probes(): Generator<Case> {
           };
 }
 
-/** Containers that fail together, one after another, and what becomes of them. */
+/** Containers that fail together or one after another, and later recover, end or continue to fail. */
 function* storms(): Generator<Case> {
   const failed = (name: string) => ({ containerId: name, container: `a/${name}/c`, group: `g-${name}` });
   const held = (name: string, heldForMs: number, failedAgoMs = 1000) => ({ ...failed(name), failedAgoMs, heldForMs });
@@ -294,7 +297,7 @@ function* storms(): Generator<Case> {
       };
 }
 
-/** Small nodes and pods for what the recorded ones have not met. */
+/** Small nodes and pods that cover what the recorded cases do not. */
 export function* oddCases(): Generator<Case> {
   for (const some of [podsOfOthers, claims, nodes, admissions, machines, evictions, containers, collections])
     yield* some();

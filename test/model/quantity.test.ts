@@ -8,7 +8,7 @@ function parsed(text: string): Quantity {
   return result.value;
 }
 
-/** Answers of Go's apimachinery 0.36.3: text, String(), format, Value(), MilliValue(). */
+/** Results of Go's apimachinery 0.36.3: text, String(), format, Value(), MilliValue(). */
 const GO: readonly (readonly [string, string, string, string, string])[] = [
   ["0", "0", "DecimalSI", "0", "0"],
   ["1", "1", "DecimalSI", "1", "1000"],
@@ -154,7 +154,7 @@ describe("parsing of unusual quantities", () => {
     expect(exactMilliValue(parsed("-9223372036854775.807").amount)).toBe(-(2n ** 63n) + 1n);
     expect(exactValue(parsed("8Pi").amount)).toBe(2n ** 53n);
   });
-  // Go: 1e-10 and 5e-12 round up to 1n
+  // Go rounds 1e-10 and 5e-12 up to 1n
   test.each([
     ["1e-10", "1e-9"],
     ["5e-12", "1e-9"],
@@ -165,7 +165,7 @@ describe("parsing of unusual quantities", () => {
     expect(isNegative(amount)).toBe(false);
     expect(canonicalText(amount, format)).toBe(canonical);
   });
-  // Go reads a suffix without digits as zero; the API server takes `memory: Ki` as 0
+  // Go reads a suffix without digits as zero; the API server accepts `memory: Ki` as 0
   test.each(["Ki", "m", "-G", "e3"])("`%s` is zero, as in Go", (text) => {
     expect(parsed(text).amount).toBe(0);
   });

@@ -93,7 +93,7 @@ describe("a pod with its secrets removed", () => {
       ],
     });
   });
-  test("keeps the sorts of lifecycle hooks, but not their contents", () => {
+  test("keeps the kinds of lifecycle hooks, but not their contents", () => {
     expect(reported["spec"]?.["containers"]).toMatchObject([
       { lifecycle: { preStop: { exec: {} }, postStart: { httpGet: {} } } },
     ]);

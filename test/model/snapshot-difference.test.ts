@@ -10,7 +10,7 @@ import { type Draws, draws, Met, shuffled } from "../properties/draws.ts";
 type Json = Readonly<Record<string, unknown>>;
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** RFC 7396, read aloud. */
+/** A direct implementation of RFC 7396. */
 function merged(target: unknown, patch: unknown): unknown {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
   const isObject = typeof target === "object" && target !== null && !Array.isArray(target);
@@ -34,7 +34,7 @@ function list(entries: readonly Json[], { upsert = [], remove = [], order }: Lis
   }
   return order === undefined ? left : order.map((key) => left.find((entry) => keyOf(entry) === key) as Json);
 }
-/** The list in the place of the other, in the form that it has there. */
+/** Replaces a list by the changed one, in the list's posted form. */
 function put(posted: unknown, member: string, changes: ListChanges): unknown {
   if (Array.isArray(posted)) return list(posted, changes);
   return { ...(posted as Json), [member]: list(((posted as Json)[member] ?? []) as Json[], changes) };
@@ -128,7 +128,7 @@ function changedList(d: Draws, posted: unknown, member: string, fresh: (d: Draws
   if (d.chance(3)) entries.splice(d.chance(2) ? entries.length : 0, 0, fresh(d, `new${d.below(99)}`));
   return d.chance(6) ? shuffled(entries, d) : entries;
 }
-/** The next look at the same node. */
+/** The next snapshot of the same node. */
 function next(d: Draws, before: Json): Json {
   const now: Record<string, unknown> = { ...before };
   for (const [name, make] of PARTS) {
@@ -196,7 +196,7 @@ function noteForms(met: Met, changes: SnapshotChanges | null): void {
   met.note("runtime merged beside its lists", merge.runtime !== undefined && (containers ?? images) !== undefined);
   for (const name of CHANGED_BY_ENTRY) for (const how in changes[name]) met.note(`${name} ${how}`);
 }
-/** With the members of each object in order. */
+/** The value with each object's members sorted. */
 const sorted = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
@@ -235,7 +235,7 @@ describe("the changes between two snapshots of a captured node", () => {
     expect(changesBetween(asList, { ...real, pods: { kind: "List", metadata: { continue: "x" }, items } })).toBeNull();
     expect(changesBetween(asList, { ...real, pods: { kind: "List", items: [...items] } })).toEqual({});
   });
-  test("are null when more than half of it is new", () => {
+  test("are null when more than half of the snapshot is new", () => {
     const anew = (value: unknown): unknown =>
       JSON.parse(JSON.stringify(value, (_, member: unknown) => (typeof member === "string" ? `${member}x` : member)));
     expect(changesBetween(before, anew(before))).toBeNull();

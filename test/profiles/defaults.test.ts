@@ -9,8 +9,11 @@ const SOURCES = ["api", "db", "actuator"]
   .flatMap((dir) => readdirSync(join(ROOT, dir), { recursive: true, encoding: "utf8" }).map((file) => join(dir, file)))
   .filter((file) => file.endsWith(".ts") && !file.startsWith("api/profiles/"));
 
-/** Many other things have such a name; the daemon has settings of its own; and one follows the machine. */
-const OTHERS: ReadonlySet<string> = new Set([
+/**
+ * Names that many other things have too, names of the daemon's own settings, and a field whose default depends on the
+ * machine.
+ */
+const SHARED_NAMES: ReadonlySet<string> = new Set([
   ...[
     "address",
     "cgroupRoot",
@@ -28,30 +31,30 @@ const OTHERS: ReadonlySet<string> = new Set([
   ...["options", "port", "priority", "singleProcessOOMKill", "text", "timeAdded", "value"],
 ]);
 const FIELDS = PROFILES.flatMap(({ fieldNames, flags }) => [...fieldNames.values(), Object.keys(flags)].flat()).filter(
-  (name) => !OTHERS.has(name),
+  (name) => !SHARED_NAMES.has(name),
 );
 const FIELD = `\\b(?:${[...new Set(FIELDS)].join("|")})\\b(?:"[\\])])?`;
 const NOTHING = '(?:undefined|null|"")';
 const LITERAL = "(?:-?\\d|[\"'`[{]|true\\b|false\\b|[A-Z][A-Z0-9_]{2,}\\b)";
 const SCALAR = LITERAL.replace("[{", "");
 
-/** The values in an object, at any depth, each with the name of its field. */
+/** Every value in an object, at any depth, with the name of its field. */
 const leaves = (value: unknown, name = ""): readonly (readonly [name: string, value: unknown])[] =>
   typeof value === "object" && value !== null
     ? Object.entries(value).flatMap(([own, below]) => leaves(below, Array.isArray(value) ? name : own))
     : [[name, value]];
 const DEFAULTS = PROFILES.flatMap(({ defaults, flags }) => [...leaves(defaults), ...leaves(flags)]);
 const VALUES = [...new Set(DEFAULTS.map(([, value]) => value))];
-/** Neither a round number nor one that counts anything. */
+/** The numbers that can be recognised: neither round numbers nor small counts. */
 const NUMBERS = VALUES.filter((value) => typeof value === "number")
   .filter((value) => value % 1 !== 0 || (value > 100 && !/^10*$/.test(String(value))))
   .map(String);
-/** Neither a word nor a duration that is as good for anything else. */
+/** The texts that can be recognised: neither words nor common durations. */
 const TEXTS = VALUES.filter((value) => typeof value === "string" && /^\dm0s$|^\d+Mi$|^unix:|^\/\w+\//.test(value));
 const oneOf = (texts: readonly unknown[]): string =>
   texts.map((text) => String(text).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
 
-/** The numbers that a default may be in code: a duration in any unit, a quantity in bytes. */
+/** The numbers that can represent a default in code: a duration in any unit, a quantity in bytes. */
 function numbersOf(value: unknown): readonly number[] {
   if (typeof value === "number") return [value];
   if (typeof value !== "string" || !/^\d/.test(value)) return [];
@@ -64,7 +67,7 @@ const NUMBERS_OF = new Map(
 const PRODUCT = "-?\\d[\\d.]*(?:e\\d+)?n?(?: \\* \\d[\\d.]*n?)*";
 const productOf = (text: string): number =>
   text.split(" * ").reduce((product, factor) => product * Number(factor.replace("n", "")), 1);
-/** A name and a number beside it: `maxPods: 110`, `("maxPods", 110)`, `maxPods === 110`, `MAX_PODS = [110]`. */
+/** A name beside a number: `maxPods: 110`, `("maxPods", 110)`, `maxPods === 110`, `MAX_PODS = [110]`. */
 const NAMED = new RegExp(
   `(\\w+)[\\])]?(?:[:,]|(?:: \\w+)? [!=<>]?==?)\\s+(?:\\[(?=[^,]+\\]))?(${PRODUCT})(?![\\w.])`,
   "g",
@@ -75,7 +78,7 @@ const hasNumberOfField = (line: string): boolean =>
     NUMBERS_OF.get(fieldOf(name).toLowerCase())?.includes(productOf(number)),
   );
 
-/** How a default may stand where it should not. */
+/** The forms in which a default may be repeated in code. */
 const FORMS: readonly (readonly [form: string, pattern: RegExp])[] = [
   ["a field with a value to fall back on", new RegExp(`${FIELD} *(?:\\?\\?|\\|\\|)=? *\\(?${LITERAL}`)],
   ["a field with a value where there is none", new RegExp(`${FIELD} === ${NOTHING}(?: \\?|\\) return) ${SCALAR}`)],
@@ -91,7 +94,7 @@ const FORMS: readonly (readonly [form: string, pattern: RegExp])[] = [
 const NUMBER = new RegExp(`(?<![\\w.])(?:${oneOf(NUMBERS)})(?![\\w.])`);
 const CONSTANT = /\bDEFAULT_[A-Z_]+(?:: [^=]+)? = ["'`{[\d-]/;
 
-/** Numbers that look like a default and are none. */
+/** Numbers that only look like a default. */
 const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/retention.ts", "const DEFAULT_RETENTION", "the history's"],
   ["api/server.ts", "const DEFAULT_HOST", "the API's own server"],
@@ -133,7 +136,7 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
 
 const withoutComments = (text: string): string =>
   text.replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, "")).replace(/(?<![:"'`])\/\/.*$/gm, "");
-/** A statement that the formatter broke is one line again, and a number is spelt in one way. */
+/** The text with each statement on one line, and with each number in one spelling. */
 const oneLineEach = (text: string): string =>
   text
     .replace(/(\?\?=?|\|\||=|\() *\n\s+/g, "$1 ")
@@ -142,7 +145,7 @@ const oneLineEach = (text: string): string =>
     .replace(/(?<=\d)_(?=\d)/g, "");
 const withoutTexts = (line: string): string => line.replace(/\\./g, "").replace(/"[^"]*"|'[^']*'|`[^`]*`?/g, '""');
 
-/** Every line of a source that has a default in it, each with the form that it has. */
+/** Every line of a source that contains a default, with the form of the match. */
 function defaultsIn(file: string, text: string): readonly string[] {
   const isNone = (line: string): boolean => NONE.some(([of, part]) => file === of && line.includes(part));
   return oneLineEach(withoutComments(text))

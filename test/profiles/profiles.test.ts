@@ -35,7 +35,7 @@ describe.each(PROFILES)("the profile of $version", (profile) => {
     const left = Object.keys(kubeletConfiguration.out.shape).filter(
       (name) => !Object.hasOwn(profile.configuration, name),
     );
-    // kind is no setting, one follows the machine, and one has no default any more
+    // kind is not a setting, one default depends on the machine, and one field no longer has a default
     const unset = Number(profile.version.slice("1.".length)) < 37 ? [] : ["memoryThrottlingFactor"];
     expect(left).toEqual(["kind", ...unset, "singleProcessOOMKill"]);
   });
@@ -63,12 +63,12 @@ test.each([
   ["v1.36.3", "1.36"],
   ["1.36", "1.36"],
   ["v1.36.0-alpha.1+abc", "1.36"],
-  // no version, and one of tomorrow
+  // no version, and a future one
   [undefined, NEWEST.version],
   ["", NEWEST.version],
   ["devel", NEWEST.version],
   ["v1.999.0", NEWEST.version],
-  // older than all
+  // older than every profile
   ["v1.9.1", PROFILES[0].version],
 ])("kubelet version %s uses the profile %s", (version, profile) => {
   expect(profileOf(version).version).toBe(profile);
@@ -104,7 +104,7 @@ test("every gate that decisions use is marked as a kubelet gate in each version 
   expect(NEWEST.gates.get("SchedulerAsyncAPICalls")?.isKubeletGate).toBe(false);
 });
 
-/** Where versions are listed, wherever it is: from the oldest on. What is told `under` some of them is about these alone. */
+/** Lists of versions, which must begin with the oldest one. A list after `under` is about these versions only. */
 const LISTS = new RegExp(
   `(?<!under )${PROFILES[0].version.replace(".", "\\.")}(?: to 1\\.\\d+|(?:(?:,| and| or|, and|, or) 1\\.\\d+)+)`,
   "g",
@@ -146,16 +146,16 @@ describe("feature gates of 1.36", () => {
     expect(on({ AllAlpha: true }, "MemoryQoS")).toBe(true);
     expect(on({ AllAlpha: true, MemoryQoS: false }, "MemoryQoS")).toBe(false);
     expect(on({ AllBeta: false }, "PodLevelResources")).toBe(false);
-    // one that this version does not have is off, whoever names it
+    // a gate that this version does not have is off, even if the configuration sets it
     expect(isGateOn(v1_34, { PodLevelResourceManagers: true }, "PodLevelResourceManagers")).toBe(false);
     expect(isGateOn(v1_36, { PodLevelResourceManagers: true }, "PodLevelResourceManagers")).toBe(true);
-    // deprecated, so neither of both
+    // the gate is deprecated, so neither AllBeta nor AllAlpha applies
     expect(on({ AllBeta: false, AllAlpha: false }, "DisableCPUQuotaWithExclusiveCPUs")).toBe(true);
   });
 });
 
 describe("an effective kubelet configuration", () => {
-  test("of nothing is the defaults, and remembers that nothing was given", () => {
+  test("without any field is the defaults, and records that no field was given", () => {
     const { given: posted, profile, ...rest } = effectiveConfiguration(NEWEST);
     expect(rest).toEqual(NEWEST.configuration);
     expect([posted, profile]).toEqual([{}, NEWEST]);
@@ -168,7 +168,7 @@ describe("an effective kubelet configuration", () => {
   });
   test.each(PROFILES)("in $version has the default for zero values that Go cannot tell from absent ones", (profile) => {
     const effective = (fields: object) => effectiveConfiguration(profile, given(fields));
-    // kubelet: SetDefaults_KubeletConfiguration, run as a library
+    // the results of the kubelet's SetDefaults_KubeletConfiguration, run as a library
     expect(effective({ maxPods: 0 }).maxPods).toBe(110);
     for (const podPidsLimit of [-1, -2, -100]) expect(effective({ podPidsLimit }).podPidsLimit).toBe(-1);
     expect(effective({ podPidsLimit: 0, maxPods: 1 })).toMatchObject({ podPidsLimit: 0, maxPods: 1 });
@@ -183,7 +183,7 @@ describe("an effective kubelet configuration", () => {
       given: { cpuManagerPolicy: "" },
     });
   });
-  test("has given hard thresholds in place of all defaults, unless they are merged", () => {
+  test("has the given hard thresholds instead of all defaults, unless they are merged", () => {
     const evictionHard = { "memory.available": "1Gi" };
     expect(of({ evictionHard }).evictionHard).toEqual(evictionHard);
     expect(of({ evictionHard: {} }).evictionHard).toEqual({});
@@ -192,13 +192,13 @@ describe("an effective kubelet configuration", () => {
       ...evictionHard,
     });
   });
-  test("is made without a change of the defaults or the posted fields", () => {
+  test("is computed without changing the defaults or the posted fields", () => {
     const posted = given({ evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true });
     const before = JSON.stringify([NEWEST.configuration, posted]);
     effectiveConfiguration(NEWEST, posted);
     expect(JSON.stringify([NEWEST.configuration, posted])).toBe(before);
   });
-  test("of a snapshot is made once, by the kubelet's version, without a change of the snapshot", () => {
+  test("of a snapshot is computed once, with the kubelet's version, without changing the snapshot", () => {
     const snapshot = decoded({
       node: { metadata: { name: "n" }, status: { nodeInfo: { kubeletVersion: "v1.36.1" } } },
     });

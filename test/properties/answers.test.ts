@@ -8,7 +8,7 @@ import { forNodes } from "./random-node.ts";
 
 const SEED = 777;
 const COUNT = 250;
-/** Others may use the machine: this is no measure of speed. */
+/** Allows for a loaded machine; the test does not measure speed. */
 const PATIENT = { timeout: 120_000 };
 const must = (holds: boolean, message: () => string): void => {
   if (!holds) expect.fail(message());
@@ -90,7 +90,7 @@ function bytesOf(text: string): bigint {
   if (unit === undefined) throw new Error(`what is ${text}?`);
   return BigInt(text.replace(/\D/g, "")) * unit;
 }
-/** Whole numbers that a reader of JSON may round. */
+/** Whole numbers that a JSON parser may round. */
 function unsafe(value: unknown): number[] {
   const found: number[] = [];
   JSON.stringify(value, (_, v: unknown) => {

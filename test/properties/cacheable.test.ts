@@ -16,7 +16,7 @@ const NEW = { observedAt: "2026-01-31T12:00:00Z", bootId: "b", sequence: 7 };
 const USAGE = { memory: { usageBytes: 5 }, fs: { usedBytes: 1, capacityBytes: 2 ** 36 }, rlimit: { curproc: 3 } };
 const withUsage = (input: Json): Json => ({ stats: { node: USAGE }, ...input, ...NEW });
 
-/** Every kind whose answers are kept while a node is as it was. */
+/** The answers of every kind whose answers are cached while a node does not change. */
 const answers = (snapshot: Snapshot, of: (kind: "allocatable" | "cgroups") => Snapshot): unknown =>
   (["allocatable", "cgroups"] as const).map((kind) =>
     DECIDERS[kind]({ snapshot: effectiveSnapshot(of(kind) ?? snapshot), facts: {}, ask: undefined, explain: "full" }),

@@ -3,7 +3,7 @@ import type { Draws } from "./draws.ts";
 
 export type Path = readonly (string | number)[];
 
-/** Every place of a JSON value, itself excepted. */
+/** The path of every value within a JSON value. */
 export function places(v: unknown, at: Path = [], found: Path[] = []): Path[] {
   if (typeof v !== "object" || v === null) return found;
   for (const [key, member] of Object.entries(v)) {
@@ -13,7 +13,10 @@ export function places(v: unknown, at: Path = [], found: Path[] = []): Path[] {
   }
   return found;
 }
-/** A copy in which one place holds something else (`GONE`: nothing); all that is not on the way is shared. */
+/**
+ * A copy in which one place holds another value (`GONE`: the place is removed); the copy shares everything outside that
+ * path.
+ */
 const GONE = Symbol("gone");
 export function changed(v: unknown, [key, ...rest]: Path, to: unknown): unknown {
   if (key === undefined) return to;
@@ -65,7 +68,7 @@ const ODDER: readonly unknown[] = [
   "x".repeat(100_000),
   fromJson('{"__proto__":{"a":1}}'),
 ];
-/** Something to take a place: nothing, something too deep, or something odd. */
+/** A value to put in a place: nothing, something nested too deeply, or something unusual. */
 export const drawn = (d: Draws): unknown => {
   if (d.chance(5)) return GONE;
   if (d.chance(12)) return nested(1 + d.below(1000));

@@ -23,7 +23,7 @@ interface Sketch {
   readonly ask: Json | undefined;
 }
 const PODS = ["a", "b", "d", "e", "f"];
-/** Few ages, so that many are made at one moment. */
+/** Only few ages, so that many containers have the same creation time. */
 const age = (d: Draws): number => 1000 * d.below(6);
 function sketch(d: Draws): Sketch {
   const status = (): Json => d.pick([{ phase: "Running" }, { phase: "Running" }, { phase: "Failed" }, EVICTED]);
@@ -137,7 +137,7 @@ test("container GC removes at least as much under pressure, and when all sources
     const calm = decide(s, undefined);
     const pressed = decide(s, UNDER_PRESSURE);
     const limited = (s.flags["maximumDeadContainers"] as number) >= 0;
-    // with a total limit what goes with ended pods makes room for others
+    // with a total limit, the containers removed with ended pods leave room for others
     if (!limited) for (const id of takenIds(calm)) expect(takenIds(pressed)).toContain(id);
     met.note("more under pressure", takenIds(pressed).length > takenIds(calm).length);
     const ready = decide(s, s.ask, { ...s.flags, sourcesReady: true });

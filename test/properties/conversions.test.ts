@@ -12,7 +12,7 @@ import {
 
 const MAX_SHARES = 262_144;
 const everyShare = Array.from({ length: MAX_SHARES + 1 }, (_, s) => s);
-/** The first few places where two functions of a whole domain differ. */
+/** The first few arguments for which two functions differ. */
 const differences = (domain: readonly number[], want: (n: number) => number, got: (n: number) => number): string[] =>
   domain
     .filter((n) => want(n) !== got(n))
@@ -23,7 +23,7 @@ const falls = (domain: readonly number[], f: (n: number) => number): readonly nu
 
 describe("cpu.weight over every cpu.shares", { timeout: 120_000 }, () => {
   test("the linear rule agrees with repeated addition", () => {
-    // (shares - 2) * 9999 / 262142, one share at a time: a rest that spills over
+    // (shares - 2) * 9999 / 262142, added one share at a time, with the remainder carried over
     const slow: number[] = [];
     let weight = 1;
     let rest = 0;
@@ -36,7 +36,7 @@ describe("cpu.weight over every cpu.shares", { timeout: 120_000 }, () => {
       }
     }
     slow[MAX_SHARES] = 10_000;
-    // the kubelet never holds fewer than 2 shares
+    // the kubelet never sets fewer than 2 shares
     expect(differences(everyShare.slice(2), (s) => slow[s] as number, linearWeight)).toEqual([]);
   });
   test("the curve agrees with the smallest weight whose logarithm reaches the exponent", () => {
@@ -52,7 +52,7 @@ describe("cpu.weight over every cpu.shares", { timeout: 120_000 }, () => {
     expect(differences(everyShare, (s) => slow[s] as number, curveWeight)).toEqual([]);
   });
   test("the curve equals that of opencontainers/cgroups 0.0.6 everywhere", () => {
-    // the hash of what Go's ConvertCPUSharesToCgroupV2Value answered, one line a value
+    // the hash of the answers of Go's ConvertCPUSharesToCgroupV2Value, one value per line
     const lines = everyShare.map((s) => `${curveWeight(s)}\n`).join("");
     expect(createHash("sha256").update(lines).digest("hex")).toBe(
       "720b6c5405e2b799abdcdffecdf5392aafedce50de38076608c8cb0056be5356",
@@ -70,7 +70,7 @@ describe("cpu.weight over every cpu.shares", { timeout: 120_000 }, () => {
   });
   test("a linear weight converted to milliCPU and back is the same within one step", () => {
     const weights = Array.from({ length: 10_000 }, (_, i) => i + 1);
-    // Go's integer divisions lose up to one step of 26 shares
+    // Go's integer divisions lose up to one step, which is 26 shares
     const off = weights.filter((w) => Math.abs(linearWeight(milliCpuToShares(weightToMilliCpu(w))) - w) > 1);
     expect(off).toEqual([]);
   });
@@ -90,7 +90,7 @@ describe("every milliCPU from 0 to 20000", { timeout: 120_000 }, () => {
   test.each([1000, 1234, 5000, 10_000, 33_333, 100_000, 1_000_000])(
     "quotas in a period of %i us agree with repeated addition",
     (period) => {
-      // one thousandth of a CPU at a time: whole microseconds, and thousandths of one that spill over
+      // one thousandth of a CPU at a time: whole microseconds, with the remaining thousandths carried over
       let whole = 0;
       let rest = 0;
       const slow = everyMilli.map((milli) => {

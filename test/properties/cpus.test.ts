@@ -46,7 +46,7 @@ function randomPod(uid: string, most: number, d: Draws): Pod {
 const randomHint = (policy: StaticPolicy, d: Draws): TopologyHint =>
   d.chance(2) ? ANY_NODE : { nodes: 1 + d.below(policy.topology.numa.all), preferred: true };
 
-/** The faults of the manager's state; none of a good one. */
+/** The faults of the manager's state; empty for a correct state. */
 function faultsIn(policy: StaticPolicy, manager: CpuManager, pods: ReadonlyMap<string, Pod>): readonly string[] {
   const { defaultCpus, assignments } = manager.state();
   const faults: string[] = [];
@@ -78,10 +78,10 @@ interface World {
   readonly policy: StaticPolicy;
   readonly manager: CpuManager;
   readonly pods: ReadonlyMap<string, Pod>;
-  /** The last step's message. */
+  /** The error message of the last step. */
   readonly error: string | undefined;
 }
-/** A random life of a node, `after` each step. */
+/** Runs random steps on a node, and calls `after` after each. */
 function live(seed: number, after: (world: World, step: string) => void): void {
   const d = draws(seed);
   const policy = randomPolicy(d);
@@ -109,7 +109,7 @@ const each = (visit: (seed: number) => void): void => {
   for (let seed = 0; seed < ROUNDS; seed++) visit(seed);
 };
 
-describe("the CPU manager over random lives of a node", PATIENT, () => {
+describe("the CPU manager over random sequences of pods on a node", PATIENT, () => {
   test("never assigns a CPU twice or a reserved one, and never loses a CPU", () => {
     const met = new Met();
     each((seed) =>
@@ -124,7 +124,7 @@ describe("the CPU manager over random lives of a node", PATIENT, () => {
     );
     expect(met.hardly(20)).toEqual([]);
   });
-  test("has all CPUs free again when all pods are gone", () => {
+  test("has all CPUs free again when all pods are removed", () => {
     each((seed) => {
       let last: World | undefined;
       live(seed, (world) => {
@@ -159,7 +159,7 @@ describe("the CPU manager over random lives of a node", PATIENT, () => {
   });
 });
 
-describe("CPU hints over random lives of a node", PATIENT, () => {
+describe("CPU hints over random sequences of pods on a node", PATIENT, () => {
   test("name NUMA nodes from which the container's CPUs then come", () => {
     const met = new Met();
     each((seed) =>
@@ -172,7 +172,7 @@ describe("CPU hints over random lives of a node", PATIENT, () => {
           if (hint === undefined) continue;
           const copy = cpuManager(policy, manager.state());
           if (!copy.allocate(pod, container, hint).ok) {
-            // room is counted without regard to cores
+            // the hint counts free CPUs without regard to whole cores
             expect(policy.options.fullPcpusOnly || policy.options.distributeAcrossNuma, step).toBe(true);
             continue;
           }
@@ -191,7 +191,7 @@ describe("CPU hints over random lives of a node", PATIENT, () => {
   });
 });
 
-describe("CPU reconciling over random lives of a node", PATIENT, () => {
+describe("CPU reconciling over random sequences of pods on a node", PATIENT, () => {
   test("changes nothing once all its changes were made", () => {
     const met = new Met();
     each((seed) => {

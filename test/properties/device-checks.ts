@@ -25,7 +25,7 @@ export const limitOf = (c: Container, resource: string): number => {
   return amount === undefined ? 0 : value(amount);
 };
 
-/** By its definition: what init containers before this one left. */
+/** Computed from the definition: the devices that earlier init containers of the pod can pass on. */
 function leftFor(manager: DeviceManager, pod: Pod, container: Container, resource: string): readonly string[] {
   let left: readonly string[] = [];
   for (const c of containersOf(pod)) {
@@ -38,7 +38,7 @@ function leftFor(manager: DeviceManager, pod: Pod, container: Container, resourc
 }
 
 export interface Before {
-  /** The container's, before its turn. */
+  /** The container's devices before its allocation. */
   readonly holds: readonly string[];
   readonly free: ReadonlyMap<string, readonly string[]>;
   readonly left: ReadonlyMap<string, readonly string[]>;
@@ -59,7 +59,10 @@ export function look(manager: DeviceManager, pod: Pod, container: Container): Be
   };
 }
 
-/** Healthy when new, all reused before new, aligned before others, as many as asked. */
+/**
+ * Checks that new devices are healthy, that all reusable devices come before new ones and aligned ones before others,
+ * and that the number is right.
+ */
 export function checkGiven(
   manager: DeviceManager,
   container: Container,
@@ -98,13 +101,16 @@ export function checkGiven(
   }
 }
 
-/** The refused resource comes, by name, after one that the container asked for and had not. */
+/**
+ * Whether the container's earlier allocation was released: by name, the refused resource follows one that the container
+ * requested and did not hold.
+ */
 export function tookBack(message: string, container: Container, { holds, free }: Before): boolean {
   const refused = RESOURCES.findIndex((r) => message.includes(r));
   return RESOURCES.slice(0, refused).some((r) => limitOf(container, r) > 0 && free.has(r) && !holds.includes(r));
 }
 
-/** A hint is a promise: near it, every new device comes from its nodes. */
+/** Checks that with the affinity of a hint, every new device comes from the hinted nodes. */
 export function checkHinted(
   manager: DeviceManager,
   container: Container,
@@ -147,7 +153,7 @@ export function noteKept(
   met.note("kept sick or unregistered devices over a restart", passed && sick && !world.sourcesReady);
 }
 
-/** No device has two owners among containers that run together. */
+/** Checks that no device is held by two containers that run at the same time. */
 export function checkOwners(world: DeviceWorld, met: Met): void {
   const manager = managerNow(world);
   must(sharedDevices(checkpointOf(world).entries).length === 0, () => "two pods hold one device");

@@ -19,9 +19,9 @@ import { type DeviceWorld, deviceWorld, happen, managerNow, randomDevicePod } fr
 const SEED = 20_261;
 const WORLDS = 250;
 const STEPS = 40;
-/** Others may use the machine: this is no measure of speed. */
+/** Allows for a loaded machine; the test does not measure speed. */
 const PATIENT = { timeout: 120_000 };
-/** A pod of the node again, at times with other limits of its containers, which the kubelet does not expect. */
+/** A pod that the node already has; sometimes with changed limits, which the kubelet does not expect. */
 function askedAgain(world: DeviceWorld, d: Draws): Pod {
   const pod = d.pick([...world.pods.values()]);
   if (!d.chance(6)) return pod;
@@ -30,7 +30,7 @@ function askedAgain(world: DeviceWorld, d: Draws): Pod {
   return { ...pod, spec: { ...pod.spec, containers } };
 }
 
-/** Admits a pod as the kubelet does, each container near one of its hints where it has any. */
+/** Admits a pod as the kubelet does, each container with one of its hints as affinity if it has any. */
 function admit(world: DeviceWorld, pod: Pod, d: Draws, met: Met): void {
   world.pods.set(pod.metadata.uid as string, pod);
   const manager = managerNow(world);

@@ -1,12 +1,12 @@
-/** Numbers drawn from a seed (mulberry32): the same seed, the same draws. */
+/** Numbers drawn from a seed (mulberry32): the same seed gives the same numbers. */
 export interface Draws {
   readonly seed: number;
   /** 0 .. n-1. */
   below(n: number): number;
-  /** True once in `n`. */
+  /** True with a probability of 1 in `n`. */
   chance(n: number): boolean;
   pick<T>(list: readonly T[]): T;
-  /** A whole number below `n`, most of them small: each magnitude is as likely as the next. */
+  /** A whole number below `n`; each magnitude is equally likely, so most are small. */
   spread(n: number): number;
 }
 
@@ -28,7 +28,7 @@ export function draws(seed: number): Draws {
   };
 }
 
-/** A copy in another order. */
+/** A shuffled copy. */
 export function shuffled<T>(list: readonly T[], d: Draws): T[] {
   const copy = [...list];
   for (let i = copy.length - 1; i > 0; i--) {
@@ -38,14 +38,14 @@ export function shuffled<T>(list: readonly T[], d: Draws): T[] {
   return copy;
 }
 
-/** Counts which branches a property met, so that one that is hardly met is seen. */
+/** Counts how often a property test reached each branch, to detect branches that are rarely reached. */
 export class Met {
   readonly counts: Record<string, number> = {};
-  /** Counts `name` when `happened`; names that never happen count 0. */
+  /** Counts `name` if `happened`; a name that never happened has the count 0. */
   note(name: string, happened = true): void {
     this.counts[name] = (this.counts[name] ?? 0) + (happened ? 1 : 0);
   }
-  /** The names met fewer than `least` times. */
+  /** The names that were counted fewer than `least` times. */
   hardly(least: number): readonly string[] {
     return Object.entries(this.counts)
       .filter(([, n]) => n < least)

@@ -4,13 +4,13 @@ import { fromUnits, value } from "../../api/model/amount.ts";
 import { draws } from "./draws.ts";
 
 const GiB = 2 ** 30;
-/** Bytes of a threshold, `null` where the kubelet ignores it, the message where it refuses. */
+/** The threshold in bytes; `null` if the kubelet ignores it, or the message if the kubelet refuses it. */
 function bytesOf(text: string, capacity: number): number | null | string {
   const parsed = parseThreshold("nodefs.available", text);
   if (!parsed.ok) return parsed.error;
   return parsed.value === null ? null : value(thresholdQuantity(parsed.value, fromUnits(capacity)).amount);
 }
-/** float32 by memory, not by Math.fround: what a 4-byte cell holds. */
+/** Converts to float32 through a 4-byte buffer instead of Math.fround. */
 const cell = new DataView(new ArrayBuffer(4));
 const float32 = (n: number): number => {
   cell.setFloat32(0, n);
@@ -81,7 +81,7 @@ describe("percentages of eviction thresholds", { timeout: 120_000 }, () => {
     expect(bytesOf("100Mi", 0)).toBe(104_857_600);
     expect(bytesOf("1.5Gi", GiB)).toBe(1_610_612_736);
   });
-  // Go's strconv.ParseFloat takes no blanks and no such prefixes; JavaScript's Number does
+  // Go's strconv.ParseFloat accepts neither blanks nor these prefixes; JavaScript's Number does
   test.each(["5 %", " 5%", "0x5%", "0b1%"])("`%s`, which JavaScript would parse, is refused", (text) => {
     expect(bytesOf(text, GiB)).toEqual(expect.any(String));
   });

@@ -6,7 +6,7 @@ import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, shuffled } from "./draws.ts";
 
-/** One pod in numbers, so that one of them can be changed. */
+/** A pod as a few numbers, each of which a test can change. */
 interface Sketch {
   readonly name: string;
   readonly priority: number;
@@ -20,7 +20,7 @@ interface NodeSketch {
   readonly config: Json;
   readonly stats: Json;
 }
-/** Few values, so that pods are often equal in one thing or in all. */
+/** Only few values, so that pods are often equal in one property or in all. */
 function sketch(name: string, d: Draws): Sketch {
   const amount = (): number => d.pick([0, 1, 1000, Gi, Gi, d.spread(4 * Gi)]);
   return {
@@ -91,7 +91,7 @@ const decide = ({ pods, config, stats }: NodeSketch, facts?: unknown): EvictionD
     facts,
   ).decision;
 
-/** The changed pod: what a counterfactual says, carried out. */
+/** The pod after the change that a counterfactual describes. */
 function changed(s: Sketch, { change, to }: Counterfactual, resource: Ranking["resource"]): Sketch {
   if (change === "priority") return { ...s, priority: to };
   return change === "usage"
@@ -123,7 +123,7 @@ describe("eviction rankings of random nodes", { timeout: 60_000 }, () => {
     expect(ties).toBeGreaterThan(100);
   });
 
-  test("evict no critical pod, and nobody while no threshold is met beyond its grace period", () => {
+  test("evict no critical pod, and no pod at all while no threshold is met beyond its grace period", () => {
     const seen = { evicted: 0, spared: 0, inGrace: 0, calm: 0 };
     for (const d of nodes(2)) {
       const node = nodeSketch(d);
@@ -155,7 +155,7 @@ describe("eviction rankings of random nodes", { timeout: 60_000 }, () => {
           const strictPlace = ({ pods }: Ranking): number => {
             const own = pods.findIndex((p) => p.pod.uid === c.pod.uid);
             let first = own;
-            // equal ones before it do not count: the kubelet could have them behind
+            // equal pods before it are skipped, since the kubelet could order them after it
             while (first > 0 && sameStanding(pods[first - 1], pods[own], ranking.resource)) first--;
             return first + 1;
           };

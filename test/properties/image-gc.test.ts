@@ -27,7 +27,7 @@ function checkOrder({ remove, keep }: ImageGcDecision): void {
   expect(remove.map((r) => r.place)).toEqual([...remove.map((r) => r.place)].sort((a, b) => a - b));
 }
 
-/** Carries a plan out; some removals fail, one may be stopped. */
+/** Carries a plan out; some removals fail, and the pass may stop at one. */
 function carriedOut(
   n: DrawnImages,
   d: Draws,

@@ -31,7 +31,7 @@ const EVERYTHING = {
 const MACHINE = { machine: { swapBytes: MAX }, stats: { node: { rlimit: { maxpid: MAX } } } };
 
 describe("the largest accepted inputs", { timeout: 120_000 }, () => {
-  test("one pod with the largest requests that numbers hold has sound cgroup values", () => {
+  test("one pod with the largest requests that a number can store has valid cgroup values", () => {
     const half = String(Math.floor(MAX / 2));
     const cpu = `${Math.floor(LIMITS.milliCpu / 2)}m`;
     sound(

@@ -12,7 +12,7 @@ import type { Draws } from "./draws.ts";
 
 const Mi = 2 ** 20;
 
-/** One to five NUMA nodes of 1 to 16 GiB with or without huge pages, ids with holes now and then. */
+/** One to five NUMA nodes of 1 to 16 GiB, with or without huge pages, sometimes with gaps between their ids. */
 export function randomMachine(d: Draws): MachineMemory {
   const count = 1 + d.below(5);
   const paged = d.chance(2);
@@ -33,7 +33,7 @@ function randomContainer(name: string, paged: boolean, d: Draws): Json {
   const asked = { cpu: "1", memory: `${bytes}`, ...pages };
   return container(name, asked, asked);
 }
-/** Guaranteed, with init containers and sidecars in every order. */
+/** A Guaranteed pod with init containers and sidecars in any order. */
 export function randomGuaranteed(uid: string, paged: boolean, d: Draws): Pod {
   const containers = Array.from({ length: 1 + d.below(3) }, (_, i) => randomContainer(`c${i}`, paged, d));
   const initContainers = Array.from({ length: d.chance(2) ? d.below(4) : 0 }, (_, i) => ({
@@ -46,7 +46,7 @@ export function randomGuaranteed(uid: string, paged: boolean, d: Draws): Pod {
 const allBlocks = ({ entries }: MemoryState): readonly Block[] =>
   [...entries.values()].flatMap((list) => [...list.values()].flat());
 
-/** A fault of the state, in a line; undefined when it has none. */
+/** One line about the first fault of the state; undefined if it has none. */
 export function brokenIn(state: MemoryState): string | undefined {
   const blocks = allBlocks(state);
   for (const [id, node] of state.machineState) {
@@ -63,7 +63,7 @@ export function brokenIn(state: MemoryState): string | undefined {
   }
   return undefined;
 }
-/** The first place at which the reserved bytes differ from the blocks' sum; undefined: they agree. */
+/** The first place at which the reserved bytes differ from the sum of the blocks; undefined if they agree. */
 export function lostIn(state: MemoryState): string | undefined {
   const blocks = allBlocks(state);
   for (const type of ["memory", "hugepages-2Mi"]) {
@@ -74,13 +74,13 @@ export function lostIn(state: MemoryState): string | undefined {
   return undefined;
 }
 
-/** Nodes whose blocks do not all lie on the same nodes: allowed to hints of other resources only. */
+/** Nodes with blocks on different sets of nodes, which only hints of other resources may cause. */
 export const mixedNodes = (state: MemoryState): readonly number[] =>
   [...state.machineState.keys()].filter((id) => {
     const groups = allBlocks(state).filter(({ numaAffinity }) => numaAffinity.includes(id));
     return new Set(groups.map(({ numaAffinity }) => numaAffinity.join())).size > 1;
   });
-/** Nodes of one group that do not all say so. */
+/** Nodes of a group whose other nodes record another group. */
 export const brokenGroups = ({ machineState }: MemoryState): readonly number[] =>
   [...machineState].flatMap(([id, { cells }]) =>
     cells.every((other) => machineState.get(other)?.cells.join() === cells.join()) ? [] : [id],

@@ -16,7 +16,7 @@ const { behaviour } = NEWEST;
 
 const SEED = 1936;
 const COUNT = 300;
-/** Others may use the machine: this is no measure of speed. */
+/** Allows for a loaded machine; the test does not measure speed. */
 const PATIENT = { timeout: 120_000 };
 const must = (holds: boolean, message: () => string): void => {
   if (!holds) expect.fail(message());
@@ -24,7 +24,10 @@ const must = (holds: boolean, message: () => string): void => {
 const fresh = (machineState: MachineMemory): MemoryManager =>
   memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel: false, behaviour });
 
-/** Comes and goes at random; `step` sees the manager after each. `affinity`: what the topology manager would have chosen. */
+/**
+ * Adds and removes pods at random; `step` runs after each change. `affinity`: the hint that the topology manager would
+ * have chosen.
+ */
 function live(
   manager: MemoryManager,
   paged: boolean,
@@ -126,7 +129,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
       }
     });
   });
-  test("returns to its initial state when all pods are gone, and does not modify its input", () => {
+  test("returns to its initial state when all pods are removed, and does not modify its input", () => {
     forSequences((machine, paged, d, at) => {
       const before = JSON.stringify(
         [...machine].map(([id, n]) => [id, n.cells, n.numberOfAssignments, [...n.memoryMap]]),
@@ -177,7 +180,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
         const trial = memoryManager({ policy: "Static", state: manager.state, podLevel: false, behaviour });
         const done = trial.allocate(pod, c, { nodes, preferred: false });
         const bound = done.ok && trial.numaNodesOf("asks", c.name)?.join() === idsOf(trial.numa, nodes).join();
-        // a single node of a group takes what the topology manager sends it, though it never hints at it
+        // a single node of a group accepts an allocation with its own affinity, though the manager never hints at it
         const [first] = idsOf(trial.numa, nodes) as [number];
         const alone = countNodes(nodes) === 1 && manager.state.machineState.get(first)?.cells.length !== 1;
         counts.note("hint", hints.has(nodes));

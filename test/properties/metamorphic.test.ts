@@ -10,7 +10,7 @@ import { rawPods } from "./slow.ts";
 
 const SEED = 4242;
 const COUNT = 200;
-/** Others may use the machine: this is no measure of speed. */
+/** Allows for a loaded machine; the test does not measure speed. */
 const PATIENT = { timeout: 120_000 };
 const treeOf = (input: Json): readonly CgroupPlan[] => cgroupsOf(input).decision.cgroups;
 const byPath = (tree: readonly CgroupPlan[]): Record<string, unknown> =>
@@ -24,7 +24,7 @@ const reconfigured = (input: Json, config: Json): Json => ({
   kubeletConfiguration: { ...(input["kubeletConfiguration"] as Json), ...config },
 });
 
-/** A change of the input must change some things and must not change others, over random nodes. */
+/** Over random nodes, a change of the input must change some values and must not change others. */
 describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
   test("have the same values whatever the order of pods", () => {
     forNodes(SEED, COUNT, (input, seed) => {
@@ -114,7 +114,9 @@ describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
   });
 });
 
-/** A harness that cannot fail proves nothing: these claims are false, and it must say so, with a seed. */
+/**
+ * A test helper that cannot fail proves nothing: these claims are false, and the helper must report that with a seed.
+ */
 describe("the property test helpers", PATIENT, () => {
   const plainSum = (input: Json): void => {
     const tier = treeOf(input).find((p) => p.level === "qos" && p.path.includes("burstable"));

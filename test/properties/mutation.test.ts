@@ -13,7 +13,7 @@ import { draws, Met } from "./draws.ts";
 
 const SEED = 99;
 const ROUNDS = 5000;
-/** Others may use the machine: this is no measure of speed. */
+/** Allows for a loaded machine; the test does not measure speed. */
 const PATIENT = { timeout: 120_000 };
 const withParsedStates = (): Json => {
   const real = realSnapshot();
@@ -25,7 +25,7 @@ const soundIssues = (issues: readonly InputIssue[]): boolean =>
   issues.length <= LIMITS.issues &&
   issues.every((i) => typeof i.path === "string" && i.path.length < 1000 && i.message.length < 10_000);
 
-/** The refusal's message, or undefined. */
+/** The message of the refusal, or undefined. */
 function refused(kind: Kind, snapshot: Snapshot, at: string): string | undefined {
   const ask = decodeAsk(kind, null);
   if (!ask.ok) return expect.fail(`${kind} needs an ask`);
@@ -39,7 +39,7 @@ function refused(kind: Kind, snapshot: Snapshot, at: string): string | undefined
 
 describe(`${ROUNDS} changes of the captured node from seed ${SEED}`, PATIENT, () => {
   const raw = withParsedStates();
-  // as posted, and as stored: there every field is one that is read
+  // the node as posted, and as stored: the stored form contains only fields that are read
   const bases = [raw, fromJson(stored(raw))].map((base) => ({ base, all: places(base) }));
   test("are decoded or refused with issues, and never throw", () => {
     const d = draws(SEED);
@@ -55,7 +55,7 @@ describe(`${ROUNDS} changes of the captured node from seed ${SEED}`, PATIENT, ()
         try {
           input = changed(input, path, drawn(d));
         } catch {
-          // an earlier change took the place away
+          // an earlier change removed this place
         }
       }
       const at = `round ${round}: ${JSON.stringify(paths)}`;

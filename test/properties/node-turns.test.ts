@@ -24,7 +24,7 @@ interface Changes {
   pods?: { upsert?: unknown[]; remove?: string[]; order?: string[] };
   containers?: { upsert?: unknown[]; remove?: string[]; order?: string[] };
 }
-/** A node as it is posted whole, with its pods as a plain list. */
+/** A whole node as posted, with its pods as a plain list. */
 interface Posted extends Json {
   pods: Pod[];
   runtime: { containers: { id: string }[] } & Json;
@@ -47,7 +47,7 @@ function captured(): Posted {
   }) as unknown as Posted;
 }
 
-/** A change of each form: of the posted node, and of the changes that a turn tells. */
+/** One change of each form, applied both to the posted node and to the changes of a turn. */
 const FORMS: Readonly<Record<string, (node: Posted, changes: Changes, d: Draws) => void>> = {
   "a pod's status": (node, changes, d) => {
     const i = d.below(node.pods.length);
@@ -110,7 +110,7 @@ const FORMS: Readonly<Record<string, (node: Posted, changes: Changes, d: Draws) 
       : { podPidsLimit: d.chance(2) ? null : 500 + d.below(10) };
     node["kubeletConfiguration"] = mergePatch(node["kubeletConfiguration"], patch);
     changes.merge["kubeletConfiguration"] = mergePatch(changes.merge["kubeletConfiguration"], patch);
-    // a null within the patch of a patch is lost: the last one stands
+    // merging two patches loses a null in the later one, so the later patch is assigned
     Object.assign(changes.merge["kubeletConfiguration"] as Json, patch);
   },
   "a field that nobody knows": (node, changes, d) => {
@@ -119,7 +119,7 @@ const FORMS: Readonly<Record<string, (node: Posted, changes: Changes, d: Draws) 
     changes.merge["kubeletConfiguration"] = { ...(changes.merge["kubeletConfiguration"] as Json), ...patch };
   },
   "a part that is gone": (node, changes, d) => {
-    // without the second of them a decision is refused
+    // without `cgroup` a decision is refused
     const part = d.pick(["machine", "cgroup"]);
     delete node[part];
     changes.set[part] = null;
@@ -152,12 +152,12 @@ const FORMS: Readonly<Record<string, (node: Posted, changes: Changes, d: Draws) 
   },
   nothing: () => {},
 };
-/** Keys that came with the same changes. */
+/** Keys of entries that the same changes added. */
 const fresh = new Set<string>();
 
 function upsert(changes: Changes, pod: Pod): void {
   if ("pods" in changes.set) {
-    // the whole list is told anyway
+    // the changes contain the whole list
     return;
   }
   changes.pods ??= {};
@@ -165,7 +165,7 @@ function upsert(changes: Changes, pod: Pod): void {
   if (pod.metadata.name.startsWith("new-") && !known.has(pod.metadata.uid)) fresh.add(pod.metadata.uid);
   changes.pods.upsert = [...others, pod];
 }
-/** Uids of pods that an earlier turn told. */
+/** Uids of pods in earlier turns. */
 const known = new Set<string>();
 
 const ASKS: readonly { readonly kind: Kind; readonly explain?: string; readonly ask?: object }[] = [
@@ -193,7 +193,7 @@ interface Answer extends Json {
 const BODY = ["decision", "reasons", "needs", "next"] as const;
 const bodyOf = (answer: Json): Json => Object.fromEntries(BODY.map((name) => [name, answer[name]]));
 
-/** The rows that both histories must have, with the facts that the node is decided by. */
+/** The rows that both histories must contain, and the facts for decisions about the node. */
 async function rowsOf(store: Store, node: string) {
   const listed = value(await store.listDecisions({ node, limit: 500 }));
   const rows = listed.items.map(({ id, kind, verdict, reason, decidedAtMs, series }) => ({
@@ -230,7 +230,7 @@ test("the stats of nodes that take turns at the same time are not mixed up", asy
     const node = JSON.parse(JSON.stringify(captured()).replaceAll('"n1"', JSON.stringify(name))) as Json;
     const stats = node["stats"] as { node: { memory: Json }; pods: { podRef: Json }[] };
     stats.node.memory["workingSetBytes"] = d.below(1e9);
-    // texts of other lengths, some with more bytes than characters
+    // texts of different lengths, some with more bytes than characters
     stats.pods.splice(d.below(stats.pods.length));
     for (const { podRef } of stats.pods) podRef["name"] = d.pick(["p", "ü"]);
     return node;
@@ -242,7 +242,7 @@ test("the stats of nodes that take turns at the same time are not mixed up", asy
         const whole = snapshotOf(name);
         const base = bases.get(name);
         const from = base === undefined ? { snapshot: whole } : { base, changes: { set: { stats: whole["stats"] } } };
-        // stats change no answer of allocatable, so the snapshots of these turns wait with the states
+        // stats change no answer of allocatable, so the snapshots of these turns are not written immediately
         const kind = d.chance(5) ? "eviction" : "allocatable";
         const taken = await post(ours, `/v1/nodes/${name}/turns`, { ...from, decisions: [{ kind }] });
         const { body } = await post(theirs, `/v1/decisions/${kind}`, { snapshot: whole });
@@ -305,7 +305,7 @@ for (const [seed, holdMs] of [
       if (d.chance(10)) {
         met.note("forgotten");
         isForgotten = true;
-        // a server that was started anew knows what the history has
+        // a restarted server knows only what the history contains
         for (const end of ends.splice(0)) await end();
         ours = appOver({ now, nodeStates, store: ours.store });
       }
@@ -333,7 +333,7 @@ for (const [seed, holdMs] of [
         const { decision, reasons, needs, next, ...wholeHead } = whole.body;
         for (const name of BODY) delete (head as Json)[name];
         const apart: string[] = [];
-        // a history tells neither what was left out of a snapshot, nor that this turn comes again
+        // the history contains neither what was left out of a snapshot, nor that this turn is repeated
         if (isForgotten) apart.push("leftOut", "decidedAt");
         for (const name of apart) for (const one of [head as Json, wholeHead]) delete one[name];
         expect(head, `turn ${turn}: ${key}`).toEqual(wholeHead);

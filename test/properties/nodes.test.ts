@@ -8,7 +8,7 @@ import { holds, rawPods, slowClass, slowRequest, slowShares } from "./slow.ts";
 
 const SEED = 20_261;
 const COUNT = 800;
-/** Others may use the machine: this is no measure of speed. */
+/** Allows for a loaded machine; the test does not measure speed. */
 const PATIENT = { timeout: 120_000 };
 const parentOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
 const must = (holds: boolean, message: () => string): void => {
@@ -18,7 +18,7 @@ const must = (holds: boolean, message: () => string): void => {
 const CPUS = /^\d+(-\d+)?(,\d+(-\d+)?)*$/;
 const NUMBER = /^\d+$/;
 const LIMIT = /^(\d+|max)$/;
-/** File -> what its text may be. */
+/** Maps each file to the texts that are allowed in it. */
 const TEXTS: readonly (readonly [RegExp, RegExp])[] = [
   [/^cpu\.(shares|weight|cfs_period_us)$/, NUMBER],
   [/^cpu\.cfs_quota_us$/, /^(\d+|-1)$/],
@@ -33,7 +33,7 @@ const TEXTS: readonly (readonly [RegExp, RegExp])[] = [
 const wellWritten = (path: string, value: string): boolean =>
   TEXTS.some(([file, text]) => file.test(path) && text.test(value));
 
-/** Which branches a tree shows, for the counters. */
+/** Counts the branches that a tree covers. */
 function noteTree(met: Met, input: Json, cgroups: readonly CgroupPlan[]): void {
   const any = (level: string, holds: (p: CgroupPlan) => boolean) => cgroups.some((p) => p.level === level && holds(p));
   met.note("systemd", cgroups[0]?.path.endsWith(".slice") === true);

@@ -40,7 +40,7 @@ function snapshotAt(seconds: number, d: Draws): Json {
   };
 }
 
-/** Something that happened to a pod, or the node, as a status and an event tell of it: each by its own clock and with what it knows. */
+/** One outcome of a pod or the node, seen in a status and in an event, each with its own clock and its own details. */
 function sightings(i: number, d: Draws): readonly Json[] {
   const seconds = 2 + d.below(100);
   const status = { at: at(seconds + d.below(2)), seenIn: ["pod-status"], pod: refOf(i), object: podNamed(i) };

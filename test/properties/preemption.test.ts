@@ -20,15 +20,15 @@ interface Case {
 const RESOURCES = ["pods", "cpu", "memory"];
 const PRIORITIES = [0, 5, 2_000_000_000, 2_000_000_500, 2_000_001_000];
 
-/** A pod of any kind, with this priority. */
+/** A pod of any kind, with the given priority. */
 function anyPod(name: string, d: Draws, priority: number | undefined): Pod {
   const pod = randomPod(name, d) as { spec: Json };
-  // a pod with pod-level resources covers any need, so most go without
+  // a pod with pod-level resources covers any need, so most pods here have none
   const { priority: _drawn, resources, ...rest } = pod.spec;
   const spec = d.chance(8) ? { ...rest, resources } : rest;
   return decodedPod({ ...pod, spec: { ...spec, ...(priority === undefined ? {} : { priority }) } });
 }
-/** Small Burstable pods and larger Guaranteed ones, as most nodes have them. */
+/** A small Burstable or a larger Guaranteed pod, as on most nodes. */
 function plainPod(name: string, d: Draws, priority: number | undefined): Pod {
   const guaranteed = d.chance(3);
   const requests = { cpu: `${d.below(guaranteed ? 6000 : 1500)}m`, memory: `${d.below(4096)}Mi` };
@@ -117,7 +117,7 @@ interface Question {
   readonly pod: Json;
 }
 type Fault = (q: { node: Json; metadata: Json; status: Json; parts: Json; requests: Json; spec: Json }) => void;
-/** Each alone makes the kubelet refuse a pod that is not critical. */
+/** Each of these alone makes the kubelet refuse a pod that is not critical. */
 const FAULTS: readonly Fault[] = [
   ({ status }) => (status["conditions"] = [{ type: "DiskPressure", status: "True" }]),
   ({ spec }) => (spec["securityContext"] = { sysctls: [{ name: "vm.swappiness" }, { name: "net.core.somaxconn" }] }),

@@ -28,7 +28,7 @@ const timingOf = (d: Draws): ProbeTiming => ({
   failureThreshold: 1 + d.below(4),
   terminationGracePeriodSeconds: null,
 });
-/** Runs of one answer, as servers that fail have them. */
+/** Sequences of equal answers, as a failing server gives them. */
 function scriptOf(d: Draws): readonly ScriptedAttempt[] {
   return Array.from({ length: 1 + d.below(8) }, () => d.pick(ANSWERS)).flatMap((answer) =>
     Array.from({ length: 1 + d.below(6) }, () => answer),
@@ -53,12 +53,14 @@ const inputOf = (d: Draws): TimelineInput => ({
 });
 
 const isFailure = (word: string): boolean => word === "fail" || word === "timeout";
-/** How many failures in a row an answer at that moment ends; in strict three errors of one turn are one. */
+/**
+ * The number of consecutive failures at that moment; in `strict` mode three errors of one tick count as one failure.
+ */
 function failuresUntil({ attempts }: ProbeTrace, containerId: string, atMs: number): number {
   let thirds = 0;
   for (const { outcome, tookMs, ...made } of attempts) {
     const endMs = made.atMs + tookMs;
-    // a success of the same moment came after
+    // a success at the same moment came later
     if (made.containerId !== containerId || endMs > atMs || (made.atMs === atMs && outcome === "ok")) continue;
     if (outcome === "ok") thirds = 0;
     else thirds += isFailure(outcome) ? 3 : 1;
@@ -85,7 +87,10 @@ function checkAttempts(lane: ProbeTrace, timing: ProbeTiming, { runs, started }:
   }
 }
 
-/** Where the kubelet did not restart, after which it tells anew what it does not know. */
+/**
+ * Checks the results of one probe. Cases with a kubelet restart are left out, since the kubelet then reports results
+ * again.
+ */
 function checkResults(lane: ProbeTrace, timing: ProbeTiming, { runs }: ContainerTrace, at: string): void {
   for (const [i, { atMs, containerId, result }] of lane.results.entries()) {
     const before = lane.results[i - 1];
@@ -93,7 +98,7 @@ function checkResults(lane: ProbeTrace, timing: ProbeTiming, { runs }: Container
     if (!isFirst) expect(result, `${at} at ${atMs}: told twice`).not.toBe(before?.result);
     if (result === "Success") met.successes++;
     const endedAtMs = runs.find(({ id }) => id === containerId)?.endedAtMs ?? Number.POSITIVE_INFINITY;
-    // readiness begins with it, and of what has ended it is told too
+    // readiness begins with a failure, and a result for a container that has ended is reported too
     if (result !== "Failure" || atMs >= endedAtMs || (isFirst && lane.type === "readiness")) continue;
     met.failures++;
     const failed = failuresUntil(lane, containerId, atMs);

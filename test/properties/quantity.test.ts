@@ -22,11 +22,14 @@ import { type Draws, draws, Met } from "./draws.ts";
 
 const MILLI = 1_000_000n;
 const UNIT = 1_000_000_000n;
-/** The largest amount that is held as a number. */
+/** The largest amount that is stored as a number. */
 const SAFE_MILLI = BigInt(Number.MAX_SAFE_INTEGER) * MILLI;
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER) * UNIT;
 
-/** Billionths of every magnitude: small, at the edge of exact numbers, beyond it; whole, of thousandths, finer. */
+/**
+ * Billionths of every magnitude: small, near the limit of exact numbers, and beyond it; in whole units, thousandths and
+ * smaller steps.
+ */
 function nanos(d: Draws): bigint {
   const step = d.pick([1n, MILLI, UNIT, UNIT * 1024n]);
   const size = BigInt(d.spread(2 ** 50)) * step;

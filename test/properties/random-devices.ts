@@ -20,14 +20,14 @@ export const RESOURCES = ["example.com/gpu", "example.com/nic", "vendor.io/fpga"
 const NODES = [0, 2, 3];
 const START = 1_800_000_000_000;
 
-/** A node whose plugins, pods and kubelet change from step to step; what the kubelet knows is in its file alone. */
+/** A node whose plugins, pods and kubelet change from step to step; the kubelet's state is only in its file. */
 export interface DeviceWorld {
   readonly resources: Map<string, DeviceResource>;
   readonly pods: Map<string, Pod>;
   now: number;
   startedAt: number;
   sourcesReady: boolean;
-  /** `uid/container` that ran when the kubelet started. */
+  /** Each `uid/container` that was running when the kubelet started. */
   running: Set<string>;
   file: string;
   made: number;
@@ -72,8 +72,11 @@ export const inventoriesNow = (world: DeviceWorld): Inventories =>
     now: epochMs(world.now),
     kubeletStartedAt: epochMs(world.startedAt),
   });
-/** A plugin that likes the last ones best, is short or wrong at times, and fails when asked for three of many. */
-const moody: PreferredAllocation = ({ available, mustInclude, size }) => {
+/**
+ * A plugin that prefers the last devices, sometimes answers with too few or with wrong ones, and fails for three of
+ * many.
+ */
+const unreliable: PreferredAllocation = ({ available, mustInclude, size }) => {
   if (size === 3 && available.length > 6) return err("busy");
   if (size === 2 && available.length % 3 === 0) return undefined;
   return ok([...mustInclude, ...[...available].reverse().slice(0, size - (available.length % 2)), "no-such-device"]);
@@ -86,7 +89,7 @@ export function managerNow(world: DeviceWorld): DeviceManager {
     sourcesReady: world.sourcesReady,
     activePods: new Set(world.pods.keys()),
     runningAtStart: (uid, container) => world.running.has(`${uid}/${container}`),
-    prefer: moody,
+    prefer: unreliable,
     behaviour: BEHAVIOUR,
   });
 }
@@ -102,7 +105,7 @@ export function randomDevicePod(world: DeviceWorld, d: Draws): Pod {
   });
 }
 
-/** Something that is no pod's arrival happens on the node; its name. */
+/** Something other than a new pod happens on the node; returns the event's name. */
 export function happen(world: DeviceWorld, d: Draws): string {
   const names = [...world.resources.keys()];
   const resource = world.resources.get(names.length > 0 ? d.pick(names) : "");
@@ -139,7 +142,7 @@ export function happen(world: DeviceWorld, d: Draws): string {
   return event;
 }
 
-/** Plugins must register again; after a reboot no container runs either. */
+/** Restarts the kubelet: plugins must register again, and after a reboot no container is running. */
 function restart(world: DeviceWorld, containersRun: boolean, d: Draws): void {
   world.startedAt = world.now;
   world.sourcesReady = false;

@@ -11,7 +11,7 @@ export interface DrawnImages {
   readonly facts: unknown;
   readonly ask: Json;
 }
-/** Few values, so that images are often equal in one thing or in all, and share layers. */
+/** Only few values, so that images are often equal in one property or in all, and share layers. */
 export function drawnImages(d: Draws): DrawnImages {
   const ids = Array.from({ length: d.below(12) }, (_, i) => `i${i}`);
   const handler = (): string => d.pick(["", "", "kata"]);

@@ -41,7 +41,7 @@ function configuration(d: Draws): Json {
   };
 }
 
-/** CPUs of their own for some containers, from the state file of a static manager. */
+/** Exclusive CPUs for some containers, in the state file of a static manager. */
 function assignments(pods: readonly Json[], d: Draws): Json {
   const entries: Record<string, Json> = {};
   for (const [i, pod] of pods.entries()) {
@@ -51,8 +51,8 @@ function assignments(pods: readonly Json[], d: Draws): Json {
 }
 
 /**
- * A node of any kind with up to a dozen pods, as a caller would post it. Node memory is large enough that qosReserved
- * leaves something to every tier, as admission would see to.
+ * A node of any kind with up to a dozen pods, as a caller would post it. Its memory is large enough that qosReserved
+ * leaves something to every tier, which admission would otherwise ensure.
  */
 export function randomNode(seed: number): Json {
   const d = draws(seed);
@@ -93,7 +93,7 @@ export function randomNode(seed: number): Json {
   };
 }
 
-/** Runs a check over `count` nodes from `seed` on; a failure says which node. */
+/** Runs a check on `count` nodes from `seed` on; a failure names the node's seed. */
 export function forNodes(seed: number, count: number, check: (input: Json, seed: number) => void): void {
   for (let s = seed; s < seed + count; s++) {
     try {

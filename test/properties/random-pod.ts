@@ -1,7 +1,7 @@
 import type { Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 
-/** Thousandths of a CPU and bytes, as a pod asks for them; undefined: not at all. */
+/** A pod's request in thousandths of a CPU and bytes; undefined: no request. */
 interface Wish {
   readonly cpu: number | undefined;
   readonly memory: number | undefined;
@@ -18,7 +18,7 @@ function listOf(wish: Wish, d: Draws): Json {
 }
 
 type Mood = "guaranteed" | "limited" | "mixed" | "bare";
-/** A container that the API would take: no request above its limit. `most` bounds what it may ask for. */
+/** Resources that the API server would accept: no request exceeds its limit. `mood` decides which of them are set. */
 function resourcesOf(mood: Mood, d: Draws): Json {
   const cpu = d.chance(6) ? d.below(4) : d.spread(16_000);
   const memory = d.chance(6) ? d.below(4096) : d.spread(2 ** 34) * (d.chance(2) ? 1 : 1024);
@@ -33,7 +33,7 @@ function resourcesOf(mood: Mood, d: Draws): Json {
   return { limits: { ...listOf(limit, d), ...pages }, requests: { ...listOf(request, d), ...pages } };
 }
 
-/** Pod-level resources that cover every container, as the API demands. */
+/** Pod-level resources that cover every container, as the API server requires. */
 function podLevel(d: Draws): Json {
   const cpu = 400_000 + d.below(1000);
   const memory = 2 ** 48 + d.below(4096) * 1024;

@@ -1,6 +1,9 @@
 import type { Json } from "../kit/snapshots.ts";
 
-/** Slow answers from the definitions, over the posted objects. They share no line with the ones they check. */
+/**
+ * Simple, slow implementations of the definitions, over the posted objects. They share no code with the implementations
+ * that they check.
+ */
 
 interface Resources {
   requests?: Record<string, string>;
@@ -34,7 +37,7 @@ const SCALE: Readonly<Record<string, bigint>> = {
   Mi: 1024n ** 2n * 1000n,
   Gi: 1024n ** 3n * 1000n,
 };
-/** Thousandths of a quantity as the generator writes them. */
+/** Parses a quantity of the generator into thousandths. */
 export function thousandths(text: string): bigint {
   const digits = /^\d+/.exec(text)?.[0] ?? "";
   const scale = SCALE[text.slice(digits.length)];
@@ -46,7 +49,7 @@ const asked = (c: RawContainer, resource: string): bigint | undefined => {
   const text = c.resources?.requests?.[resource] ?? c.resources?.limits?.[resource];
   return text === undefined ? undefined : thousandths(text);
 };
-/** The most that is needed at any moment of the pod's life: each init container's turn, then everything that stays. */
+/** The highest need at any moment of the pod's life: during each init container, and while everything else runs. */
 export function slowRequest(pod: RawPod, resource: string): bigint {
   const overhead = pod.spec.overhead?.[resource];
   const podLevel = pod.spec.resources?.requests?.[resource];
@@ -66,7 +69,9 @@ export function slowRequest(pod: RawPod, resource: string): bigint {
   return own + (overhead === undefined ? 0n : thousandths(overhead));
 }
 
-/** The class by its wording: BestEffort names nothing, Guaranteed limits everything to what it requests. */
+/**
+ * The QoS class by its definition: BestEffort has no requests and limits; Guaranteed has limits equal to its requests.
+ */
 export function slowClass(pod: RawPod): "Guaranteed" | "Burstable" | "BestEffort" {
   const lists = pod.spec.resources
     ? [pod.spec.resources]
@@ -83,7 +88,10 @@ export function slowClass(pod: RawPod): "Guaranteed" | "Burstable" | "BestEffort
   return limited && names.every((n) => sum("requests", n) === sum("limits", n)) ? "Guaranteed" : "Burstable";
 }
 
-/** Here, and not over: what has ended holds as long as a container of it is still being stopped. */
+/**
+ * Whether the pod holds its resources: it is on this node and has not ended. A pod that has ended holds them while a
+ * container is still being stopped.
+ */
 export function holds({ status, spec }: RawPod): boolean {
   const all = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
   const isStopping = all.some(({ state }) => state?.running !== undefined);

@@ -7,7 +7,7 @@ interface Pair {
   readonly preferred: boolean;
 }
 
-/** The merge as the kubelet runs it: every combination in turn, the better of it and the best so far. */
+/** The merge as the kubelet runs it: it compares every combination with the best one so far. */
 export function mergeByEnumeration(policy: AligningPolicy, providers: readonly ResourceHints[]): Merged {
   const single = policy.name === "single-numa-node";
   const lists = providers

@@ -44,7 +44,7 @@ function admits({ policy }: LargestAsk, providers: readonly NamedProvider[], siz
   const admission = admitPod(policy, providers, podSized(size));
   return admission.ok && admission.value.refusal === null;
 }
-/** Every size, the largest first. */
+/** Tries every size, the largest first. */
 function byScan(node: Drawn): PodSize | null {
   for (let cpus = node.free.cpus - (node.free.cpus % node.cpuStep); cpus > 0; cpus -= node.cpuStep) {
     if (cpus > node.freeCpus.reduce((a, b) => a + b)) continue;
@@ -71,7 +71,7 @@ describe("the largest pod that still fits a random node", () => {
     expect(met.hardly(20)).toEqual([]);
   });
 
-  test("has what is left on the NUMA node when there is only one", () => {
+  test("has the free amounts of the NUMA node when there is only one", () => {
     const met = new Met();
     for (let seed = 0; seed < 300; seed++) {
       const node = drawnNode(draws(seed));

@@ -18,7 +18,7 @@ import { randomNode } from "./random-node.ts";
 const SEED = 4100;
 const COUNT = 400;
 
-/** Fields, and values as they are written and as a configuration holds them. */
+/** Fields, and for each value the text that a user writes and the value in a configuration. */
 const SETTINGS: readonly (readonly [
   path: readonly string[],
   values: readonly (readonly [text: string, value: unknown])[],
@@ -88,7 +88,7 @@ const SETTINGS: readonly (readonly [
 interface Change {
   readonly path: readonly string[];
   readonly text: string;
-  /** Undefined: the field goes. */
+  /** Undefined: the field is removed. */
   readonly value: unknown;
 }
 function drawn(d: Draws): Change {
@@ -102,7 +102,7 @@ function drawn(d: Draws): Change {
   return { path, text: `${spelled.join("")}=${text}`, value };
 }
 
-/** The configuration with a value put where a path leads, without any of the code that is tested. */
+/** The configuration with a value at a path, computed without any of the tested code. */
 function changedBy(configuration: Json, { path: [first = "", second], value }: Change): Json {
   const copy = structuredClone(configuration);
   if (second === undefined) {
@@ -116,7 +116,7 @@ function changedBy(configuration: Json, { path: [first = "", second], value }: C
   return { ...copy, [first]: inner };
 }
 
-/** The node with a configuration, and its status as a kubelet writes it that was started with `reported`. */
+/** The node with a configuration, and the status that a kubelet started with `reported` writes. */
 function nodeWith(input: Json, kubeletConfiguration: Json, reported: Json): Json {
   const { capacity, allocatable } = allocatableOf({ ...input, kubeletConfiguration: reported }).decision;
   const node = input["node"] as { readonly metadata: Json };
@@ -126,7 +126,7 @@ const starts = (input: Json, kubeletConfiguration: Json): boolean =>
   allocatableOf({ ...input, kubeletConfiguration }).verdict === "decided";
 
 const ASKED = pod("new", { metadata: { namespace: "what", uid: "u-what-if" } });
-/** Every kind that the random nodes hold enough for; a refusal is an answer too. */
+/** Every kind for which the random nodes contain enough; a refusal is also an answer. */
 const KINDS: readonly Kind[] = ["allocatable", "cgroups", "admission", "eviction"];
 function answers(snapshot: Snapshot): readonly unknown[] {
   return KINDS.map((kind) => {
@@ -157,7 +157,7 @@ describe(`--set on ${COUNT} random nodes from seed ${SEED}`, { timeout: 120_000 
       const sides = sidesOf(snapshot, { kubeletConfigurationPatch: patch }, profile);
       if (!sides.ok) throw new Error(JSON.stringify(sides.error));
       const is = changes.reduce(changedBy, was);
-      // whoever does not start writes no status
+      // a kubelet that does not start writes no status
       const reports = starts(input, was) && starts(input, is);
       const whole = decoded(nodeWith(input, is, reports ? is : was));
       const message = `seed ${seed}: ${changes.map(({ text }) => text).join(" ")}`;

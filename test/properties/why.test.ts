@@ -21,12 +21,12 @@ const REAL: readonly RealStory[] = [
   ...evictionStories("disk"),
 ];
 const named = (values: readonly unknown[]) => values.map((value, i) => ({ origin: `file ${i}`, value }));
-/** Lists taken apart: each object a document of its own. */
+/** Splits lists, so that each object is a separate document. */
 const apart = (values: readonly unknown[]): readonly unknown[] =>
   values.flatMap((value) => (value as { items?: readonly unknown[] }).items ?? [value]);
 const ROUNDS = 300;
 const screen = { columns: 100, paint: plainPaint };
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal would act on
+// biome-ignore lint/suspicious/noControlCharactersInRegex: characters that a terminal interprets
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
 
 test("randomly changed documents get an explanation in the described form, or a refusal of one line", () => {

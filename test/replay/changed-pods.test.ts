@@ -57,7 +57,7 @@ describe("the pods that differ between two decisions", () => {
   ])("include those %s differently by the kind %s", (_, kind, before, after, names) => {
     expect(changedPods(kind, before, after)).toEqual(names.map((name) => `shop/${name}`));
     expect(changedPods(kind, after, after)).toEqual([]);
-    // as another version recorded it, or a damaged disk
+    // as recorded by another version, or damaged on disk
     expect(changedPods(kind, {}, after)).toEqual([]);
   });
 
@@ -90,7 +90,7 @@ describe("the pods that differ between two decisions", () => {
   });
 });
 
-/** A node short of memory, on which `hog` uses most and `thrifty` has asked for what it uses. */
+/** A node that is short of memory: `hog` uses most of it, and `thrifty` has requested what it uses. */
 const short = (node: string) => ({
   ...underMemory({ evictionHard: { "memory.available": "1Gi" } }, 900 * Mi, START, [
     [requesting("hog", { memory: "1Gi" }), podStats("hog", 3 * Gi)],

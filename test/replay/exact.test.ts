@@ -10,7 +10,7 @@ import { value } from "../contract/store-rows.ts";
 import { pod } from "../kit/pods.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 
-/** Numbers from a seed, so that a failure can be made again. */
+/** Random numbers from a seed, so that a failure can be reproduced. */
 function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -19,7 +19,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-/** A node whose memory and images come and go, with soft thresholds that count over passes. */
+/** A node whose memory and images vary, with soft thresholds that last over several passes. */
 function randomSnapshot(node: string, seconds: number, pick: (below: number) => number) {
   const images = Array.from({ length: pick(5) }, () => localImage(`img-${pick(7)}`));
   const unique = [...new Map(images.map((one) => [one.id, one])).values()];
@@ -58,7 +58,7 @@ async function posted(seed: number) {
   const clocks = [0, 0, 0];
   for (let turn = 0; turn < 60; turn++) {
     const n = pick(clocks.length);
-    // now and then a pass comes again, or late
+    // sometimes a pass is repeated, or arrives late
     const step = [10, 10, 20, 0, -5][pick(5)] ?? 10;
     const seconds = Math.max(0, (clocks[n] ?? 0) + step);
     clocks[n] = Math.max(clocks[n] ?? 0, seconds);
@@ -76,7 +76,7 @@ async function posted(seed: number) {
   return { store, nowMs: now + 1000 };
 }
 
-/** All pages of a replay: one ends after a second, on a busy machine with few decisions. */
+/** All pages of a replay: a page ends after a second, on a busy machine with few decisions. */
 async function pagesOf(...[world, request]: Parameters<typeof replayAnswer>) {
   const pages = [value(await replayAnswer(world, request))];
   for (let token = pages[0]?.nextPageToken; token; token = pages.at(-1)?.nextPageToken)
@@ -85,7 +85,7 @@ async function pagesOf(...[world, request]: Parameters<typeof replayAnswer>) {
 }
 const sum = (numbers: readonly (number | undefined)[]): number => numbers.reduce<number>((all, n = 0) => all + n, 0);
 
-/** The verdicts that all seeds together have met. */
+/** The verdicts that occurred for all seeds together. */
 const met = new Set<string>();
 
 test.each([1, 2, 3, 4])(
@@ -95,7 +95,7 @@ test.each([1, 2, 3, 4])(
     for await (const row of store.streamDecisions({})) {
       const { kind, verdict } = value(row);
       met.add(`${kind} ${verdict}`);
-      // a replay of one tells the reasons too, and they are the recorded ones
+      // a replay of one decision returns the reasons too, and they equal the recorded ones
       const again = value(await replayer(store, {})(value(row)));
       expect(again.state, `${kind} ${verdict} ${JSON.stringify(again.differences)}`).toBe("same");
       expect(JSON.parse(JSON.stringify(again.answer?.reasons))).toEqual(JSON.parse(value(row).body).reasons);

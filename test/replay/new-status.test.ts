@@ -91,10 +91,10 @@ test("without maxPods the pod capacity is the kubelet's default, if it came from
     ["20", "20"],
     ["110", "110"],
   ]);
-  // where the recorded one names none, a flag may have
+  // the recorded configuration does not set maxPods, so a flag may have set it
   const flagged = snapshotWith(without);
   expect(podsOf(withNewStatus(flagged, after))).toEqual(["20", "20"]);
-  // told by somebody else
+  // the number in the status is not the kubelet's own
   const other = (raw: typeof CAPTURED): void => {
     for (const list of ["capacity", "allocatable"]) raw.node.status[list].pods = "17";
   };
@@ -172,7 +172,10 @@ test("memory of huge pages is subtracted from available memory in 1.37, and not 
   expect([available(v1_36, v1_36), available(v1_37, v1_37)]).toEqual([count, count]);
 });
 
-/** The what-if page about a pod that asks, with maxPods 9 where eleven run, of a node that tells this many pods. */
+/**
+ * The what-if page about the admission of a pod, with maxPods 9 and eleven running pods, on a node whose status reports
+ * `pods`.
+ */
 async function whatIf(pods: string, change = "maxPods: 9", from = 'id="admission"'): Promise<string> {
   const node = structuredClone(CAPTURED.node);
   node.status.allocatable.pods = pods;
@@ -192,7 +195,7 @@ async function whatIf(pods: string, change = "maxPods: 9", from = 'id="admission
 
 test("the what-if page decides on the new status", async () => {
   expect(await whatIf("20")).toContain("OutOfpods");
-  // told by somebody else than the kubelet
+  // the number in the status is not the kubelet's own
   const other = await whatIf("110");
   expect(other).toContain("admission");
   expect(other).not.toContain("OutOfpods");

@@ -3,7 +3,7 @@ import type { ReplayAnswer } from "../../api/service/replay/replay-answer.ts";
 import { appOver } from "../api/serving.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 
-/** A node of 1.34 on cgroup v1 whose /configz writes the default of 1.34 out, `failCgroupV1: false`. */
+/** A node of 1.34 on cgroup v1 whose /configz contains the default of 1.34, `failCgroupV1: false`. */
 function oldNode(): object {
   const real = realSnapshot() as { readonly node: { readonly status: { readonly nodeInfo: object } } };
   const nodeInfo = { ...real.node.status.nodeInfo, kubeletVersion: "v1.34.4" };

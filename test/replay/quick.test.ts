@@ -24,7 +24,7 @@ import { scratchFolder } from "../kit/scratch.ts";
 const NEVER = Date.parse("2999-01-01T00:00:00Z");
 const AFTER = Date.parse("2026-11-02T00:00:00Z");
 
-/** Changes that may be asked about; none of them is checked before. */
+/** Changes that may be requested; none is validated before. */
 const CHANGES: Readonly<Record<string, Change>> = {
   nothing: {},
   reserves: {
@@ -41,25 +41,28 @@ const CHANGES: Readonly<Record<string, Change>> = {
   "what no kubelet starts with": { kubeletConfigurationPatch: { kubeReserved: { memory: "900Gi" } } },
   "what is no configuration": { kubeletConfigurationPatch: { evictionHard: { "memory.available": "lots" } } },
 };
-/** Lengths of what is kept: so little that all of it comes and goes, and enough. */
+/** Cache sizes: one so small that everything is evicted again, and one that is sufficient. */
 const LENGTHS = [40_000, 2 ** 24];
 
 const CAPTURED = { node: captured("node.json"), stats: captured("stats-summary.json") };
 
-/** Nodes that post again and again, and snapshots of other shapes: without times, without a configuration, short, of no node. */
+/**
+ * Nodes that post repeatedly, and snapshots of other forms: without times, without a configuration, short, without a
+ * node.
+ */
 async function history(store: Store): Promise<void> {
   await postHistory(store, 2, 12);
   let now = AFTER;
   const { app } = appOver({ store, now: () => epochMs(now++) });
   const { kubeletConfiguration, ...bare } = realSnapshot();
-  // two that differ in what does not show yet, and is what is asked about
+  // two snapshots that differ only in a reservation that has no effect until the replay's change
   const short = (memory: string) => ({
     node: { metadata: { name: "short" }, status: { capacity: { cpu: "2", memory: "1Gi" } } },
     kubeletConfiguration: { enforceNodeAllocatable: [], kubeReserved: { memory } },
     pods: [],
     cgroup: { version: 2 },
   });
-  // likewise: local storage that the stats alone tell, and that is not told
+  // the same with local storage that is only in the stats, and has no effect until the replay's change
   const stored = (capacityBytes: number) => {
     const { node, stats } = structuredClone(CAPTURED);
     delete node.status.capacity["ephemeral-storage"];
@@ -88,7 +91,7 @@ async function rowsOf(store: Store): Promise<StreamedDecision[]> {
   return rows;
 }
 
-/** Each with nothing kept from another. */
+/** Replays each decision alone, without a cache. */
 const plainly =
   (store: Store, change: Change): Replayer<Compared> =>
   async (row) => {
@@ -98,7 +101,7 @@ const plainly =
     return { ok: true, value: compared };
   };
 
-/** All pages: how much one holds depends on the machine, since it ends after a second. */
+/** All pages: the number of decisions on a page depends on the machine, since a page ends after a second. */
 async function pagesOf(
   store: Store,
   change: Change,
@@ -186,12 +189,12 @@ describe("replaying a history gives the same results as replaying each decision 
   });
 });
 
-/** The file of a history that is made once. */
+/** The file of a history that is created once. */
 const undamaged = join(scratchFolder(RAM_DISK), "history.db");
 beforeAll(async () => {
   const store = value(openNode({ file: undamaged }));
   await postHistory(store, 2, 4);
-  // a node that is as it was, asked so that no two that follow each other are the same
+  // a node that does not change, with different requests, so that no two consecutive decisions are the same
   const steady = (await rowsOf(store)).findLast(({ kind }) => kind === "cgroups") as StreamedDecision;
   const { series: _, seq: _seq, ...row } = steady;
   for (let i = 0; i < 3; i++) {
@@ -200,7 +203,7 @@ beforeAll(async () => {
   }
   await store.close();
 });
-/** A copy of it, and a back door for damage. */
+/** A copy of the history, and direct access to its database. */
 async function damaged(): Promise<{ store: Store; rows: readonly StreamedDecision[]; sql: Sqlite.Database }> {
   const file = join(dataDirectory(), "history.db");
   copyFileSync(undamaged, file);
@@ -218,13 +221,13 @@ test("changed rows get the same results in a history replay as one by one", asyn
   const steady = rows.filter(({ kind }) => kind === "cgroups");
   const [other, older, again] = steady.slice(-3) as [StreamedDecision, StreamedDecision, StreamedDecision];
   const write = sql.prepare("UPDATE decisions SET encoding = 'json', parts = NULL, body = ? WHERE id = ?");
-  // one that differs between others that do not, one of another version, and one that is the same in other words
+  // one that differs between unchanged ones, one of another version, and one with the same content in another order
   write.run(other.body.replace(/"cpuShares":\d+/, '"cpuShares":3'), other.id);
   sql.prepare("UPDATE decisions SET policy_version = 'kubelet-1.36.3+0' WHERE id = ?").run(older.id);
   write.run(JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(again.body)).reverse())), again.id);
-  // an ask that a later version would not take any more
+  // an ask that this version does not accept
   sql.prepare(`UPDATE decisions SET ask = '{"pod":7}' WHERE kind = 'admission'`).run();
-  // pruned meanwhile, and never stored
+  // one snapshot that was pruned meanwhile, and one that was never stored
   const pruned = rows.find(({ kind }) => kind === "topology");
   sql.prepare("DELETE FROM snapshots WHERE id = ?").run(pruned?.snapshotId);
   value(await store.record({ decision: decisionRow({ node: "bench-0", decidedAtMs: AFTER }) }));
@@ -244,7 +247,7 @@ test("changed rows get the same results in a history replay as one by one", asyn
 });
 
 const TEXTS = "SELECT json_extract(value, '$[1]') FROM snapshots, json_each(snapshots.parts) WHERE snapshots.id = ?";
-/** Damages of a snapshot's row or one of its texts, or of a decision's. */
+/** Damage to a snapshot's row, to one of its texts, or to a decision's. */
 const DAMAGE: readonly (readonly [what: string, sql: string, named: "snapshot" | "decision"])[] = [
   [
     "a snapshot cut off",

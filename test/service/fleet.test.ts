@@ -93,7 +93,7 @@ const FLEET = nodesOf(
 );
 const names = (filter: FleetFilter): string[] => filtered(FLEET, filter).map(({ name }) => name);
 
-test("each fleet filter lets through what it names, and several combine", () => {
+test("each fleet filter keeps the nodes that it names, and several combine", () => {
   const selector = (text: string): FleetFilter => {
     const parsed = parseLabelSelector(text);
     return parsed.ok ? { selector: parsed.value } : {};
@@ -103,7 +103,7 @@ test("each fleet filter lets through what it names, and several combine", () => 
   expect(names({ namePrefix: "b-" })).toEqual(["b-silent", "b-tight", "b-evicts"]);
   expect(names({ namePrefix: "-" })).toEqual([]);
   expect(names(selector("pool"))).toEqual(["a-well", "a-refuses"]);
-  // the labels of nodes without a snapshot are not known, so these nodes do not match
+  // the labels of nodes without a snapshot are unknown, so these nodes do not match
   expect(names(selector("pool!=db"))).toEqual(["a-well"]);
   expect(names({ zone: "z1" })).toEqual(["a-well"]);
   expect(names({ kubelet: "1.36" })).toEqual(["a-well", "a-refuses", "b-tight", "b-evicts"]);
@@ -121,7 +121,7 @@ test("each fleet filter lets through what it names, and several combine", () => 
   expect(names({ show: "refused", condition: "any" })).toEqual(["b-evicts"]);
 });
 
-test("a silent node has severity silent whatever its decisions say, and is gone after six hours", () => {
+test("a silent node has severity silent regardless of its decisions, and severity gone after six hours", () => {
   const HOUR = 3_600_000;
   const eviction = (decidedAtMs: number) => ({ eviction: { ...pass("evicts", ["MemoryPressure"]), decidedAtMs } });
   const [silent, gone, here] = [HOUR, 7 * HOUR, 0].map((ago) =>
@@ -158,7 +158,7 @@ test("sorting puts the worst nodes first, and unknown values last in both direct
   ]);
 });
 
-test("a node deleted from its cluster is gone at once, until it is heard of later", () => {
+test("a node deleted from its cluster has severity gone immediately, until there is later news of it", () => {
   const latest = { eviction: pass("evicts", ["MemoryPressure"]) };
   const seen = { lastSeenMs: NOW - 2 * SILENT_MS, latest };
   const [deleted, back] = [NOW - 2 * SILENT_MS, NOW - 3 * SILENT_MS].map((deletedMs) =>
@@ -173,7 +173,7 @@ test("a node deleted from its cluster is gone at once, until it is heard of late
   expect(fleetMetrics(nodes, [], NOW, 2)).not.toContain(`node="${deleted?.name}"`);
 });
 
-test("paging goes on after any node in every order, even if that node is gone", () => {
+test("paging continues after any node in every order, even if that node was removed", () => {
   for (const sort of FLEET_SORTS)
     for (const order of ["asc", "desc"] as const) {
       const by = { sort, order };
@@ -217,18 +217,18 @@ test("a forecast counts from when its signal was observed, not from when the pas
   const MINUTE = 60_000;
   const met = (node: ReturnType<typeof nodeOf>) => [node.headroom[0]?.metAtMs, node.firstMetMs, node.severity];
   expect(met(nodeOf(5 * MINUTE, NOW - 4 * MINUTE))).toEqual([NOW + MINUTE, NOW + MINUTE, "pressure-soon"]);
-  // a slow fall is told, and no warning; a straight line tells nothing of another day
+  // a slow decrease has a forecast and no warning; a linear forecast is not made beyond six hours
   expect(met(nodeOf(180 * MINUTE, NOW - MINUTE))).toEqual([NOW + 179 * MINUTE, NOW + 179 * MINUTE, "ok"]);
   expect(met(nodeOf(360 * MINUTE, NOW))).toEqual([NOW + 360 * MINUTE, NOW + 360 * MINUTE, "ok"]);
   expect(met(nodeOf(361 * MINUTE, NOW))).toEqual([null, null, "ok"]);
-  // posted an hour after it was taken: it was due long ago, and says nothing of what comes
+  // a snapshot that was posted an hour after its measurement: the forecast time has passed, so there is no warning
   const old = nodeOf(5 * MINUTE, NOW - 60 * MINUTE);
   expect(met(old)).toEqual([NOW - 55 * MINUTE, null, "ok"]);
   const text = fleetMetrics([old, nodeOf(5 * MINUTE, NOW - MINUTE)], [], NOW, 9);
   expect(text.match(/^nodewise_node_threshold_seconds{.*$/gm)).toEqual([
     'nodewise_node_threshold_seconds{node="n",signal="memory.available",type="hard"} 240',
   ]);
-  // when the clock was ahead, when the stats had no time, and when an earlier version stored none
+  // the clock was ahead, the stats had no time, or an earlier version stored none
   for (const unknown of [NOW + 60 * MINUTE, null, undefined])
     expect(met(nodeOf(5 * MINUTE, unknown))[0]).toBe(NOW + 5 * MINUTE);
 });
@@ -339,7 +339,7 @@ test("sorting by headroom puts forecast times first, and ignores distant and old
   ]);
   const byHeadroom = ["met", "first", "falls", "near", "old", "slowly", "no-capacity", "none"];
   expect(ordered(nodes, { sort: "headroom", order: "asc" }).map(({ name }) => name)).toEqual(byHeadroom);
-  // a node that will meet a threshold is not shown as well; all others differ only in their headroom
+  // a node that is forecast to meet a threshold is listed before the others, which are ordered by headroom
   const bySeverity = ordered(nodes, { sort: "severity", order: "desc" }).map(({ name, severity }) => [name, severity]);
   expect(bySeverity.slice(0, 3)).toEqual([
     ...[
@@ -366,7 +366,7 @@ test("the worst nodes have their own series, the others are counted, and sums in
   expect(found).toContain(
     'nodewise_node_threshold_distance_bytes{node="b-evicts",signal="memory.available",type="soft"} -100',
   );
-  // inodes are no bytes
+  // inodes are not exported as bytes
   expect(found.filter((line) => line.includes("_bytes") && line.includes("b-tight"))).toEqual([]);
   expect(found).toContain(
     'nodewise_node_threshold_distance_ratio{node="b-tight",signal="nodefs.inodesFree",type="hard"} -0.005',

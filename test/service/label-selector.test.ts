@@ -9,7 +9,7 @@ const LABELS = {
   old: "-3",
 };
 
-/** As Kubernetes' own `labels.Parse` and `Matches` (apimachinery 0.36.3) answer. */
+/** The answers of Kubernetes' own `labels.Parse` and `Matches` (apimachinery 0.36.3). */
 const MATCHES: readonly (readonly [selector: string, matches: boolean])[] = [
   ["", true],
   ["pool=web", true],

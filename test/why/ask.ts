@@ -13,7 +13,7 @@ import { explainPod, explainPods } from "../../api/service/why/pod-explanation.t
 
 export const documentsOf = (values: readonly unknown[]) => values.map((value, i) => ({ origin: `file ${i}`, value }));
 
-/** The story of a pod, whose form the API's document has; none fails the test. */
+/** The explanation of a pod, checked against the API's schema; throws if there is none. */
 export function story(pod: string, values: readonly unknown[], namespace: string | null = null): PodExplanation {
   const answer = explainPod(documentsOf(values), { pod, namespace });
   if (!answer.ok) throw new Error(`${answer.error.code}: ${answer.error.message}`);
@@ -37,7 +37,7 @@ export function stories(values: readonly unknown[], namespace: string | null = n
 }
 
 export const codes = ({ findings }: PodExplanation): readonly FindingCode[] => findings.map(({ code }) => code);
-/** The finding of a code; none fails the test. */
+/** The finding with a code; throws if there is none. */
 export function only<C extends FindingCode>({ findings }: PodExplanation, code: C): FindingOf<C> {
   const found = findings.filter((one): one is Finding & FindingOf<C> => one.code === code);
   expect(found.map((one) => one.code)).toEqual([code]);

@@ -80,7 +80,7 @@ describe("the finding of an OOM-killed container", () => {
   });
 });
 
-describe("the finding of a refused pod when other pods have gone since", () => {
+describe("the finding of a refused pod when other pods were removed since", () => {
   it("does not claim agreement, and its counterfactuals use the kubelet's amounts", () => {
     const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3500, capacity: 4000";
     const status = { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}`, startTime: AT };
@@ -400,7 +400,7 @@ describe("the finding of an image", () => {
     expect(numbers).toMatchObject({ removedAt: AT, why: "space", sizeBytes: 9 });
     expect(whatWouldChange.map(({ code }) => code)).toEqual(["image_pull_policy", "image_gc_threshold"]);
   });
-  it("on a full file system says what an image collection would do with it", () => {
+  it("on a full file system says what an image garbage collection would do with the image", () => {
     const full = { time: LATER, capacityBytes: 1000, availableBytes: 50 };
     const stats = { node: { nodeName: "n1", memory: { time: LATER }, fs: full, runtime: { imageFs: full } }, pods: [] };
     const pull = pod({ spec, status: waiting("ImagePullBackOff", "no space left on device") });
@@ -444,7 +444,7 @@ describe("the finding of a container at its CPU limit", () => {
     const { numbers, decisions, whatWouldChange } = only(answer, "throttled");
     expect(numbers).toEqual({
       ...{ limitMilli: 500, quotaMicros: 50_000, periodMicros: 100_000, usageMilli: null, pressureAvg10: null },
-      // 32 s of CPU time in 1000 periods of 0.1 s; 12 s waited in 400 of them are 30 ms each
+      // 32 s of CPU time in 1000 periods of 0.1 s; 12 s of waiting in 400 of them are 30 ms each
       ...{ periods: 1000, throttledPeriods: 400, throttledMicros: 12_000_000, averageMilli: 320, enoughMilli: 800 },
     });
     expect(decisions).toMatchObject([
@@ -524,7 +524,7 @@ const storyOfFiles = (files: readonly { origin: string; value: unknown }[]): rea
     : ["error"];
 };
 
-/** As the terminal has it, without colors. */
+/** The text for a terminal, without colors. */
 const shown = (answer: PodExplanation): string => podExplanationText(answer, { columns: Infinity, paint: plainPaint });
 
 describe("the finding of a resize", () => {
@@ -576,7 +576,8 @@ describe("the finding of a resize", () => {
   });
   const manifest = { annotations: { "kubernetes.io/config.source": "file" } };
   const policies = { cpuManagerPolicy: "static", memoryManagerPolicy: "Static" };
-  // word for word those of the kubelets 1.34 to 1.37, and of the API server; what nothing here tells is not compared
+  // the messages are word for word those of the kubelets 1.34 to 1.37 and of the API server; without documents about
+  // the cause an outcome is not compared
   test.each([
     ["Node didn't have enough capacity: cpu, requested: 6000, capacity: 4000", "capacity", ["resize_at_most"], [old]],
     [
@@ -623,7 +624,7 @@ describe("the finding of a resize", () => {
     ]);
     const { numbers, decisions, whatWouldChange } = only(answer, "resize-infeasible");
     expect(numbers.cause).toBe(cause);
-    // the other pods leave no room for a new pod of that size either
+    // the other pods also leave no room for a new pod of that size
     expect(whatWouldChange.map(({ code }) => code)).toEqual(ways);
     expect(decisions).toMatchObject([{ kind: "resize", verdict: "refused", agrees: documents === null ? null : true }]);
     const [, headline = ""] = shown(answer).split("\n");
@@ -725,7 +726,7 @@ describe("the finding of a pod that something else ends", () => {
   ] as const)("is %s", (code, document) => {
     expect(codes(story("web", [document]))).toEqual([code]);
   });
-  it("after its deletion time says by how long it is late, and what holds it", () => {
+  it("after its deletion time says by how long it is late, and what delays it", () => {
     const metadata = { deletionTimestamp: AT, deletionGracePeriodSeconds: 30, finalizers: ["example.com/drain"] };
     const reported = only(
       story("web", [

@@ -12,7 +12,7 @@ const limited = [container("app", { cpu: "100m" }, { cpu: "500m" })];
 const two = [...limited, container("log", {}, { cpu: "1" })];
 const calm = "nr_periods 1000\nnr_throttled 0\nthrottled_usec 0\n";
 const stopped = "nr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
-/** /stats/summary, in which the container app uses so much. */
+/** A /stats/summary in which the container app uses `nanos` nanocores. */
 const using = (nanos: number): Json => ({
   node: { nodeName: "n1", cpu: { time: LATER, usageNanoCores: 1 } },
   pods: [
@@ -22,7 +22,7 @@ const using = (nanos: number): Json => ({
     },
   ],
 });
-/** The documents that are left out beside a cpu.stat of this path. */
+/** The unused documents when a cpu.stat with this path is given. */
 function unusedOf(path: string, values: readonly unknown[], stat = stopped): readonly string[] {
   const answer = explainPod([...documentsOf(values), { origin: path, value: stat }], { pod: "web", namespace: null });
   return answer.ok ? answer.value.unused.map(({ origin, why }) => `${origin}: ${why}`) : [answer.error.message];
@@ -119,7 +119,7 @@ describe("a cpu.stat that fits no container", () => {
       "cpu.stat: no cgroup has that: nr_throttled of 400 is more than nr_periods of 100",
     ]);
     expect(codes(story("web", [pod({ containers: limited }), node(), stat]))).toEqual(["healthy"]);
-    // from which two readings could not be of one cgroup
+    // the two readings cannot be of one cgroup, so their difference is not used
     const { numbers } = only(
       story("web", [pod({ containers: limited }), node(), calm, "nr_periods 1010 nr_throttled 900 throttled_usec 9"]),
       "throttled",

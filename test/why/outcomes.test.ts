@@ -84,7 +84,7 @@ describe("an outcome recorded by a collector in an explanation", () => {
       words: [{ from: "condition" }, { from: "outcome", reason: "ResizeInfeasible", message: never }],
       compared: { verdict: "agrees" },
     });
-    // that of another resize says nothing of this one
+    // the outcome of another resize does not apply to this one
     const deferred = seen({ kind: "resize", reason: "Deferred", message: "later" });
     expect(reportOf([snapshot], [deferred]).story.findings[0]).toMatchObject({ since: null, compared: null });
   });

@@ -6,13 +6,18 @@ import memory from "../data/real-eviction/memory.json" with { type: "json" };
 import evictions from "../data/real-why/eviction.json" with { type: "json" };
 import type { Json } from "../kit/snapshots.ts";
 
-/** Imported, not read: workerd, in which these stories are told too, has no files. */
+/**
+ * Imported instead of read from files, since these explanations are also tested in workerd, which has no file system.
+ */
 const EVICTION_RUNS = { memory, disk };
 
-/** A pod that a real kubelet 1.36.3 acted on, as `kubectl get` prints it: documents of the pod, its node, other pods and events. */
+/**
+ * A pod that a real kubelet 1.36.3 acted on, as `kubectl get` prints it: documents about the pod, its node, other pods
+ * and events.
+ */
 export interface RealStory {
   readonly name: string;
-  /** NAMESPACE/NAME of the pod that is asked about. */
+  /** NAMESPACE/NAME of the explained pod. */
   readonly pod: string;
   readonly documents: readonly unknown[];
 }
@@ -35,7 +40,7 @@ interface Captured {
 export const data = <T>(path: string): T =>
   JSON.parse(readFileSync(join(import.meta.dirname, "../data", path), "utf8")) as T;
 
-/** A v1.Event about `object` (`Node/n1`, `Pod/web`, `web`), or about `name` where the capture names nobody. */
+/** A v1.Event about `object` (`Node/n1`, `Pod/web`, `web`), or about `name` if the capture has no object. */
 export function v1Event(
   { object, fieldPath, ...event }: CapturedEvent,
   name: string,
@@ -68,8 +73,8 @@ const list = (items: readonly unknown[]): Json => ({
   metadata: { resourceVersion: "" },
   items,
 });
-/** Items of a List say what they are. */
-const kinded = (kind: string, object: unknown): Json => ({ apiVersion: "v1", kind, ...(object as Json) });
+/** An item of a List with its apiVersion and kind. */
+const withKind = (kind: string, object: unknown): Json => ({ apiVersion: "v1", kind, ...(object as Json) });
 
 interface Cases {
   readonly nodes: readonly Json[];
@@ -83,7 +88,10 @@ interface Cases {
 }
 const meta = (pod: unknown) => (pod as { metadata: { name: string; uid?: string; namespace?: string } }).metadata;
 
-/** The pod as the API server has it: with a uid, the priority of its class, its ports on the host, and the status that the kubelet gave it. */
+/**
+ * The pod as stored in the API server: with a uid, the priority of its class, its host ports, and the status that the
+ * kubelet wrote.
+ */
 function stored(applied: Json, { uid, ...status }: Json): Json {
   const spec = applied["spec"] as PodSpec;
   const priority = spec.priority ?? SYSTEM_PRIORITY_CLASSES.get(spec.priorityClassName ?? "");
@@ -113,13 +121,13 @@ export function admissionStories(): readonly RealStory[] {
     const own = captured[name];
     if (own === undefined) return [];
     const pod = stored(applied, own.status);
-    const others = indexes.map((i) => kinded("Pod", pods[i]));
+    const others = indexes.map((i) => withKind("Pod", pods[i]));
     const events = own.events.map((event) => v1Event(event, meta(applied).name));
     return [
       {
         name,
         pod: `default/${meta(applied).name}`,
-        documents: [list([...others, kinded("Pod", pod), kinded("Node", nodes[node]), ...events])],
+        documents: [list([...others, withKind("Pod", pod), withKind("Node", nodes[node]), ...events])],
       },
     ];
   });
@@ -137,7 +145,7 @@ export interface RealPreemption extends RealStory {
   readonly by: string;
 }
 
-/** One story for each victim. */
+/** One explanation for each victim. */
 export function preemptionStories(): readonly RealPreemption[] {
   const { nodes, pods, cases } = data<Cases>("real-preemption/cases.json");
   const captured = data<Readonly<Record<string, CapturedPreemption>>>("real-why/preemption.json");
@@ -146,12 +154,12 @@ export function preemptionStories(): readonly RealPreemption[] {
     const others = indexes.map((i) => {
       const pod = pods[i] as Json;
       const then = after[meta(pod).name];
-      if (then === undefined) return kinded("Pod", pod);
+      if (then === undefined) return withKind("Pod", pod);
       const { containers, phase, conditions } = then;
-      return kinded("Pod", { ...pod, status: { phase, conditions, containerStatuses: containers } });
+      return withKind("Pod", { ...pod, status: { phase, conditions, containerStatuses: containers } });
     });
     const documents = [
-      list([...others, kinded("Pod", stored(applied, status))]),
+      list([...others, withKind("Pod", stored(applied, status))]),
       nodes[node],
       list(events.map((event) => v1Event(event, ""))),
     ];
@@ -160,7 +168,7 @@ export function preemptionStories(): readonly RealPreemption[] {
   });
 }
 
-/** The critical pods themselves, and those that were refused in spite of it. */
+/** The critical pods themselves, and those that were refused although they are critical. */
 export function preemptorStories(): readonly RealStory[] {
   const seen = new Set<string>();
   return [...preemptionStories(), ...refusedCritical()].flatMap((story) => {
@@ -177,10 +185,10 @@ function refusedCritical(): readonly RealStory[] {
   return cases.flatMap(({ name, node, pods: indexes, applied }) => {
     const { status, victims, events } = captured[name] as CapturedPreemption;
     if (victims.length > 0) return [];
-    const others = indexes.map((i) => kinded("Pod", pods[i]));
+    const others = indexes.map((i) => withKind("Pod", pods[i]));
     const pod = meta(applied).name;
     const documents = [
-      list([...others, kinded("Pod", stored(applied, status)), kinded("Node", nodes[node])]),
+      list([...others, withKind("Pod", stored(applied, status)), withKind("Node", nodes[node])]),
       ...events.map((event) => v1Event(event, pod)),
     ];
     return [{ name, pod: `default/${pod}`, documents }];
@@ -194,7 +202,7 @@ interface CapturedProbe extends Captured {
 export function probeStories(): readonly RealStory[] {
   const captured = data<Readonly<Record<string, CapturedProbe>>>("real-why/probes.json");
   return Object.entries(captured).map(([name, { metadata, spec, status, events }]) => {
-    const pod = kinded("Pod", stored({ metadata, spec }, { uid: metadata["uid"], ...status }));
+    const pod = withKind("Pod", stored({ metadata, spec }, { uid: metadata["uid"], ...status }));
     return { name, pod: name, documents: [list([pod, ...events.map((event) => v1Event(event, name))])] };
   });
 }
@@ -228,7 +236,10 @@ const NODE = (conditions: readonly Json[]): Json => ({
   },
 });
 
-/** Every pod of an eviction run; `before`: with the stats of the pass in which the kubelet evicted it, else with those after it. */
+/**
+ * Every pod of an eviction run; `before`: with the stats of the pass in which the kubelet evicted it, otherwise with
+ * later stats.
+ */
 export function evictionStories(run: "memory" | "disk", before = true): readonly RealStory[] {
   const {
     kubeletConfiguration,
@@ -249,7 +260,7 @@ export function evictionStories(run: "memory" | "disk", before = true): readonly
     const spec = specs.get(name);
     if (spec === undefined) return [];
     const pod = stored({ ...spec, spec: { nodeName: "n1", ...(spec["spec"] as Json) } }, status);
-    return [kinded("Pod", { ...pod, metadata: { ...meta(pod), namespace: meta(spec).namespace ?? "default" } })];
+    return [withKind("Pod", { ...pod, metadata: { ...meta(pod), namespace: meta(spec).namespace ?? "default" } })];
   });
   return Object.keys(statuses).map((name) => {
     const pass = passes.find(({ evicted }) => evicted?.pod.endsWith(`/${name}`)) ?? passes.at(-1);

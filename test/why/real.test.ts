@@ -88,14 +88,14 @@ describe("explanations of the preemptors", () => {
     if (status.phase === "Running") return expect(codes(answer)).toEqual(["healthy"]);
     const { words, decisions } = only(answer, "refused");
     expect(words[0]).toMatchObject({ reason: status.reason, message: status.message });
-    // which CPUs are exclusive only the kubelet's own file tells
+    // only the kubelet's own state file shows which CPUs are exclusive
     const isManaged = real.name === "crit-integer-cpu-guaranteed";
     expect(decisions).toMatchObject([{ agrees: isManaged ? null : true }]);
     expect(answer.missing.map(({ piece }) => piece)).toEqual(isManaged ? ["state files"] : []);
   });
 });
 
-/** Pod -> the finding that its story begins with, in the run under memory pressure and in that under disk pressure. */
+/** The first finding about each pod, in the run under memory pressure and in the run under disk pressure. */
 const MEMORY: Readonly<Record<string, FindingCode>> = {
   "m-be-high": "refused",
   "m-be-small": "refused",
@@ -125,7 +125,7 @@ describe("explanations on a real node under memory pressure", () => {
     "%s is ranked first on the stats of that time, with its numbers and the next victims",
     (name, usage, request, next) => {
       const answer = reportOf(all.find(({ pod }) => pod === name) as RealStory);
-      // its container ended with 0: there is no reason in the status
+      // the container exited with 0: the status contains no reason
       expect(answer.pod.phase).toBe("Succeeded");
       const finding = only(answer, "evicted");
       expect(finding.numbers).toMatchObject({
@@ -181,7 +181,7 @@ describe("explanations on a real node under disk pressure", () => {
   });
 });
 
-/** The findings of each captured pod with probes, the worst first. */
+/** The findings about each captured pod with probes, the most severe first. */
 const PROBES: Readonly<Record<string, readonly FindingCode[]>> = {
   "exec-exit-3-output": ["restarted-by-probe", "crash-loop"],
   "exec-long-output": ["not-ready"],

@@ -37,7 +37,7 @@ const GROUNDS: Readonly<Record<string, () => Opened>> = {
   ...(hasKernelV1 ? { "this machine's cgroup v1": overKernel } : {}),
 };
 
-/** A machine under load; an idle one needs a second for all of it. */
+/** Allows for a loaded machine; an idle one needs one second for all checks. */
 const TIMEOUT_MS = 180_000;
 
 describe.each(Object.entries(GROUNDS))("a hierarchy over %s", { timeout: TIMEOUT_MS }, (_name, open) => {

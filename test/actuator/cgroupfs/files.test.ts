@@ -7,7 +7,7 @@ import { type TempTree, tempTree } from "../cgroups/temp-tree.ts";
 
 let tree: TempTree;
 let fs: CgroupFs;
-/** A directory and a file outside the own root that nothing may reach. */
+/** A directory and a file outside the hierarchy's root, which no operation may reach. */
 let secret: string;
 
 beforeEach(() => {
@@ -54,7 +54,7 @@ describe("openCgroupFs", () => {
     expect(codeOf(fs.list({ mount, path: "/" }))).toBe("outside_root");
   });
 
-  test("follows no symbolic link: neither as directory, nor in a path, nor as file", async () => {
+  test("follows no symbolic link: not as a directory, not in a path, not as a file", async () => {
     symlinkSync(join(tree.mountRoot, "cpu/other"), own("link"));
     mkdirSync(own("real"));
     symlinkSync(secret, own("real/cpu.shares"));

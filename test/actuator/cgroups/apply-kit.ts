@@ -19,7 +19,10 @@ export function plan({ hierarchy }: SimulatedHierarchy, decision: CgroupsDecisio
 export const run = (world: SimulatedHierarchy, journal: Journal, steps: WritePlan): Promise<ApplyReport> =>
   applyPlan({ plan: steps, ...world, journal, decisionId: "d", bootId: BOOT.bootId, dryRun: false });
 
-/** The files that do not hold what the kernel makes of the wanted text, as writing it once more shows. */
+/**
+ * The files whose content differs from what the kernel stores for the wanted text. Each text is written once more to
+ * find out.
+ */
 export function unlike(kernel: SimKernel, decision: CgroupsDecision): string[] {
   return decision.cgroups.flatMap(({ path, files }) =>
     files.flatMap(({ path: file, value }) => {
@@ -34,7 +37,7 @@ export function unlike(kernel: SimKernel, decision: CgroupsDecision): string[] {
 
 export class Killed extends Error {}
 
-/** The process ends for good before its `after`-th change. */
+/** Interrupts the work before its `after`-th change, as a killed process would. */
 export async function cutShort<T>(kernel: SimKernel, after: number, act: () => Promise<T>): Promise<T> {
   let left = after;
   kernel.beforeChange = () => {

@@ -1,4 +1,4 @@
-// Only node:assert, so that it also runs where there is no test framework.
+// This file uses only node:assert, so that it also runs without a test framework.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,7 +40,7 @@ export async function applyTo(
   return applyPlan({ plan, hierarchy, journal, decisionId: "d", bootId, dryRun: false });
 }
 
-/** A journal in a directory of its own that is gone afterwards. */
+/** Opens a journal in its own directory, which is removed afterwards. */
 export async function withJournal<T>(bootId: string, use: (journal: Journal, file: string) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), "nodewise-journal-"));
   try {
@@ -62,7 +62,10 @@ export function assertAllApplied(report: ApplyReport): void {
   assert.equal(report.complete, true);
 }
 
-/** Everything the ground supports of a decision is in the files; answers how many files that were. */
+/**
+ * Checks that the files hold every value of the decision that the hierarchy supports, and returns the number of those
+ * files.
+ */
 export function assertHeld(ground: ContractFixture, decision: CgroupsDecision): number {
   const plan = planFor(ground, decision);
   assert.deepEqual(plan.steps, [], "planned again, there must be nothing left to do");
@@ -92,7 +95,7 @@ export function reopen(file: string, bootId: string): Journal {
 
 class InterruptedPass extends Error {}
 
-/** The hierarchy, but `stop` is called in place of every change after the first ones. */
+/** The same hierarchy, except that `stop` replaces every change after the first `after` changes. */
 export function stopping(hierarchy: Hierarchy, after: number, stop: () => Promise<never>): Hierarchy {
   let left = after;
   return new Proxy(hierarchy, {
@@ -105,7 +108,7 @@ export function stopping(hierarchy: Hierarchy, after: number, stop: () => Promis
   });
 }
 
-/** Applies through a hierarchy that fails for good after some changes, as if the process were gone. */
+/** Applies the decision through a hierarchy that fails permanently after some changes, as if the process had exited. */
 export async function cutShort(
   ground: ContractFixture,
   decision: CgroupsDecision,
@@ -117,7 +120,7 @@ export async function cutShort(
   await assert.rejects(applied, InterruptedPass);
 }
 
-/** All settable values, without what tells one directory from its successor. */
+/** All settable values, without the identity of each directory. */
 export function values(ground: ContractFixture): unknown {
   const { cgroups } = observeCgroups(ground.hierarchy, ground);
   return Object.values(cgroups).map(({ path, files, lacks }) => ({ path, files, lacks }));

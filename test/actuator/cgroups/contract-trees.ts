@@ -44,7 +44,7 @@ const tree = (version: 1 | 2, amounts: Readonly<Record<string, Amounts>>): Cgrou
 
 const NONE = { cpu: null, memory: null, pids: null } as const;
 
-/** Everything wide, two pods, limits that are no whole pages or that the kernel normalises. */
+/** The tree with the wide values: two pods, and limits that are not whole pages or that the kernel normalises. */
 export const bigTree = (version: 1 | 2): CgroupsDecision =>
   tree(version, {
     "/kubepods": { shares: 1843, cpu: 2000, memory: 800, pids: 4000, cpus: "0,1" },
@@ -56,7 +56,7 @@ export const bigTree = (version: 1 | 2): CgroupsDecision =>
     "/kubepods/burstable/pod2": { shares: 81, cpu: 100, memory: 64, pids: 1024 },
   });
 
-/** The same with little of everything, narrower cpusets, another CFS period, and pod2 gone. */
+/** The same tree with low limits, narrower cpusets, another CFS period, and without pod2. */
 export const smallTree = (version: 1 | 2): CgroupsDecision =>
   tree(version, {
     "/kubepods": { shares: 1024, cpu: 1000, memory: 400, pids: 2000, cpus: "0" },

@@ -1,5 +1,5 @@
-// Checks of every hierarchy, whatever is below it: the kernel's own v1 and v2, plain directories,
-// and the kernel in memory. Only node:assert, so that it also runs where there is no test framework.
+// Checks that every hierarchy passes, whatever implements it: the kernel's own v1 and v2, plain directories, and the
+// kernel in memory. The file uses only node:assert, so that it also runs without a test framework.
 import assert from "node:assert/strict";
 import { applyPlan } from "../../../actuator/apply/apply.ts";
 import { Journal, recover } from "../../../actuator/apply/journal.ts";

@@ -1,6 +1,6 @@
 import type { CgroupLevel, CgroupPlan, CgroupsDecision, CgroupValues } from "../../../api/model/cgroups.ts";
 
-/** A cgroup of a decision in one line: its level by its depth and name, its files as given. */
+/** One cgroup of a decision; the level follows from the depth and the name of its path. */
 export function cgroup(path: string, files: Readonly<Record<string, string>>, values: CgroupValues = {}): CgroupPlan {
   const level = levelOf(path);
   const pod = level === "pod" || level === "container" ? { namespace: "default", name: "p", uid: "1" } : null;

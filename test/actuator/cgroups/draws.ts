@@ -2,7 +2,7 @@
 export interface Draws {
   /** 0 <= n < limit. */
   below(limit: number): number;
-  /** True once in `n` times. */
+  /** True with a probability of 1 in `n`. */
   chance(n: number): boolean;
   pick<T>(items: readonly T[]): T;
   shuffled<T>(items: readonly T[]): T[];

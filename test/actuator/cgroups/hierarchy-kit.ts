@@ -16,7 +16,7 @@ export function hierarchyOver(fs: CgroupFs, mountinfo: string, mountRoot: string
   return hierarchy.value;
 }
 
-/** A kernel in memory and the hierarchy that the actuator sees of it. */
+/** A kernel in memory, and the hierarchy through which the actuator accesses it. */
 export function simulated(
   version: 1 | 2,
   machine: SimMachine = MACHINE,

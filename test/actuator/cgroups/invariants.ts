@@ -4,7 +4,7 @@ import { NO_LIMIT, parseList } from "./sim-numbers.ts";
 interface Limit {
   readonly mount: string;
   readonly file: string;
-  /** Null: no limit. Comparable with each other. */
+  /** The cgroup's value, comparable with the values of other cgroups; null: no limit. */
   readonly of: (cgroup: SimCgroup) => bigint | null;
 }
 
@@ -39,7 +39,7 @@ const LIMITS: Readonly<Record<1 | 2, readonly Limit[]>> = {
   ],
 };
 
-/** Every cgroup whose limit is above that of its nearest limited ancestor; none at any moment. */
+/** Every cgroup whose limit is above that of its nearest limited ancestor. The list must be empty at any moment. */
 export function exceeding(kernel: SimKernel): string[] {
   const found: string[] = [];
   for (const { mount, file, of } of LIMITS[kernel.rules.version]) {
@@ -54,7 +54,7 @@ export function exceeding(kernel: SimKernel): string[] {
   return found;
 }
 
-/** CPUs that two containers have at the same time. Containers that were not given a set of their own do not count. */
+/** The CPUs that two containers have at the same time. Only containers with an assigned CPU set count. */
 export function shared(kernel: SimKernel, given: ReadonlySet<string>): string[] {
   const owners = new Map<number, string>();
   const found: string[] = [];

@@ -10,7 +10,7 @@ import { BOOT, simulated } from "./hierarchy-kit.ts";
 export type Tree = Readonly<Record<string, Readonly<Record<string, string>>>>;
 export const OPTIONS: PlanOptions = { removeOrphans: false, containers: "create" };
 
-/** A world with these cgroups and values in it, parents first. */
+/** A hierarchy that contains the tree's cgroups and values. The tree lists parents first. */
 export async function worldWith(version: 1 | 2, tree: Tree): Promise<SimulatedHierarchy> {
   const world = simulated(version);
   const { hierarchy } = world;

@@ -5,7 +5,7 @@ import type { Draws } from "./draws.ts";
 const PERIODS = [10_000, 20_000, 50_000, 100_000];
 const TIERS = ["/kubepods", "/kubepods/burstable", "/kubepods/besteffort"];
 
-/** The most that a cgroup's children may have; null: no limit above. */
+/** The upper bounds for a cgroup's children; null: no limit above. */
 interface Room {
   /** Hundredths of a CPU. */
   readonly cpu: number | null;
@@ -17,14 +17,14 @@ const OPEN: Room = { cpu: null, memory: null, memsw: null, pids: null };
 
 export interface TreeOptions {
   readonly version: 1 | 2;
-  /** Every pod is there, so that nothing is ever removed. */
+  /** Every tree has all pods, so that no cgroup is ever removed. */
   readonly allPods?: boolean;
   readonly cpusets: "none" | "any" | "shifting";
 }
 
 /**
- * A random decision whose children fit into their parents; each call with the same draws goes on to another one.
- * `shifting`: every container has CPUs of its own, which move by one place in the ring from one `turn` to the next.
+ * A random decision whose children fit into their parents. Each call with the same draws returns another decision.
+ * `shifting`: every container has exclusive CPUs, which move by one place in the ring from one `turn` to the next.
  */
 export function randomTree(d: Draws, turn: number, options: TreeOptions): CgroupsDecision {
   const plans: CgroupPlan[] = [];
@@ -56,7 +56,7 @@ export function randomTree(d: Draws, turn: number, options: TreeOptions): Cgroup
   return decide(options.version, plans);
 }
 
-/** Twelve containers have two of 24 CPUs each in a ring; "any" is one or two of those that kubepods has. */
+/** Each of twelve containers has two of 24 CPUs in a ring; "any" is one or two of the CPUs of kubepods. */
 function cpusetOf(
   d: Draws,
   cpusets: TreeOptions["cpusets"],
@@ -75,9 +75,9 @@ function cpusetOf(
 }
 
 interface Drawn {
-  /** This cgroup's own limits; null: none. */
+  /** The cgroup's own limits; null: none. */
   readonly own: Room;
-  /** The bounds into which its children must fit. */
+  /** The bounds into which the cgroup's children must fit. */
   readonly left: Room;
 }
 

@@ -15,7 +15,7 @@ export class SimCgroup {
   readonly children = new Map<string, SimCgroup>();
   readonly files = new Map<string, string>();
   readonly processes = new Set<number>();
-  /** Bytes in use, and how many of them the kernel could reclaim. */
+  /** Bytes in use, and how many of them the kernel can reclaim. */
   usage = 0n;
   reclaimable = 0n;
 
@@ -36,24 +36,26 @@ export class SimCgroup {
   }
 }
 
-/** The differences between the versions: the files of a new cgroup, and the kernel's answer to a write. */
+/** The differences between cgroup v1 and v2: the files of a new cgroup, and the kernel's answer to a write. */
 export interface SimRules {
   readonly version: 1 | 2;
   readonly mounts: readonly string[];
-  /** Fills the files of a new cgroup, or of the top of a hierarchy. */
+  /** Writes the files of a new cgroup or of a hierarchy's root. */
   fill(cgroup: SimCgroup, mount: string): void;
   write(cgroup: SimCgroup, file: string, value: string): Verdict;
 }
 
-/** Cgroups in memory that keep the kernel's rules: what the kernel refuses is refused with the same errno. */
+/** Cgroups in memory that follow the kernel's rules: a write that the kernel refuses fails with the same errno. */
 export class SimKernel {
   readonly rules: SimRules;
   readonly tops = new Map<string, SimCgroup>();
-  /** Called before every change through the door; throwing in it is how a process ends half-way. */
+  /** Runs before every change through the interface of `open`; throwing in it ends a process part-way. */
   beforeChange: () => void = () => undefined;
-  /** The errno of paths that the door may not change: a mount that is read-only, a file without the right. */
+  /**
+   * The errno for paths that `open`'s interface may not change: a read-only mount, or a file without write permission.
+   */
   denied: (at: Dir & { readonly file?: string }) => string | null = () => null;
-  /** Called after every write through the door that was accepted. */
+  /** Runs after every accepted write through the interface of `open`. */
   afterWrite: (place: FilePath, value: string) => void = () => undefined;
   #ino = 1;
 
@@ -66,7 +68,7 @@ export class SimKernel {
     }
   }
 
-  /** By its path from the mount, or undefined. */
+  /** The cgroup at a path relative to the mount, or undefined. */
   find(mount: string, full: string): SimCgroup | undefined {
     let at = this.tops.get(mount);
     for (const name of full.split("/").filter((part) => part !== "")) at = at?.children.get(name);
@@ -93,7 +95,7 @@ export class SimKernel {
     return null;
   }
 
-  /** As any process of the machine may write. */
+  /** Writes as any process of the machine may. */
   write(mount: string, full: string, file: string, value: string): string | null {
     const found = this.find(mount, full);
     if (found === undefined || !found.files.has(file)) return "ENOENT";
@@ -103,7 +105,10 @@ export class SimKernel {
     return null;
   }
 
-  /** Every setting of every cgroup, as one comparable text; what v2 hands down limits nothing and is left out. */
+  /**
+   * Every setting of every cgroup, as one comparable text. Values that v2 only passes down limit nothing and are left
+   * out.
+   */
   dump(): string {
     const lines: string[] = [];
     for (const [mount, top] of this.tops) {
@@ -117,7 +122,7 @@ export class SimKernel {
     return lines.sort().join("\n");
   }
 
-  /** The door that the actuator uses. */
+  /** The file access that the actuator uses. */
   open(root: string): CgroupFs {
     return new SimFs(this, root);
   }

@@ -1,11 +1,14 @@
-/** The kernel's own number parsing and rounding, written apart from the actuator's so that each checks the other. */
+/**
+ * The kernel's own number parsing and rounding, implemented separately from the actuator's so that each checks the
+ * other.
+ */
 export const PAGE = 4096n;
 const LONG_MAX = 2n ** 63n - 1n;
 export const NO_LIMIT = (LONG_MAX / PAGE) * PAGE;
 
 export const parseInteger = (text: string): bigint | null => (/^-?\d+$/.test(text) ? BigInt(text) : null);
 
-/** page_counter_memparse: whole pages; `infinity` (-1 or max) and everything above the top is no limit. */
+/** page_counter_memparse: whole pages; `infinity` (-1 or max) and every value above the maximum mean no limit. */
 export function parsePages(text: string, infinity: string): bigint | null {
   if (text === infinity) return NO_LIMIT;
   const n = parseInteger(text);
@@ -13,7 +16,7 @@ export function parsePages(text: string, infinity: string): bigint | null {
   return n >= NO_LIMIT ? NO_LIMIT : (n / PAGE) * PAGE;
 }
 
-/** A cpulist; null when it is none. */
+/** Parses a cpulist; null for a text that is not a cpulist. */
 export function parseList(text: string): Set<number> | null {
   const members = new Set<number>();
   if (text === "") return members;

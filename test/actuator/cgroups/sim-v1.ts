@@ -19,7 +19,7 @@ const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   cpuacct: { "cpuacct.usage": "0" },
 };
 
-/** mountinfo of such a machine, mounted below a root. */
+/** The mountinfo of a cgroup v1 machine whose hierarchies are mounted below a root. */
 export const mountinfoV1 = (mountRoot: string): string =>
   Object.keys(FILES)
     .map((name, i) => `${32 + i} 31 0:${29 + i} / ${mountRoot}/${name} rw,relatime - cgroup cgroup rw,${name}`)
@@ -87,7 +87,10 @@ function writeBandwidth(cgroup: SimCgroup, file: string, value: string): Verdict
 
 const topOf = (cgroup: SimCgroup): SimCgroup => (cgroup.parent === null ? cgroup : topOf(cgroup.parent));
 
-/** tg_cfs_schedulable_down: no child's share of time above its nearest limited ancestor's, in 2^-20 of a CPU. */
+/**
+ * tg_cfs_schedulable_down: a child's share of time, in 2^-20 of a CPU, must not exceed that of its nearest limited
+ * ancestor.
+ */
 function isSchedulable(cgroup: SimCgroup, above: bigint | null): boolean {
   const quota = BigInt(cgroup.files.get("cpu.cfs_quota_us") ?? "-1");
   const period = BigInt(cgroup.files.get("cpu.cfs_period_us") ?? "100000");
@@ -96,7 +99,10 @@ function isSchedulable(cgroup: SimCgroup, above: bigint | null): boolean {
   return [...cgroup.children.values()].every((child) => isSchedulable(child, own));
 }
 
-/** validate_change: the children must fit in (EBUSY), it must fit into the parent (EACCES), never empty in use. */
+/**
+ * validate_change: the children must fit into the cgroup (EBUSY), the cgroup must fit into its parent (EACCES), and a
+ * cgroup in use must not become empty.
+ */
 function writeCpuset(cgroup: SimCgroup, file: string, value: string, all: string): Verdict {
   const wanted = parseList(value);
   if (wanted === null) return refuse("EINVAL");

@@ -29,7 +29,7 @@ export const v2Files = (controllers: readonly string[]): Readonly<Record<string,
   Object.assign({}, ...CONTROLLERS.filter((name) => controllers.includes(name)).map((name) => FILES[name]));
 export const v2Controllers: readonly string[] = CONTROLLERS;
 
-/** `oomKills` counts the cgroups whose memory.max was set below what they use. */
+/** `oomKills` counts the cgroups whose memory.max was set below their usage. */
 export function v2Rules(machine: SimMachine): SimRules & { oomKills: number } {
   const rules = {
     version: 2 as const,

@@ -23,7 +23,7 @@ export interface TempTree {
   remove(): void;
 }
 
-/** Plain directories and files with a new cgroup's kernel text, behind the real door. */
+/** Plain directories and files with the text of a new cgroup, accessed through the real file access. */
 export function tempTree(version: 1 | 2, root: string): TempTree {
   const mountRoot = realpathSync(mkdtempSync(join(tmpdir(), "nodewise-cgroups-")));
   if (version === 1) {
@@ -44,7 +44,7 @@ export function tempTree(version: 1 | 2, root: string): TempTree {
   };
 }
 
-/** Does by hand what cgroupfs does by itself: the files come with a directory and go with it. */
+/** Imitates cgroupfs: a new directory contains its files, and they are removed with it. */
 class TempFs implements CgroupFs {
   readonly root: string;
   readonly #door: CgroupFs;

@@ -12,11 +12,11 @@ import { criContainer, fakeConnection } from "./fake-runtime.ts";
 export interface FakeSandbox {
   readonly uid: string;
   readonly name?: string;
-  /** Milliseconds, as all times here. */
+  /** In milliseconds, as all times here. */
   readonly createdAt: number;
   readonly attempt?: number;
   readonly state?: "SANDBOX_READY" | "SANDBOX_NOTREADY";
-  /** None: the machine's own network. */
+  /** Absent: the sandbox uses the host network. */
   readonly ips?: readonly string[];
 }
 export interface FakeContainer {
@@ -31,13 +31,13 @@ export interface FakeContainer {
 type ContainerWithStatus = Container & ContainerStatus;
 const nanos = (ms: number): string => (ms === 0 ? "0" : `${ms}000000`);
 
-/** Sandboxes and containers that a test puts there; lists and statuses tell of them, and what was asked is counted. */
+/** Sandboxes and containers that a test creates. List and status calls return them, and every call is recorded. */
 export class PodsOfFake {
-  /** Method, and the id that it was about. */
+  /** Each call's method, and the id in its request. */
   readonly asked: [CriMethod, string][] = [];
-  /** Id or method -> the code of its fault. */
+  /** Maps an id or a method to the code of its fault. */
   readonly faults = new Map<string, string>();
-  /** Runs before each status is told. */
+  /** Runs before each status is returned. */
   before: (() => void) | undefined;
   private sandboxes: SandboxStatus[] = [];
   private containers: ContainerWithStatus[] = [];
@@ -88,7 +88,7 @@ export class PodsOfFake {
     });
   }
 
-  /** Pods u0, u1 ... with sandboxes s0 ... and running containers c0-0, c0-1 ... */
+  /** Adds pods u0, u1 ... with sandboxes s0 ... and running containers c0-0, c0-1 ... */
   fill(pods: number, containersOfEach: number): void {
     for (let pod = 0; pod < pods; pod++) {
       this.sandbox(`s${pod}`, { uid: `u${pod}`, name: `pod-${pod}`, createdAt: 1 });
@@ -102,14 +102,14 @@ export class PodsOfFake {
     this.containers = this.containers.filter(({ id }) => !ids.includes(id));
   }
 
-  /** A runtime's lists are in no order. */
+  /** Changes the order of the lists: a runtime's lists are unordered. */
   shuffle(): void {
     this.sandboxes.reverse();
     this.containers.reverse();
   }
 
   private answer(method: CriMethod, id: string): unknown {
-    // a list is of its moment
+    // a list contains what exists at the moment of the call
     if (method === "ListPodSandbox") return { items: [...this.sandboxes] };
     if (method === "ListContainers") return { containers: [...this.containers] };
     this.before?.();

@@ -9,7 +9,7 @@ import { scratchFolder } from "../../kit/scratch.ts";
 
 type Answers = Partial<Record<CriMethod, unknown>>;
 
-/** Answers as a table; a function of the request where it matters. What is not in it is UNIMPLEMENTED. */
+/** Answers by method: a value, or a function of the request. A method that is absent is UNIMPLEMENTED. */
 export function fakeConnection(answers: Answers, blobs?: readonly Blob[]): Connection & { readonly asked: string[] } {
   const asked: string[] = [];
   const missing = (call: string) => err({ call, code: "UNIMPLEMENTED", message: "not of this fake" });
@@ -27,7 +27,7 @@ export function fakeConnection(answers: Answers, blobs?: readonly Blob[]): Conne
   };
 }
 
-/** A directory for each test, and what listens in it. */
+/** A directory for each test, and the servers that listen in it. */
 export function sockets() {
   const closing: (() => void | Promise<void>)[] = [];
   afterEach(async () => {
@@ -35,13 +35,13 @@ export function sockets() {
   });
   return {
     dir: scratchFolder,
-    /** gRPC that answers by a table. */
+    /** Serves gRPC with the answers of a table. */
     async serve(answers: Answers, meddling: Meddling = {}, blobs?: readonly Blob[]): Promise<string> {
       const server = await startMeddler(scratchFolder(), fakeConnection(answers, blobs), () => meddling);
       closing.unshift(server.close);
       return server.endpoint;
     },
-    /** A plain socket that is no gRPC. */
+    /** Listens on a plain socket that does not speak gRPC. */
     async listen(onConnection: (socket: Socket) => void): Promise<string> {
       const path = join(scratchFolder(), "plain.sock");
       const open = new Set<Socket>();
@@ -83,7 +83,7 @@ export const criContainer = (id: string, more: Partial<Container> = {}): Contain
   annotations: {},
   ...more,
 });
-/** A runtime that has nothing. */
+/** A runtime without sandboxes, containers and images. */
 export const EMPTY: Answers = {
   Version: { runtimeName: "containerd", runtimeVersion: "v2.1.4" },
   Status: { info: {} },

@@ -10,7 +10,7 @@ import { startMeddler } from "../../e2e/containerd/meddler.ts";
 import { criContainer, EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
 
 const { dir, serve, listen } = sockets();
-/** For what never answers. */
+/** The timeout for calls that are never answered. */
 const TIMEOUT_MS = 300;
 const PATIENT_MS = 30_000;
 
@@ -76,7 +76,7 @@ describe("listing an unreachable runtime", () => {
 
   test("that hangs in one call ends at the deadline and names the call", async () => {
     const endpoint = await serve(EMPTY, { fails: (method) => (method === "ListPodSandbox" ? "hang" : undefined) }, []);
-    // time for the other calls to be answered: the first that is not is named
+    // enough time for the other calls to be answered: the error names the first unanswered call
     expect(await listAt(endpoint, 3000)).toMatchObject({ call: "ListPodSandbox", code: "DEADLINE_EXCEEDED" });
   });
 

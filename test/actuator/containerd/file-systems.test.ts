@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { mountPointsOf, observeImageFileSystems } from "../../../actuator/containerd/file-systems.ts";
 import { stats } from "../../../api/model/units.ts";
 
-/** A file system of its own on every Linux. */
+/** A path on every Linux machine that is a separate file system. */
 const OTHER = "/proc";
 const HERE = tmpdir();
 const at = (mountpoint: string) => ({ mountpoint });

@@ -13,7 +13,7 @@ import type {
   SecurityProfile,
 } from "../../../actuator/containerd/messages.ts";
 
-/** Every field that a type may have: a field that is new to a message breaks the build here. */
+/** Makes every field required, so that a field that is added to a message breaks the build here. */
 type Full<T> = T extends readonly (infer U)[]
   ? readonly Full<U>[]
   : T extends Uint8Array
@@ -259,7 +259,7 @@ describe("every CRI message survives encoding and decoding:", () => {
     const reportOf = (image: object) =>
       method.responseDeserialize(method.responseSerialize({ image })) as { image: Image };
     expect(reportOf({ id: "a" }).image).toMatchObject({ uid: null, username: "", repoTags: [], size: "0" });
-    // the number of root is told, and is not the same as none
+    // the uid of root is reported, which differs from a missing uid
     expect(reportOf({ uid: { value: 0 } }).image.uid).toEqual({ value: "0" });
   });
 });

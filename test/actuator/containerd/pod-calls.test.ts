@@ -40,7 +40,7 @@ test("every call to a hanging runtime ends at its deadline, and no socket remain
         ok: false,
         error: { code: "DEADLINE_EXCEEDED", message: expect.stringContaining(`within ${TIMEOUT_MS} ms`) },
       });
-    // each round has one connection, with an end in the client and one in the server
+    // each round has one connection, with one socket in the client and one in the server
     await until(() => pipes() <= listening + 2);
   }
   runtime.close();
@@ -113,7 +113,7 @@ test("a runtime too old for one call says so, and other calls work", async () =>
   expect(await runtime.startContainer("c")).toEqual({ ok: true, value: null });
 });
 
-test("a runtime without CRI v1 is reported with what it lacks", async () => {
+test("a runtime without CRI v1 is reported with the missing service", async () => {
   const details = "unknown service runtime.v1.RuntimeService";
   const endpoint = await serve(EMPTY, { fails: () => ({ code: status.UNIMPLEMENTED, details }) });
   const answer = await open({ endpoint, timeoutMs: PATIENT_MS }).pods();
@@ -132,7 +132,7 @@ test("the next call reaches a runtime that was restarted", async () => {
     const server = await startMeddler(place, fakeConnection(EMPTY), () => ({}));
     expect((await must(runtime.pods())).size).toBe(0);
     await server.close();
-    // a call before the client has heard of it would be one that was cut
+    // until the client notices the closed connection, a new call would fail as interrupted
     await until(() => pipes() <= none);
   }
 });

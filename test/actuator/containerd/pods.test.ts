@@ -113,14 +113,14 @@ describe("the pods of a runtime", () => {
     expect(asked(fake, "ContainerStatus")).toEqual(["c"]);
   });
 
-  test("leave out what is gone when its status is requested, and forget it when no list has it", async () => {
+  test("leave out what was removed before its status is requested, and forget it when no list contains it", async () => {
     const fake = new PodsOfFake();
     fake.fill(2, 2);
     fake.faults.set("c1-0", "NOT_FOUND").set("s0", "NOT_FOUND");
     const runtime = podRuntimeOver(fake.connection);
     const pods = await must(runtime.pods());
     expect(pods.get("u1")?.containers.map(({ id }) => id)).toEqual(["c1-1"]);
-    // containers without labels, of a sandbox that is gone, are nobody's
+    // containers without labels and containers of a removed sandbox belong to no pod
     expect([...pods.keys()]).toEqual(["u1"]);
     fake.faults.clear();
     fake.drop("s1", "c1-0", "c1-1");
@@ -174,7 +174,7 @@ describe("the pods of a runtime", () => {
     },
   );
 
-  test("contain after a fault what was learned before it", async () => {
+  test("keep after a fault the statuses that were read before it", async () => {
     const fake = new PodsOfFake();
     fake.fill(1, 1);
     const runtime = podRuntimeOver(fake.connection);
@@ -215,8 +215,8 @@ describe("the pods of a runtime", () => {
 });
 
 describe("the runtime's calls", () => {
-  /** The answer of every call, and the deadline on top with which it was asked. */
-  const over = (code: string | null, answer: unknown = {}) => {
+  /** Answers every call in the same way; `calls` lists each request with its additional deadline. */
+  const answering = (code: string | null, answer: unknown = {}) => {
     const calls: [CriMethod, unknown, number][] = [];
     const call: Connection["call"] = async (method, request, extraMs = 0) => {
       calls.push([method, request, extraMs]);
@@ -226,7 +226,7 @@ describe("the runtime's calls", () => {
   };
 
   test("treat NOT_FOUND as success when stopping and removing", async () => {
-    const { runtime } = over("NOT_FOUND");
+    const { runtime } = answering("NOT_FOUND");
     for (const end of [
       runtime.stopSandbox("s"),
       runtime.removeSandbox("s"),
@@ -248,7 +248,7 @@ describe("the runtime's calls", () => {
   });
 
   test("return any other error", async () => {
-    const { runtime } = over("UNIMPLEMENTED");
+    const { runtime } = answering("UNIMPLEMENTED");
     for (const answer of [
       runtime.stopContainer("c", 0),
       runtime.removeSandbox("s"),
@@ -259,7 +259,7 @@ describe("the runtime's calls", () => {
   });
 
   test("wait longer by the timeout of the process", async () => {
-    const { calls, runtime } = over(null, { stdout: Buffer.from("né"), stderr: Buffer.from("e"), exitCode: 3 });
+    const { calls, runtime } = answering(null, { stdout: Buffer.from("né"), stderr: Buffer.from("e"), exitCode: 3 });
     expect(await must(runtime.exec("c", ["a", "b"], 9))).toEqual({ exitCode: 3, stdout: "né", stderr: "e" });
     await runtime.stopContainer("c", 30);
     await runtime.runSandbox({ metadata: { name: "a", uid: "u", namespace: "n", attempt: 0 } });
@@ -283,11 +283,11 @@ describe("the runtime's calls", () => {
       { user: null, sizeBytes: 9 },
     ],
   ])("read an image's user and size from %j", async (reported, expected) => {
-    const { runtime } = over(null, { image: { id: "sha256:a", ...reported } });
+    const { runtime } = answering(null, { image: { id: "sha256:a", ...reported } });
     expect(await must(runtime.image("a"))).toEqual({ id: "sha256:a", ...expected });
   });
   test("return null for a missing image", async () => {
-    expect(await must(over(null, { image: null }).runtime.image("a"))).toBeNull();
+    expect(await must(answering(null, { image: null }).runtime.image("a"))).toBeNull();
   });
 });
 

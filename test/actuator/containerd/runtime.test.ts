@@ -17,7 +17,7 @@ const value = async <T>(asked: Promise<{ ok: true; value: T } | { ok: false; err
 };
 
 describe("listing the runtime", () => {
-  test("returns what a snapshot needs, without what no decision reads", async () => {
+  test("returns the fields that a snapshot needs, without those that no decision reads", async () => {
     const labels = { "io.kubernetes.pod.name": "web", "app.example/secret": "x" };
     const connection = fakeConnection({
       ...EMPTY,
@@ -107,7 +107,7 @@ describe("image layers", () => {
     const [a, b] = await layersWith([blob("manifest-a", 400, labels), blob("config-a", 70), ...sizes]);
     expect(a).toEqual([
       ...Array.from({ length: 10 }, (_, i) => ({ digest: `layer-${i}`, sizeBytes: i + 1 })),
-      // Its blob was discarded after unpacking.
+      // The blob of this layer was discarded after unpacking.
       { digest: "layer-10" },
     ]);
     expect(b).toBeUndefined();
@@ -181,7 +181,7 @@ describe("image volumes", () => {
     expect(statuses(connection.asked)).toBe(questions);
   });
 
-  test("are empty for a container that is gone by then; any other error fails the list", async () => {
+  test("are empty for a container that was removed meanwhile; any other error fails the list", async () => {
     const faulty = (code: string) => {
       const { connection } = asking("v2.1.0", ["a", "b"]);
       const call: typeof connection.call = async (method, request) => {

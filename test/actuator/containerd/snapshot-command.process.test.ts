@@ -14,7 +14,7 @@ test("nodewise snapshot contains the lists of the given runtime", { timeout: STA
   const { runtime, stats } = JSON.parse(stdout);
   expect(runtime.images).toMatchObject([{ id: "sha256:a", size: "42" }]);
   expect(runtime).toMatchObject({ containers: [], sandboxes: [] });
-  // The runtime names no place of its images, so nothing is measured.
+  // The runtime does not report where its images are, so nothing is measured.
   expect(stats.node).not.toHaveProperty("runtime");
   expect(stats.node).not.toHaveProperty("fileSystems");
 });

@@ -26,7 +26,7 @@ const devicePlaces = (config: ActuatorConfig): readonly string[] => [
   config.podResourcesDirectory,
 ];
 
-/** `--node-name=x` as a setting; of the command's own flags nothing. */
+/** Reads `--node-name=x` as a setting; flags that are not settings are left out. */
 function settingsIn(args: readonly string[]): Readonly<Record<string, string>> {
   const [command, ...flags] = args;
   expect(command).toBe("actuator");
@@ -46,7 +46,7 @@ interface Mount {
   readonly mountPropagation?: string;
 }
 function daemonSet(file: string) {
-  // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, read by what the test wants of them
+  // biome-ignore lint/suspicious/noExplicitAny: Kubernetes objects, of which each test reads different fields
   const objects = parseAllDocuments(textOf(file)).map((d): any => {
     expect(d.errors).toEqual([]);
     return d.toJS();
@@ -142,7 +142,7 @@ test("enforce.yaml mounts what it writes to, and needs no API server", () => {
     socket.ok ? socket.value : "",
   ];
   expect(wanted.filter((path) => !holds(path))).toEqual([]);
-  // beside a kubelet, which ends and removes in its own runtime and directories what it does not know
+  // Nodewise runs beside a kubelet, which stops and removes unknown pods in its own runtime and directories
   expect(config.runtimeEndpoint).not.toBe(defaults.runtimeEndpoint);
   expect(config.podLogsDirectory).not.toBe(defaults.podLogsDirectory);
   const toml = textOf("containerd.toml");
@@ -151,7 +151,7 @@ test("enforce.yaml mounts what it writes to, and needs no API server", () => {
   expect(devicePlaces(checked.ok ? checked.value : defaults).filter((d) => devicePlaces(defaults).includes(d))).toEqual(
     [],
   );
-  // the runtime must see what is mounted there
+  // the runtime must see the volumes that are mounted there
   expect(mounts.find(({ mountPath }) => `${defaults.podsDirectory}/`.startsWith(`${mountPath}/`))).toMatchObject({
     mountPropagation: "Bidirectional",
   });
@@ -185,7 +185,7 @@ test("its own containerd shares no path with the kubelet's, and finds its unit a
   const values = [...toml.matchAll(/^\s*\w+ = "(\/[^"]*)"$/gm)].map(([, path]) => path ?? "");
   expect(values.length).toBeGreaterThan(5);
   expect(values.filter((path) => !path.includes("/nodewise"))).toEqual(["/opt/cni/bin"]);
-  // containerd 2.x has it at one place of the machine unless told otherwise
+  // containerd 2.x has one machine-wide path for the NRI socket unless it is configured
   expect(toml).toMatch(/^\[plugins\."io\.containerd\.nri\.v1\.nri"\]\n +disable = true$/m);
   expect(textOf("nodewise-containerd.service")).toMatch(
     /^ExecStart=\S*containerd --config \/etc\/nodewise\/containerd\.toml$/m,
@@ -225,7 +225,7 @@ describe("the systemd unit", () => {
   const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
   test.skipIf(!found)(`passes systemd-analyze verify${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
     const file = join(scratch({}), "nodewise-actuator.service");
-    // a program that is there: systemd asks for one
+    // an existing program, since systemd checks that the program exists
     writeFileSync(file, unit.replace("/opt/nodewise/bin/nodewise", join(ROOT, "api/cli/nodewise.js")));
     const verified = spawnSync("systemd-analyze", ["verify", "--man=no", file], { encoding: "utf8" });
     const own = verified.stderr.split("\n").filter((line) => line.includes("nodewise-actuator"));

@@ -11,16 +11,16 @@ vi.setConfig({ testTimeout: 300_000 });
 const ROOT = join(import.meta.dirname, "../../..");
 const DEPLOY = join(ROOT, "actuator/deploy");
 const PREFIX = "/opt/nodewise";
-/** Where the API of the compose file, which is this user, has its history. */
+/** The directory in which the API of the compose file, which runs as this user, keeps its history. */
 const HISTORY = "/var/lib/nodewise";
 const NOBODY = 65_532;
 const lines = readFileSync(join(DEPLOY, "Containerfile"), "utf8").replaceAll("\\\n", "").split("\n");
-/** The arguments of an instruction, whose commands are lists of words: none is a shell's. */
+/** The arguments of an instruction. Commands are lists of words, so none runs in a shell. */
 const after = (instruction: string): readonly string[] =>
   lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length + 1));
 const words = (list: string | undefined): readonly string[] => JSON.parse(list ?? "[]") as string[];
 
-/** Every file below, with its path from there. */
+/** Every file below a directory, with its relative path. */
 const filesIn = (dir: string): string[] =>
   readdirSync(dir, { recursive: true, withFileTypes: true })
     .filter((one) => one.isFile())
@@ -47,7 +47,7 @@ test("the image contains the packed package, and lacks nothing that the program 
   execute(install ?? []);
   const packages = join(app, "lib/node_modules/nodewise/node_modules");
   const before = filesIn(packages);
-  // only root gives folders away
+  // only root may change the owner of directories
   const isRoot = process.geteuid?.() === 0;
   others.filter(([program]) => isRoot || program !== "install").forEach(execute);
   const compose = readFileSync(join(ROOT, "api/deploy/compose.yaml"), "utf8");

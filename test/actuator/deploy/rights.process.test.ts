@@ -14,7 +14,7 @@ interface Container {
   readonly volumeMounts: readonly Readonly<Record<string, unknown>>[];
 }
 function objectsOf(file: string) {
-  // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, read by what the test wants of them
+  // biome-ignore lint/suspicious/noExplicitAny: Kubernetes objects, of which each test reads different fields
   const objects: readonly any[] = parseAllDocuments(readFileSync(join(DEPLOY, file), "utf8")).map((d) => d.toJS());
   const of = (kind: string) => objects.find((one) => one.kind === kind);
   const pod = of("DaemonSet").spec.template.spec;
@@ -58,7 +58,7 @@ describe("the user that observe.yaml runs as", () => {
   const isAble = reads();
   const skipped = isAble ? "" : " (skipped: it takes root, and a project that all may read)";
 
-  /** One pass over this machine's cgroups. */
+  /** Runs one pass over this machine's cgroups. */
   function observe(configurationMode: number) {
     const dir = scratch({
       "config.yaml": stringify({ kind: "KubeletConfiguration" }),
@@ -84,7 +84,7 @@ describe("the user that observe.yaml runs as", () => {
   test("is not root", () => {
     expect([runAsNonRoot, asUser]).toEqual([true, { uid: 65534, gid: 65534 }]);
   });
-  test.skipIf(!isAble)(`can read all that a pass needs${skipped}`, () => {
+  test.skipIf(!isAble)(`can read every file that a pass needs${skipped}`, () => {
     const { status, problems, pods } = observe(0o644);
     expect([status, problems, pods.length]).toEqual([0, [], 1]);
   });

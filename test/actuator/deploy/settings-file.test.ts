@@ -6,7 +6,7 @@ import { scratch } from "../manifests/scratch.ts";
 
 const FILE = join(import.meta.dirname, "../../../actuator/deploy/actuator.yaml");
 const text = readFileSync(FILE, "utf8");
-/** Each setting's line, and all of the comment above it. */
+/** Each setting's line, and the whole comment above it. */
 const entries = text.split(/\n\n/).flatMap((block) => {
   const comment = block.replace(/^#\w.*$/gm, "");
   return Array.from(block.matchAll(/^#(\w+): .*$/gm), ([line, name]) => ({ name: name as string, line, comment }));
@@ -17,7 +17,7 @@ const uncommented = async () => {
   if (!read.ok) throw new Error(read.error.join());
   return read.value.settings;
 };
-/** These have no default that a file could hold, so the file shows an example. */
+/** The file shows an example for these settings, since they have no default that a file could contain. */
 const EXAMPLES = [
   ...["nodeName", "stateDir", "kubeletConfiguration", "manifests", "podsUrl", "podsTokenFile", "podsCaFile"],
   ...["api", "apiTokenFile", "statusListen"],
@@ -50,13 +50,13 @@ test("the example settings file is valid with its lines uncommented, and shows t
 
 test("the example settings file marks exactly the settings that a reload takes over", () => {
   const marked = entries.filter(({ name, comment }) => {
-    // a comment above several settings speaks of all of them
+    // a comment above several settings describes all of them
     return /\[live(?:, [^\]]*)?\]/.test(comment) && SETTINGS.includes(name as (typeof SETTINGS)[number]);
   });
   expect(marked.map(({ name }) => name).sort()).toEqual([...LIVE_SETTINGS].sort());
 });
 
-test("all faults of a settings file are reported at once, with line, value and what is allowed", async () => {
+test("all faults of a settings file are reported at once, with the line, the value and the allowed values", async () => {
   const file = join(
     scratch({
       "actuator.yaml": [

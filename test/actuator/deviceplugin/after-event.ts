@@ -2,7 +2,7 @@ import { type PluginEvent, type Plugins, stateAfter } from "../../../actuator/de
 
 export const NO_PLUGINS: Plugins = new Map();
 
-/** The plugins after an event; the same object if nothing changes. */
+/** The plugins after an event; the same object if the event changes nothing. */
 export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
   const before = plugins.get(event.resource);
   const after = stateAfter(before, event);

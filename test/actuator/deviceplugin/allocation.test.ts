@@ -77,7 +77,7 @@ describe("an answer to Allocate", () => {
   test("may have a path with a name that begins with two dots", () => {
     expect(readAllocations(bytesOf(mount("/run/..data")), 1).ok).toBe(true);
   });
-  test("that is no message is an error", () => {
+  test("that cannot be decoded is an error", () => {
     for (const bytes of [[0x0a], [0x0a, 5, 1], [0x0a, 2, 0x0a, 9], [0xff]]) {
       expect(readAllocations(Buffer.from(bytes), 1), `${bytes}`).toEqual({
         ok: false,

@@ -10,7 +10,7 @@ const NEVER_MS = 600_000;
 const OPTIONS = { preStartRequired: true, getPreferredAllocationAvailable: true };
 const QUESTION = { available: ["a", "b", "c"], mustInclude: ["a"], size: 2 };
 
-/** A registered plugin with three devices, and a good one beside it. */
+/** A registered plugin with three devices, and a second plugin that works. */
 async function withPlugin(script: Partial<PluginScript>, timeouts: Partial<PluginTimeouts> = {}) {
   const all = await hostFixture({ timeouts });
   const gpu = all.plugin({ resource: GPU, devices: healthy("a", "b", "c"), ...script });
@@ -93,7 +93,7 @@ describe("Allocate", () => {
 });
 
 describe("GetPreferredAllocation", () => {
-  test("asks like the kubelet, and keeps only ids of the question", async () => {
+  test("sends the kubelet's request, and keeps only ids of that request", async () => {
     const GetPreferredAllocation = () => ({ containerResponses: [{ deviceIDs: ["c", "a", "c", "", "nobody"] }] });
     const { host, gpu } = await withPlugin({ options: OPTIONS, answers: { GetPreferredAllocation } });
     expect(await host.preferred(GPU, QUESTION)).toEqual({ ok: true, value: ["c", "a"] });
@@ -188,7 +188,7 @@ describe("a misbehaving plugin", () => {
     expect(faults.map(({ code, message }) => [code, message])).toEqual([
       ["LEFT_OUT", 'device "a" is listed twice: it counts once; device 2 is left out: its id is empty'],
     ]);
-    // and stands for as long as the list is such
+    // the faults remain until the plugin sends a correct list
     expect(host.standing()).toEqual(faults);
     gpu.list(healthy("a"));
     await until(host.devices, (d) => d.filter(({ resource }) => resource === GPU).length === 1);

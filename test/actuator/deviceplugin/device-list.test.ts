@@ -35,7 +35,7 @@ describe("a list of devices", () => {
       ok: false,
       error: expect.stringContaining("count as 5007, and there is room for 5000"),
     });
-    // `<` takes six bytes where it is kept
+    // `<` takes six bytes in the stored form
     const escaped = readDeviceList(GPU, bytesOf([device("<".repeat(1_000))]));
     expect(escaped.ok && escaped.value.size).toBe(Math.ceil(6_003 / 80));
   });
@@ -47,7 +47,7 @@ describe("a list of devices", () => {
     expect(reader.read(bytesOf([device("a"), device("b", "Unhealthy")]), () => 2).ok).toBe(true);
   });
   test("of a million devices is refused before it is decoded", () => {
-    // the bytes that cannot be decoded come last
+    // the bytes that cannot be decoded are at the end
     const bytes = Buffer.concat([Buffer.alloc(2_000_000, Buffer.from([0x0a, 0])), Buffer.from([0x0b])]);
     const list = readDeviceList(GPU, bytes);
     expect(list).toEqual({ ok: false, error: expect.stringContaining("more than 20000 devices") });
@@ -106,7 +106,7 @@ describe("the device ids of a list", () => {
     expect(devices).toEqual([{ resource: GPU, id: "a", health: "Unhealthy", numaNodes: [1] }]);
     expect(remarks[0]).toBe('device "a" is listed twice: it counts once');
   });
-  test("that are invalid by the thousand cause few remarks", () => {
+  test("that are invalid by the thousand cause few messages", () => {
     expect(
       deviceListOf(
         GPU,
@@ -179,7 +179,7 @@ describe("a list after a former list", () => {
       [40, "long-40-x", "Unhealthy"],
       [41, many[41]?.ID, "Unhealthy"],
     ]);
-    // a field that nobody knows, and no device less
+    // an unknown field does not remove any device
     const more = reader.read(Buffer.concat([ill, Buffer.from([0x10, 1])]), () => 100);
     expect(more).toMatchObject({ ok: true, value: { devices: after.value.devices } });
     expect(reader.read(bytesOf([...many, device("one-more")]), () => 100)).toMatchObject({ ok: false });
@@ -211,7 +211,7 @@ describe("a list after a former list", () => {
   });
   test("is not affected by an invalid list before it", () => {
     expect(reader.read(Buffer.from([0x0a, 0x05, 0x0a]))).toMatchObject({ ok: false });
-    // the first device's id goes on into the second one
+    // the first device's id extends into the second device
     const cut = [0x0a, 0x02, 0x0a, 0x7f, 0x0a, 0x03, 0x0a, 0x01, 0x7a];
     expect(reader.read(Buffer.from(cut))).toMatchObject({ ok: false });
     expect(read(device("z")).devices).toEqual([{ resource: GPU, id: "z", health: "Healthy" }]);

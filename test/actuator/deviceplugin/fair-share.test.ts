@@ -9,7 +9,9 @@ import { healthy, until } from "./node-plugin.ts";
 
 const options = { preStartRequired: false, getPreferredAllocationAvailable: false };
 const devices = (resource: string, n: number) => Array.from({ length: n }, (_, i) => ({ resource, id: `${i}` }));
-/** Plugins that list so many each, in the order in which they came; `stopped`: their streams have ended since. */
+/**
+ * Plugins that list `counts` devices each, in order of registration; the streams of the `stopped` plugins have ended.
+ */
 function plugins(counts: Readonly<Record<string, number>>, stopped: readonly string[] = []): Plugins {
   let known = NO_PLUGINS;
   for (const [i, [resource, n]] of Object.entries(counts).entries()) {
@@ -21,7 +23,7 @@ function plugins(counts: Readonly<Record<string, number>>, stopped: readonly str
   }
   return known;
 }
-/** Registered, and without a list. */
+/** The plugin is registered and has not sent a list. */
 const NEW = -1;
 const nobody = () => false;
 const stops = (resource: string, count: number, known: Plugins, isInUse = nobody as (resource: string) => boolean) =>
@@ -43,7 +45,7 @@ describe("the size limit for a plugin's list", () => {
     const known = afterEvent(plugins({ "a/long": NEW, "a/new": NEW }), { ...long, devices: devices("a/long", 10) });
     expect(listSizeLimit("a/new", known, nobody)).toBe(8_000);
     expect(stops("a/new", 8_001, known)).toEqual(["a/long"]);
-    // the next list has usual ids
+    // the next list has ids of the usual length
     const short = afterEvent(known, { ...long, size: 10, devices: devices("a/long", 10) });
     expect(listSizeLimit("a/new", short, nobody)).toBe(19_990);
   });
@@ -56,10 +58,10 @@ describe("the size limit for a plugin's list", () => {
     expect(listSizeLimit("m/new", full, nobody)).toBeLessThan(330);
     for (let count = 1; count <= listSizeLimit("m/new", full, nobody); count++)
       expect(stops("m/new", count, full)).not.toContain("a/large");
-    // and it may grow, at the cost of the last that came
+    // the earlier resource may grow, at the cost of the latest registrations
     expect(stops("a/large", 5_000, full)).toEqual(["m/47", "m/46", "m/45"]);
   });
-  test("prefers resources whose devices pods hold to all that came earlier", () => {
+  test("prefers resources whose devices pods hold to all earlier ones", () => {
     const known = plugins({ ...many(60, 330), "a/large": NEW });
     expect(listSizeLimit("a/large", known, nobody)).toBeLessThan(330);
     const isInUse = (resource: string) => resource === "a/large";
@@ -126,7 +128,7 @@ describe("a greedy plugin", () => {
       message:
         "it lists 19990 devices, and `example.com/new` lists 8 now: all plugins together may list 20000, of which each is kept half of what those that are in use or came before it leave",
     });
-    // it stays what it was in number, and a snapshot takes the rest
+    // its capacity stays the same, and a snapshot contains the devices that fit
     expect(host.amounts().get("example.com/greedy")).toEqual({ capacity: 19_990, allocatable: 0 });
     expect(host.devices().length).toBeLessThanOrEqual(LIMITS.devices);
     await until(
@@ -147,14 +149,14 @@ describe("a greedy plugin", () => {
     );
     const allocatable = (resource: string) => host.amounts().get(resource)?.allocatable;
     expect(allocatable("example.com/large")).toBe(6_000);
-    // comes last, and pods hold devices of it
+    // it registers last, and pods hold devices of it
     await plugin({ resource: "example.com/used", devices: ids(4_000) }).start();
     await until(host.amounts, () => allocatable("example.com/used") === 4_000);
     expect(allocatable("example.com/large")).toBe(6_000);
     expect(host.devices().length).toBeLessThanOrEqual(LIMITS.devices);
     expect(new Set(faults.map(({ resource }) => resource.split("/")[0]))).toEqual(new Set(["example.org"]));
   });
-  test("that is dead takes no room", async () => {
+  test("that is stopped does not count towards the limit", async () => {
     const { host, plugin, faults } = await hostFixture();
     const dead = plugin({ resource: "example.com/dead", devices: ids(19_990) });
     await dead.start();

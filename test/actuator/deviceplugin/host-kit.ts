@@ -8,7 +8,7 @@ import {
 import { scratchFolder } from "../../kit/scratch.ts";
 import { NodePlugin, type PluginScript } from "./node-plugin.ts";
 
-/** So that what hangs is seen soon; what is answered takes less, on a loaded machine too. */
+/** Short timeouts, so that tests of hanging calls end soon; answered calls take less, also on a loaded machine. */
 export const QUICK = { dialMs: 400, optionsMs: 2000, preferredMs: 1000, allocateMs: 1000, preStartMs: 1000 };
 
 export interface HostFixture {
@@ -16,11 +16,11 @@ export interface HostFixture {
   readonly host: DevicePluginHost;
   readonly faults: PluginFault[];
   plugin(script: Omit<PluginScript, "dir"> & { readonly dir?: string }): NodePlugin;
-  /** A host in the same directory, after the first was closed. */
+  /** A second host in the same directory, after the first was closed. */
   again(options?: Partial<DevicePluginHostOptions>): Promise<DevicePluginHost>;
 }
 
-/** A host in a directory of its own, and plugins beside it. */
+/** A host in its own directory, and plugins beside it. */
 export async function hostFixture(options: Partial<DevicePluginHostOptions> = {}): Promise<HostFixture> {
   const dir = scratchFolder();
   const faults: PluginFault[] = [];

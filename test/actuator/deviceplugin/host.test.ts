@@ -64,7 +64,7 @@ describe("a plugin that registers", () => {
     expect(host.states()[0]?.state).toBe("removed");
   });
 
-  test("whose stream ends while it lives gets its stream opened again", async () => {
+  test("whose stream ends while the plugin runs gets a new stream", async () => {
     const { host, plugin, faults } = await hostFixture();
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();
@@ -139,7 +139,7 @@ describe("a plugin that accepts each call and ends its stream at once", () => {
     await until(host.states, ([state]) => state?.state === "stopped" && state.generation === 2);
     const [first] = host.states();
     await until(host.states, ([state]) => state?.state === "removed");
-    // told of at the end of that turn
+    // the event is delivered at the end of that turn of the event loop
     await until(
       () => messages.at(-1),
       (line) => line === "2 removed",
@@ -148,7 +148,7 @@ describe("a plugin that accepts each call and ends its stream at once", () => {
     expect(new Set(messages.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
     expect(first?.stoppedAt).toBeDefined();
     expect(host.states()[0]?.stoppedAt).toBe(first?.stoppedAt);
-    // it was tried more often than is told
+    // the host called the plugin more often than it reported failures
     const tries = gpu.requests.filter(({ method }) => method === "GetDevicePluginOptions");
     expect(tries.length).toBeGreaterThan(2);
     expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
@@ -167,7 +167,7 @@ describe("a plugin that accepts each call and ends its stream at once", () => {
     await gpu.register();
     await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
   });
-  test("and then recovers is back once its stream has lasted, with a new grace period", async () => {
+  test("and then recovers is available once its stream has lasted, with a new grace period", async () => {
     const { host, plugin } = await hostFixture({ graceMs: 60_000, aliveAfterMs: 500 });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     await gpu.start();

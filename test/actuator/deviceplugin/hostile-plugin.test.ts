@@ -10,7 +10,7 @@ import { healthy, register, until } from "./node-plugin.ts";
 const BAD = "example.com/bad";
 const GOOD = "example.com/good";
 
-/** Something that is no gRPC server, at the socket of a plugin. */
+/** Listens at the socket of a plugin without speaking gRPC. */
 async function listen(dir: string, onSocket: (socket: Socket) => void): Promise<Server> {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
@@ -40,7 +40,7 @@ async function goodGoesOn({ host, faults }: HostFixture): Promise<void> {
   expect(faults.filter(({ resource }) => resource === GOOD)).toEqual([]);
 }
 
-/** Response headers of HTTP 200, application/grpc, and the trailers of a good end. */
+/** Response headers with HTTP 200 and application/grpc, and the trailers of a successful call. */
 const HEAD = Buffer.concat([Buffer.from([0x88, 0x5f]), plain("application/grpc")]);
 const END = Buffer.concat([Buffer.from([0x40]), plain("grpc-status"), plain("0")]);
 const options = serviceOf("v1beta1.DevicePlugin")["GetDevicePluginOptions"]?.responseSerialize({}) ?? Buffer.alloc(0);
@@ -52,13 +52,13 @@ const message = (stream: number, bytes: Buffer): Buffer => {
   whole[4] = 0;
   return whole;
 };
-/** The frames of a good plugin: at once, and when its options and its list are asked for. */
+/** The frames of a working plugin: those sent immediately, those for its options, and those for its list. */
 const SCRIPT: readonly Buffer[] = [
   Buffer.concat([SETTINGS, frame(4, 1, 0, Buffer.alloc(0))]),
   Buffer.concat([frame(1, 4, 1, HEAD), message(1, options), frame(1, 5, 1, END)]),
   Buffer.concat([frame(1, 4, 3, HEAD), message(3, list), message(3, list)]),
 ];
-/** How many of those the client has asked for. */
+/** How many frames of the script the client has requested so far. */
 function askedBy(received: Buffer): number {
   const streams = framesIn(received.subarray(PREFACE.length)).flatMap(({ type, stream }) =>
     type === 1 ? [stream] : [],

@@ -9,7 +9,7 @@ const DEATHS = 200;
 
 const openFiles = (): number => readdirSync("/proc/self/fd").length;
 
-/** Timers that were set and have neither rung nor been cleared; those that keep no process alive too. */
+/** Timers that were set and have neither fired nor been cleared, including unref'd timers. */
 const timers = new Set<NodeJS.Timeout>();
 const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };
 beforeEach(() => {
@@ -29,15 +29,15 @@ beforeEach(() => {
 });
 afterEach(() => void Object.assign(globalThis, real));
 
-/** One after the other at each plugin, the plugins beside each other. */
+/** Runs `act` on all plugins in parallel; the runs of each plugin are sequential. */
 const atEach = (plugins: readonly NodePlugin[], times: number, act: (plugin: NodePlugin) => Promise<void>) =>
   Promise.all(
     plugins.map(async (plugin) => {
       for (let i = 0; i < times / plugins.length; i++) await act(plugin);
     }),
   );
-/** Open files and set timers come down to so many again; closing takes its time. */
-const comesDownTo = (files: number, set: number): Promise<unknown> =>
+/** Waits until at most `files` files are open and `set` timers are set; closing takes some time. */
+const waitForAtMost = (files: number, set: number): Promise<unknown> =>
   until(
     () => ({ files: openFiles(), timers: timers.size }),
     (now) => now.files <= files && now.timers <= set,
@@ -53,17 +53,17 @@ test(`${REGISTRATIONS} registrations and ${DEATHS} deaths of plugins leave no fi
   await Promise.all(plugins.map((one) => one.start()));
   const areAllThere = () => until(host.amounts, (all) => [...all.values()].every((one) => one.allocatable === 2));
   await areAllThere();
-  // gRPC lets go of its first calls
+  // gRPC releases the resources of its first calls
   await atEach(plugins, PLUGINS, (one) => one.register());
   await areAllThere();
-  await comesDownTo(nothing.files + PLUGINS * 5 + 4, Number.POSITIVE_INFINITY);
+  await waitForAtMost(nothing.files + PLUGINS * 5 + 4, Number.POSITIVE_INFINITY);
   const usual = { files: openFiles(), timers: timers.size };
 
   await atEach(plugins, REGISTRATIONS, (one) => one.register());
   await areAllThere();
   expect(Math.max(...host.states().map(({ generation }) => generation))).toBeGreaterThanOrEqual(REGISTRATIONS);
-  // each plugin may have a connection on its way out, and a look or a call that is due
-  await comesDownTo(usual.files + PLUGINS, usual.timers + PLUGINS * 4);
+  // each plugin may have a connection that is being closed, and a pending check or call
+  await waitForAtMost(usual.files + PLUGINS, usual.timers + PLUGINS * 4);
 
   await atEach(plugins, DEATHS, async (one) => {
     await one.vanish();
@@ -71,9 +71,9 @@ test(`${REGISTRATIONS} registrations and ${DEATHS} deaths of plugins leave no fi
   });
   await areAllThere();
   expect(faults.length).toBeGreaterThan(0);
-  await comesDownTo(usual.files + PLUGINS, usual.timers + PLUGINS * 4);
+  await waitForAtMost(usual.files + PLUGINS, usual.timers + PLUGINS * 4);
 
   await Promise.all(plugins.map((one) => one.vanish()));
   host.close();
-  await comesDownTo(nothing.files + 2, nothing.timers + 2);
+  await waitForAtMost(nothing.files + 2, nothing.timers + 2);
 }, 180_000);

@@ -33,7 +33,7 @@ describe("a kubelet.sock that was removed while it is served", () => {
       },
     ]);
   });
-  test("and taken by another process is a fault as long as that process has it", async () => {
+  test("and replaced by another process's is a fault as long as that process keeps it", async () => {
     const { host, faults } = await hostFixture();
     const lost = () => host.standing().map(({ code, message }) => `${code} ${message}`);
     expect(lost()).toEqual([]);

@@ -11,7 +11,7 @@ import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
 const name = (i: number) => `example.com/r${i}`;
 
-/** One process that serves them all at one socket, each resource of one device. */
+/** One process serves all resources at one socket, each with one device. */
 async function registerAll(socketPath: string, of: NodePlugin, most: number): Promise<void> {
   await of.serve();
   const endpoint = of.socketPath.slice(of.script.dir.length + 1);
@@ -72,7 +72,7 @@ describe("a plugin resource beyond the limit", () => {
         "`example.com/last` is one resource too many: device plugins have 1024 already, the most that a node takes",
     });
     expect(faults).toMatchObject([{ resource: "example.com/last", call: "Register", code: "RESOURCE_EXHAUSTED" }]);
-    // a plugin that is registered already may register again
+    // a registered plugin may register again
     await gone.register();
     await gone.vanish();
     await until(host.states, (states) => states[0]?.state === "removed");

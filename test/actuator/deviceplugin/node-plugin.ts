@@ -24,17 +24,17 @@ type Answer = (request: Record<string, unknown>) => object | Error | "hang";
 export interface PluginScript {
   readonly dir: string;
   readonly resource: string;
-  /** The name of its socket. */
+  /** The name of the plugin's socket. */
   readonly name?: string;
   readonly devices?: readonly PluginDevice[];
   readonly options?: object;
-  /** By method; what is not here is answered well. */
+  /** Answers by method; the plugin answers a method that is absent here with success. */
   answers?: Partial<
     Record<"GetDevicePluginOptions" | "GetPreferredAllocation" | "Allocate" | "PreStartContainer", Answer>
   >;
-  /** Puts nothing into a stream by itself. */
+  /** The plugin sends nothing on its stream by itself. */
   readonly silent?: boolean;
-  /** As a plugin of the watcher form: serves GetInfo on the same socket. */
+  /** The plugin is discovered by the plugin watcher: it serves GetInfo on the same socket. */
   readonly info?: object;
 }
 
@@ -44,7 +44,7 @@ interface Notification {
   readonly pluginRegistered: boolean;
   readonly error: string;
 }
-/** A plugin's registration: it says who it is, and hears what came of that. */
+/** Serves the plugin's registration: GetInfo returns `info`, and `notified` records the results. */
 export function introduce(server: Server, info: object, notified: Notification[]): void {
   server.addService(serviceOf("pluginregistration.Registration"), {
     GetInfo: (_call: unknown, done: sendUnaryData<object>) => done(null, info),
@@ -55,11 +55,11 @@ export function introduce(server: Server, info: object, notified: Notification[]
   });
 }
 
-/** A device plugin as vendors write them, over a real socket, that does what its script says. */
+/** A device plugin as vendors write them, over a real socket; a script defines its behaviour. */
 export class NodePlugin {
   readonly script: PluginScript;
   readonly requests: { method: string; request: Record<string, unknown> }[] = [];
-  /** The node's answers in NotifyRegistrationStatus. */
+  /** The calls of NotifyRegistrationStatus. */
   readonly notified: { pluginRegistered: boolean; error: string }[] = [];
   readonly streams = new Set<ServerWritableStream<object, object>>();
   #server: Server | undefined;
@@ -105,7 +105,7 @@ export class NodePlugin {
     this.#server = server;
   }
 
-  /** Serves and registers. */
+  /** Serves its socket and registers. */
   async start(): Promise<void> {
     await this.serve();
     await this.register();
@@ -116,7 +116,7 @@ export class NodePlugin {
     return register(join(dir, "kubelet.sock"), { version: "v1beta1", endpoint, resourceName: resource, ...request });
   }
 
-  /** Sends the whole list to everybody who listens. */
+  /** Sends the whole list on all streams. */
   list(devices: readonly PluginDevice[]): void {
     this.#devices = devices;
     for (const stream of this.streams) stream.write({ devices });
@@ -124,7 +124,7 @@ export class NodePlugin {
   endStreams(): void {
     for (const stream of this.streams) stream.end();
   }
-  /** As a process that is killed; `leave`: its socket stays behind. */
+  /** Stops like a killed process; `leave`: its socket file stays. */
   async vanish(leave = false): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -134,7 +134,10 @@ export class NodePlugin {
     if (!leave) rmSync(this.socketPath, { force: true });
   }
 
-  /** Comes back as real plugins do: when kubelet.sock is made anew, or its own socket has gone. Answers how to stop. */
+  /**
+   * Registers again as real plugins do: when kubelet.sock is created anew, or when the plugin's own socket was removed.
+   * Returns a function that ends this.
+   */
   comeBack(on: "kubelet.sock" | "own socket"): () => void {
     let busy = false;
     let stopped = false;
@@ -148,7 +151,7 @@ export class NodePlugin {
     const again = async (): Promise<void> => {
       if (busy) return;
       busy = true;
-      // a socket that was just made may not be listened on yet
+      // the server may not listen yet on a socket file that was just created
       while (!stopped && !(await isBack())) await sleep(50);
       busy = false;
     };
@@ -171,7 +174,7 @@ export class NodePlugin {
   }
 }
 
-/** v1beta1.Registration/Register, as a plugin calls it; several at a time by one connection. */
+/** Calls v1beta1.Registration/Register as a plugin does, with several requests at a time over one connection. */
 export async function register(socketPath: string, ...requests: readonly object[]): Promise<void> {
   const client = new Client(`unix:${socketPath}`, credentials.createInsecure());
   const method = serviceOf("v1beta1.Registration")["Register"];
@@ -192,7 +195,7 @@ export async function register(socketPath: string, ...requests: readonly object[
 
 export const healthy = (...ids: readonly string[]): PluginDevice[] => ids.map((ID) => ({ ID, health: "Healthy" }));
 
-/** Waits until it is so; the last answer is in the error. */
+/** Waits until `is` accepts the value of `look`; the error contains the last value. */
 export async function until<T>(look: () => T, is: (value: T) => boolean, ms = 30_000): Promise<T> {
   for (const deadline = performance.now() + ms; ; await sleep(10)) {
     const value = look();

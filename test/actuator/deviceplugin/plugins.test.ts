@@ -101,7 +101,7 @@ describe("afterEvent", () => {
       at,
     });
   });
-  test("gives states that the core reads like the kubelet: healthy, stopped, removed after the grace period", () => {
+  test("gives the core the kubelet's states: healthy, stopped, removed after the grace period", () => {
     const stopped = having(registered(1), listed(1, "a"), ended(1));
     const stateAt = (now: number): string | undefined => {
       const resources = [...stopped.values()].map(({ resource, devices, options, stoppedAt }) => ({

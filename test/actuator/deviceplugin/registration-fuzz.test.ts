@@ -27,7 +27,7 @@ describe("a client with a path as :authority", () => {
     const block = headers(REGISTER, plain(host.socketPath), "indexed name");
     raw.socket.write(Buffer.concat([PREFACE, SETTINGS, request(1, block, "example.com_gpu.sock")]));
     await until(host.devices, (d) => d.length === 1);
-    // the first request put these into the table: te, content-type, :authority, :path
+    // the first request added these to the HPACK table: te, content-type, :authority, :path
     const again = Buffer.from([0x83, 0x86, 0x80 | 65, 0x80 | 64, 0x80 | 63, 0x80 | 62]);
     raw.socket.write(request(3, again, "example.com_gpu.sock"));
     await until(
@@ -41,7 +41,7 @@ describe("a client with a path as :authority", () => {
 });
 
 describe("hostile bytes on the registration socket", () => {
-  test("that change a valid conversation are answered or end the connection, and the server goes on", async () => {
+  test("that change a valid conversation are answered or end the connection, and the server continues", async () => {
     const { host, plugin, faults } = await hostFixture();
     const good = plugin({ resource: GPU, devices: healthy("a") });
     await good.start();
@@ -58,7 +58,7 @@ describe("hostile bytes on the registration socket", () => {
     expect(seen.closed).toBeGreaterThan(20);
     await good.register();
     expect(host.amounts().get(GPU)?.allocatable).toBe(1);
-    // nothing was said of its good neighbour
+    // no fault of the working plugin beside it was reported
     expect(faults.filter(({ call }) => call === "ListAndWatch")).toEqual([]);
   }, 120_000);
 
@@ -81,7 +81,7 @@ describe("hostile bytes on the registration socket", () => {
     await plugin({ resource: GPU, devices: healthy("a") }).start();
   });
 
-  test("of an oversized request are refused, and the server goes on", async () => {
+  test("of an oversized request are refused, and the server continues", async () => {
     const { host, dir } = await hostFixture();
     const endpoint = "x".repeat(100_000);
     await expect(

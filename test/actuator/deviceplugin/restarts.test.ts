@@ -28,7 +28,7 @@ describe("the registration socket", () => {
     expect(existsSync(opened.value.socketPath)).toBe(false);
   });
 
-  test("that another process answers on is left alone, with all other files", async () => {
+  test("that another process answers on is not changed, nor any other file", async () => {
     const { dir, plugin } = await hostFixture();
     await plugin({ resource: GPU }).start();
     const second = await openDevicePluginHost({ dir });
@@ -150,7 +150,7 @@ describe("a restart", () => {
     const other = plugin({ resource: "example.com/other", devices: healthy("x"), name: "one.sock" });
     await other.serve();
     await until(host.plugins, ([p]) => p?.registered === false);
-    // longer than until the first try to connect again
+    // longer than the delay before the first reconnect
     await sleep(1_500);
     expect(other.requests).toEqual([]);
     expect(host.amounts().get(GPU)).toEqual({ capacity: 1, allocatable: 0 });
@@ -170,7 +170,7 @@ describe("a restart", () => {
     host.close();
     const ended = await registering;
     if (!(ended instanceof Error)) throw new Error("registered");
-    // which would be the end of the time that the plugin gives it
+    // that code would mean that the plugin's own deadline had passed
     expect(ended.code).not.toBe(status.DEADLINE_EXCEEDED);
     expect(host.states()).toEqual([]);
   });

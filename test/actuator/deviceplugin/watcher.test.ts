@@ -15,7 +15,10 @@ const info = (more: object = {}) => ({
   ...more,
 });
 
-/** A host that looks into a directory of its own; a long pause between looks shows that it is told. */
+/**
+ * A host that scans its own registry directory. The long interval between scans shows that the host reacts to file
+ * events.
+ */
 async function withRegistry(rescanMs = 60_000) {
   const registryDir = scratchFolder();
   return { ...(await hostFixture({ registryDir, rescanMs })), registryDir };
@@ -52,7 +55,7 @@ describe("a plugin in plugins_registry", () => {
     expect(host.states()[0]?.state).toBe("registered");
     await front.vanish();
     await until(host.plugins, ([p]) => p?.registered === false);
-    // nor is it brought back, though it still serves
+    // the host does not add the plugin again, though the plugin still serves
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(host.amounts().get(GPU)).toEqual({ capacity: 1, allocatable: 0 });
   });

@@ -19,7 +19,7 @@ import { type DriverScript, TestDriver } from "./test-driver.ts";
 
 const OTHER = "nic.example.com";
 
-/** A node with drivers in a directory of its own, and the claims `a`, `b` of the one driver, `n` of the other, `both` of both. */
+/** A node with drivers in its own directory: claims `a` and `b` of one driver, `n` of the other, and `both` of both. */
 function node(timeoutMs = 2_000) {
   const dir = scratchFolder();
   const faults: PluginFault[] = [];
@@ -45,7 +45,7 @@ function node(timeoutMs = 2_000) {
     ...Array.from({ length: 12 }, (_, i) => claim(`f${i}`, [result(`f${i}`)], pods)),
   ] as unknown as ResourceClaim[];
   const file = join(dir, "dra_manager_state");
-  /** As a daemon starts; `store` takes the place of writing the file. */
+  /** Starts the claim manager as a daemon does; `store` replaces the writing of the file. */
   const start = (store = (text: string): unknown => replaceText(file, text), version?: string): ClaimManager => {
     const opened = ClaimManager.open({
       behaviour: profileOf(version).behaviour.claims,
@@ -108,7 +108,7 @@ describe("a DRA driver in plugins_registry", () => {
     const gpu = await driver(DRIVER, { services: ["1.0.0"] });
     const why = `RegisterPlugin error -- plugin validation failed with err: invalid supported gRPC versions of DRA driver plugin ${DRIVER} at endpoint ${gpu.socketPath}: none of services supported by the plugin (["1.0.0"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`;
     expect(gpu.notified[0]).toEqual({ pluginRegistered: false, error: why });
-    // the driver hears of it first
+    // the driver is notified before the fault is reported
     await expect.poll(() => faults[0]?.message).toBe(why);
     expect(registry.drivers()).toEqual([]);
   });
@@ -189,7 +189,7 @@ describe("ResourceClaims", () => {
     for (const one of [pod("p", "a", "n"), pod("r", "b", "n")]) expect(await manager.prepare(one)).toBeUndefined();
     expect(cdi(manager, pod("p", "a", "n"))).toEqual([`${DRIVER}/dev=a`, `${OTHER}/dev=n`]);
     expect(nic.calls.map(({ operation }) => operation)).toEqual(["NodePrepareResources"]);
-    // and what it has not taken back keeps nothing of another driver
+    // a claim that this driver has not unprepared does not block another driver
     gpu.script.answers = { NodeUnprepareResources: () => "hang" };
     await manager.unprepare(pod("r", "n"));
     const leaving = manager.unprepare(pod("p", "a", "n"));
@@ -293,7 +293,7 @@ describe("ResourceClaims", () => {
     await manager.prepare(pod("p", "a"));
     gpu.die();
     expect(await manager.unprepare(pod("p", "a"))).toMatch(
-      // the registry may have closed the connection first
+      // the registry may close the connection first
       /NodeUnprepareResources: rpc error: code = (?:Unavailable|Canceled)/,
     );
     expect(known()).toEqual(["a: uid-p"]);
@@ -325,7 +325,7 @@ describe("ResourceClaims", () => {
 });
 
 describe("a daemon that is killed", () => {
-  /** A write that never comes to be, and all after it. */
+  /** Writes of the file that fail from write number `last` on. */
   const dyingAt = (file: string, last: number) => {
     let writes = 0;
     return (text: string): unknown => {

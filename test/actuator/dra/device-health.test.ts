@@ -24,7 +24,7 @@ const device = (name: string, health: number, more: Partial<DeviceReport> = {}):
   ...more,
 });
 
-/** A node of a version with drivers in a directory of its own; its clock is set by hand. */
+/** A node of a version with drivers in its own directory; the test sets its clock. */
 function node(version: "1.34" | "1.35" | "1.36" | "1.37") {
   const dir = scratchFolder();
   const file = join(dir, ".dra_health_state");
@@ -39,7 +39,7 @@ function node(version: "1.34" | "1.35" | "1.36" | "1.37") {
     stop();
     for (const driver of drivers) driver.die();
   });
-  /** As a daemon starts. */
+  /** Starts the device health as a daemon does. */
   const start = (): DeviceHealth => {
     const health = new DeviceHealth({
       behaviour: profileOf(version).behaviour.claims,

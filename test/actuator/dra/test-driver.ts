@@ -21,7 +21,7 @@ import { introduce } from "../deviceplugin/node-plugin.ts";
 export interface Asked {
   readonly claims: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
 }
-/** A device in a report; `health`: 1 is well, 2 is ill. */
+/** A device in a report; `health`: 1 is healthy, 2 is unhealthy. */
 export interface DeviceReport {
   readonly device: { readonly poolName: string; readonly deviceName: string };
   readonly health: number;
@@ -35,18 +35,18 @@ type Answer = (asked: Asked) => Answered | Promise<Answered>;
 export interface DriverScript {
   readonly dir: string;
   readonly name: string;
-  /** The name of its socket. */
+  /** The name of the driver's socket. */
   readonly socket?: string;
   readonly services?: readonly string[];
-  /** The services of its devices' health; the others it does not know. */
+  /** The versions of the device health service that the driver serves. */
   readonly health?: readonly HealthService[];
-  /** False: its devices need nothing of the runtime. */
+  /** False: the driver's devices need no CDI devices in the runtime. */
   readonly cdi?: boolean;
-  /** Answers in place of success, by operation. */
+  /** Answers that replace success, by operation. */
   answers?: Partial<Record<NodeOperation, Answer>>;
 }
 
-/** A service whose answers may be encoded already. */
+/** A service whose answers may already be encoded. */
 const sending = (service: ReturnType<typeof draServiceOf>): object =>
   Object.fromEntries(
     Object.entries(service).map(([name, method]) => {
@@ -55,16 +55,19 @@ const sending = (service: ReturnType<typeof draServiceOf>): object =>
     }),
   );
 
-/** A DRA driver as vendors write them, over a real socket: it gives each claim one device, and does what its script says. */
+/**
+ * A DRA driver as vendors write them, over a real socket: it prepares one device for each claim, and follows its
+ * script.
+ */
 export class TestDriver {
   readonly script: DriverScript;
   readonly calls: { readonly operation: NodeOperation; readonly service: DraService; readonly claims: string[] }[] = [];
   readonly notified: { readonly pluginRegistered: boolean; readonly error: string }[] = [];
-  /** Uids of the claims that are prepared now. */
+  /** The uids of the claims that are prepared at present. */
   readonly prepared = new Set<string>();
-  /** The streams of its devices' health, the last the newest. */
+  /** The open device health streams, the newest last. */
   readonly watchers: { readonly service: HealthService; readonly call: ServerWritableStream<object, object> }[] = [];
-  /** The last report, which each new stream begins with; empty: none yet. */
+  /** The last report, with which each new stream begins; empty: no report yet. */
   devices: readonly DeviceReport[] = [];
   #server: Server | undefined;
 
@@ -114,7 +117,7 @@ export class TestDriver {
       else done(null, answer);
     };
   }
-  /** As it answers where its script says nothing else. */
+  /** The answer to an operation for which the script has none. */
   usual(operation: NodeOperation, { claims }: Asked): object {
     const reported = claims.map(({ name, uid }) => {
       if (operation === "NodeUnprepareResources") {
@@ -127,12 +130,12 @@ export class TestDriver {
     });
     return { claims: Object.fromEntries(reported) };
   }
-  /** Tells whoever listens. */
+  /** Sends a report on all streams. */
   report(...devices: readonly DeviceReport[]): void {
     this.devices = devices;
     for (const { call } of this.watchers) call.write({ devices });
   }
-  /** It dies: its connections end, its socket stays. */
+  /** Ends as a crashed process does: its connections are closed, and its socket file stays. */
   die(): void {
     this.#server?.forceShutdown();
     this.#server = undefined;

@@ -7,7 +7,7 @@ import { fakeImage, gcFixture, MINUTE, put, START } from "./gc-kit.ts";
 
 const HOUR = 60 * MINUTE;
 
-/** Nine images of 100 bytes on a disk of 1000, seen five seconds before the clock was set. */
+/** Nine images of 100 bytes on a disk of 1000, detected five seconds before the clock was set. */
 async function setBy(ms: number, isRestarted = false) {
   const world = gcFixture();
   const { node, clock } = world;
@@ -16,7 +16,7 @@ async function setBy(ms: number, isRestarted = false) {
   await clock.advanceTo(START + 5000);
   node.clockSetMs = ms;
   if (isRestarted) node.restart();
-  // the containers' timer looks more often, and does not use it up
+  // the container collection runs more often, and does not consume the clock step
   await node.turn(["container-gc"]);
   return world;
 }
@@ -29,7 +29,7 @@ test.each([false, true])(
     expect(node.removals).toEqual([]);
     const reasons = turn.collections[0]?.answer?.reasons.flatMap(({ because }) => because) ?? [];
     expect(reasons.find(({ code }) => code === "clock_stepped")?.numbers).toEqual({ steppedMs: HOUR });
-    // told once, and the ages go on from there
+    // the step is reported once, and the ages continue from there
     await clock.advanceTo(START + MINUTE);
     const after = await node.turn(["image-gc"]);
     expect(JSON.stringify(after.collections[0]?.answer?.reasons)).not.toContain("clock_stepped");
@@ -64,7 +64,7 @@ test("the facts of a pass after the clock was set back are stored by the daemon 
   const [here, there] = await atMs();
   expect(here).toBe(there);
   expect(here).toBeLessThan(START);
-  // an image that came after that is known from then on
+  // an image that is pulled after the step is recorded with the new clock
   put(node, fakeImage("sha256:young", 0));
   await clock.advanceTo(clock.nowMs + MINUTE / 2);
   await node.turn(["image-gc"]);
@@ -97,7 +97,7 @@ test("eviction passes report the clock step since the last eviction pass, not si
   await clock.advanceTo(START + 6 * MINUTE);
   await node.turn(["container-gc"]);
   node.clockSetMs = -HOUR;
-  // which takes notice of it before they do
+  // the image collection notices the clock step before the eviction decisions
   await node.turn(["image-gc"]);
   const steps: (number | undefined)[] = [];
   for (const minute of [7, 8, 9]) {
@@ -112,7 +112,7 @@ test("eviction passes report the clock step since the last eviction pass, not si
   expect(Math.abs((first?.atMs ?? 0) - (START - HOUR))).toBeLessThan(1000);
 });
 
-/** Asks `eviction` with the containers' timer; a soft threshold of the disk is met all the time. */
+/** Requests `eviction` together with the container collection; a soft threshold of the disk is always met. */
 function gcWorldWithPressure() {
   const world = gcFixture({ joinsEviction: true });
   world.node.kubeletConfiguration = {

@@ -7,7 +7,7 @@ import { faultOf } from "../../sim/fake-runtime.ts";
 import { fakeContainer, fakeSandbox, gcFixture, gcPod, MINUTE, put, START, when } from "./gc-kit.ts";
 
 type World = ReturnType<typeof gcFixture>;
-/** A pod that is gone, with a dead container, its sandbox, its logs and a link that leads nowhere. */
+/** A removed pod with an exited container, its sandbox, its logs and a broken link. */
 function goneWorld(): World {
   const world = gcFixture();
   put(world.node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "img"));
@@ -170,7 +170,7 @@ test("the settings for dead containers are applied", async () => {
 
 test("collections without removals while the API was unreachable are in its history later", async () => {
   const { node, api, clock } = gcFixture();
-  // each looks at something else, since the same again would be a count on the last one's record
+  // each pass sees another input, since an identical decision would only raise the count of the last record
   const look = async (minute: number) => {
     await clock.advanceTo(START + minute * MINUTE);
     node.pods = [...node.pods, gcPod(`u${minute}`)];

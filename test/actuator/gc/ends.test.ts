@@ -13,7 +13,7 @@ const refuses = async () => err(faultOf("Remove", "UNKNOWN", "busy"));
 const silent = async () => err(faultOf("Remove", "UNAVAILABLE", "broke"));
 const REFUSED = { end: "failed", message: "rpc error: code = Unknown desc = busy" };
 
-/** A world that notes what it is asked for, and does it. */
+/** A runtime and log files that record each call and answer it with success. */
 function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
   const asked: string[] = [];
   const noted =
@@ -38,7 +38,7 @@ function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
   return { deps, asked };
 }
 
-describe("whether a removed object is gone", () => {
+describe("whether a removed object still exists", () => {
   const gone = (target: Entry["target"], id: string, deps: GcDeps) =>
     isGone({ target, id, runtimeHandler: "kata" }, deps);
 
@@ -136,7 +136,7 @@ describe("a removal", () => {
   });
 
   test.each(["pod-logs", "log-link"] as const)(
-    "of %s fails when they cannot be removed, and ends the pass when they are already gone",
+    "of %s fails when they cannot be removed, and ends the pass when they were removed before",
     async (target) => {
       const answering = (answer: ReturnType<LogFiles["removeLogLink"]>) =>
         world({}, { removePodLogs: () => answer, removeLogLink: () => answer });

@@ -30,9 +30,9 @@ test.skipIf(disk === null)("collection works on a full disk", async () => {
   try {
     writeFileSync(filler, Buffer.alloc(8 * 1024 * 1024));
   } catch {
-    // full, as it should be
+    // the disk is full, as intended
   }
-  // the removal gives the room back that the end needs
+  // the removal frees the space that the record of its end needs
   when(node, "RemoveImage", () => {
     writeFileSync(filler, "");
     return undefined;

@@ -9,7 +9,7 @@ import { GcNode, type GcPod } from "../../sim/gc-node.ts";
 export const START = Date.parse("2026-01-01T00:00:00Z");
 export const MINUTE = 60_000;
 
-/** A simulated node of 1000 bytes of disk without the eviction manager's thresholds, whose clock stands at START. */
+/** A simulated node of 1000 bytes of disk without eviction thresholds, whose clock shows START. */
 export function gcFixture(given: ConstructorParameters<typeof GcNode>[3] = {}) {
   const dir = scratchFolder(RAM_DISK);
   const clock = new SimClock(START);
@@ -64,14 +64,17 @@ export function put(node: GcNode, ...things: readonly (FakeImage | FakeContainer
   }
 }
 
-/** Nine images of 100 bytes, seen long enough ago to be collected: 90 % used, and 100 bytes are wanted down to 80 %. */
+/**
+ * Nine images of 100 bytes, detected long enough ago to be collected. The disk is 90 % full, and 100 bytes must be
+ * freed to reach 80 %.
+ */
 export async function fullOfImages({ node, clock }: ReturnType<typeof gcFixture>): Promise<void> {
   put(node, ...Array.from({ length: 9 }, (_, i) => fakeImage(`sha256:${i}`)));
   await node.turn(["image-gc"]);
   await clock.advanceTo(START + 5 * MINUTE);
 }
 
-/** Does something at the first such call, before it is answered. */
+/** Runs `act` at the first call of a method, before the call is answered. */
 export function when(
   { runtime }: GcNode,
   call: string,

@@ -1,10 +1,10 @@
 import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 
-/** The findings of a guard. */
+/** Results of a guard. */
 export const planned = (more: object = {}) => ({ state: "as-planned", stopFirst: false, logPath: null, ...more });
 export const surprise = (found: string) => ({ state: "surprise", found });
 
-/** A look that saw a container or a sandbox `x`, made at 7. */
+/** An observation at 7 that contains a container or a sandbox `x`. */
 export const lookWith = (more: Partial<NodeObservation> = {}) =>
   ({
     createdAt: new Map([["x", "7"]]),

@@ -160,7 +160,7 @@ describe("guardSandbox", () => {
     expect(await guarded(over, ["c1", "c2"], listed)).toEqual(surprise(`container ${container} is in it now`));
   });
 
-  test("keeps a sandbox when a new container's sandbox is unknown, but not when that is gone or elsewhere", async () => {
+  test("keeps a sandbox when a new container's sandbox is unknown, but not when that was removed or is another one", async () => {
     expect(await guarded({ containerNow: silent }, ["c1"])).toEqual(FAULT);
     expect(await guarded({ containerNow: () => answer(null) }, ["c1"])).toEqual(planned());
     expect(await guarded({ containerNow: inSandbox("y") }, ["c1"])).toEqual(planned());

@@ -26,7 +26,7 @@ test.each([
   expect(world.node.removals[0]?.message).toBe("container c9 uses it now");
 });
 
-/** As `fullOfImages`, beside the one that is there. */
+/** As `fullOfImages`, in addition to the image that already exists. */
 async function fullOfOthers({ node, clock }: World): Promise<void> {
   put(node, ...Array.from({ length: 8 }, (_, i) => fakeImage(`sha256:${i + 1}`)));
   await node.turn(["image-gc"]);

@@ -67,7 +67,7 @@ test("images above the maximum age are removed first, and the bytes still wanted
   await fullOfImages(world);
   await clock.advanceTo(START + 58 * MINUTE);
   await node.turn(["image-gc"]);
-  // six were used until now: for space they might go, for their age not
+  // six images were in use until now: they may be removed for disk space, but not for their age
   node.runtime.containers.clear();
   await clock.advanceTo(START + 65 * MINUTE);
   node.kubeletConfiguration = { imageMaximumGCAge: "30m" };
@@ -77,7 +77,7 @@ test("images above the maximum age are removed first, and the bytes still wanted
     ["sha256:1", "too-old", "removed"],
     ["sha256:2", "too-old", "removed"],
   ]);
-  // 90 % before them would have been too much, and 60 % is not
+  // before the removals the usage of 90 % exceeded the threshold; 60 % does not
   expect(decisionOf(turn).fileSystem).toMatchObject({ availableBytes: 400, wantedBytes: null });
   expect(decisionOf(turn).error).toBeNull();
 });

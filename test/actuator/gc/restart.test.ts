@@ -12,7 +12,7 @@ type World = ReturnType<typeof gcFixture>;
 const factsOf = ({ node }: World) => node.facts as ImageGcFacts;
 const WIDE = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
 
-/** Dies at the `skip`-th removal of an image, before or after it happened. */
+/** The daemon dies at the `skip`-th removal of an image, before or after the removal. */
 function dieAt({ node }: World, phase: "before" | "after", skip: number): void {
   let left = skip;
   node.runtime.on = (one) => {
@@ -35,7 +35,7 @@ test.each([
     expect(await node.turnOrDie(["image-gc"])).toBeNull();
     expect(node.journal.unclosed().ok && node.journal.unclosed()).not.toEqual({ ok: true, value: null });
     const performed = node.runtime.performed.length;
-    // an end is told before anything else is looked at
+    // a turn reports the end of the interrupted pass before it does anything else
     await node.turn([]);
     expect(node.settled.map(({ done, left }) => [done.map(({ id, end }) => `${id} ${end}`), left])).toEqual([
       [gone.map((id) => `${id} removed`), left],
@@ -68,7 +68,7 @@ test("the error of a failed removal is reported even after a crash", async () =>
   ]);
 });
 
-test("nothing else is removed until the runtime tells what became of an interrupted pass", async () => {
+test("nothing else is removed until the runtime reports the state of an interrupted pass", async () => {
   const world = gcFixture();
   await fullOfImages(world);
   const { node } = world;
@@ -114,7 +114,7 @@ test("image ages continue across a restart without the API", async () => {
   node.restart();
   const turn = await node.turn(["image-gc"]);
   expect(turn.collections[0]?.answer?.decidedBy).toBe("here");
-  // seen five minutes ago: old enough only for one who remembers
+  // detected five minutes ago: old enough only if the facts survived the restart
   expect(node.removals.map(({ end }) => end)).toEqual(["removed"]);
   expect(node.outboxSize).toBe(2);
   api.reachable = true;
@@ -126,7 +126,7 @@ test("image ages continue across a restart without the API", async () => {
   expect(known.ok && (known.value["image-gc"] as { next: unknown }).next).toEqual(factsOf(world));
   const page = await api.store.listDecisions({ kind: "image-gc", limit: 10 });
   if (!page.ok) throw new Error(page.error.message);
-  // the two passes without it, and the one with it
+  // the two passes without the API, and the one with it
   expect(page.value.items.length).toBe(3);
 });
 
@@ -136,7 +136,7 @@ test("after a long time without the API all kept decisions are sent before a new
   api.reachable = false;
   for (let pass = 1; pass <= 60; pass++) {
     await clock.advanceTo(START + pass * 5 * MINUTE);
-    // one comes each time, and stays
+    // each pass finds one more image, which is not removed
     put(node, fakeImage(`sha256:${100 + pass}`, 1));
     await node.turn(["image-gc"]);
   }
@@ -150,7 +150,7 @@ test("after a long time without the API all kept decisions are sent before a new
   const known = await api.store.readFacts("sim");
   const { next } = (known.ok ? known.value["image-gc"] : {}) as { readonly next: ImageGcFacts };
   expect(next).toEqual(factsOf(world));
-  // each was first seen when it came, not when the API was back
+  // each image was first detected when it was pulled, not when the API was reachable again
   expect(next.records.map(([, firstMs]) => Math.floor((firstMs - START) / (5 * MINUTE)))).toEqual(
     Array.from({ length: 60 }, (_, i) => i + 1),
   );
@@ -205,7 +205,7 @@ test("a repeated pass is stored once, a late one not at all, and a broken facts 
   const again = memory();
   expect(again.factsFor("image-gc", at(5))).toEqual(facts(0));
   expect(again.factsFor("image-gc", at(6))).toEqual({ ...facts(5), failed: true });
-  // images outlive a reboot
+  // images survive a reboot
   expect(again.factsFor("image-gc", { ...at(6), bootId: "c" })).toEqual({ ...facts(5), failed: true });
   expect(problems).toEqual([]);
   const file = join(dir, "facts-image-gc.json");

@@ -35,7 +35,7 @@ test.each([
   expect(config.ok ? "" : config.error).toContain(`${name}: `);
 });
 
-/** Opens collectors, told that this is their runtime. */
+/** Returns a function that opens a collector in the given mode over the given runtime. */
 function opening(dir: string) {
   const shared: Parameters<typeof openCollector>[0] = {
     client: {} as GcDeps["client"],

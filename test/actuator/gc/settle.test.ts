@@ -27,7 +27,7 @@ const UNKNOWN_ENDS = [
 ];
 const ANSWER = { id: "d1" } as DecisionAnswer;
 
-/** A daemon that starts after a crash: of the images only `y` is there. */
+/** A daemon that starts after a crash; of the images only `y` exists. */
 function restarted(
   over: {
     readonly unclosed?: ReturnType<GcJournal["unclosed"]>;
@@ -85,7 +85,7 @@ test("an unreadable journal, or a runtime without an answer, keeps everything el
   const unreadable = "EIO; nothing is removed until it can be read";
   expect(await unread.settled()).toEqual(err({ from: "journal", message: unreadable }));
   let questions = 0;
-  // the last of them is not answered
+  // the last question is not answered
   const imageNow = async () => (++questions < 3 ? ok(null) : err(faultOf("ImageStatus", "UNAVAILABLE", "gone")));
   const blind = restarted({ imageNow });
   const message = "a pass that was interrupted: ImageStatus: UNAVAILABLE: gone";

@@ -4,7 +4,10 @@ import { Died } from "../../sim/gc-node.ts";
 import { fakeContainer, fakeSandbox, fullOfImages, gcFixture, put } from "./gc-kit.ts";
 
 type World = ReturnType<typeof gcFixture>;
-/** The API as before, but for bodies of more than so many bytes, and a daemon that has told it nothing yet. */
+/**
+ * Restarts the daemon, so that it has sent the API nothing yet. From now on the API refuses bodies of more than
+ * `bytes`.
+ */
 function limitTo({ node, api }: World, bytes: number): void {
   node.restart();
   node.fetch = async (request) => {
@@ -21,7 +24,7 @@ test("a snapshot too large for the API is decided by the daemon, reported with i
   const { node } = world;
   limitTo(world, 500);
   const turn = await node.turn(["image-gc"]);
-  // seen five minutes ago: old enough only for one who remembers
+  // detected five minutes ago: old enough only if the facts survived the restart
   expect(node.runtime.performed.map(({ id }) => id)).toEqual(["sha256:0"]);
   expect(turn.collections[0]?.answer?.decidedBy).toBe("here");
   const messages = node.problems.map(({ message }) => message);

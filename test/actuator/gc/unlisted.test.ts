@@ -46,7 +46,7 @@ test.each([true, false])(
     expect(atMs).toBeGreaterThan(before.atMs);
     expect(eventsOf(await blindTurn(world))[1]).toEqual(["image-gc", TEXT, [`ImageGCFailed: ${TEXT}`]]);
     expect(node.runtime.performed).toEqual([]);
-    // ages went on
+    // the ages continued during the failures
     node.runtime.otherBytes = 400;
     await world.clock.advanceTo(world.clock.nowMs + MINUTE);
     await node.turn(["image-gc"]);

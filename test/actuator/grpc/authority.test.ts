@@ -38,7 +38,7 @@ describe("withAuthority", () => {
     expect(withAuthority(Buffer.concat([Buffer.from([0x3f, 0xe1, 0x1f, 0xbe])]))).toBeUndefined();
     expect(withAuthority(Buffer.alloc(0))).toBeUndefined();
   });
-  test("leaves a header block alone that is cut inside a field", () => {
+  test("does not change a header block that is cut inside a field", () => {
     let whole = 0;
     for (let end = 0; end < block.length; end++) {
       const cut = withAuthority(block.subarray(0, end));
@@ -46,7 +46,7 @@ describe("withAuthority", () => {
       else continue;
       expect(cut.indexOf(PATH)).toBe(-1);
     }
-    // after it, and after the next field
+    // two cuts leave whole header fields: after this field, and after the next one
     expect(whole).toBe(2);
   });
   test("leaves header blocks with endless or oversized integers alone", () => {
@@ -60,7 +60,7 @@ describe("authorityFixer", () => {
   const whole = Buffer.concat([PREFACE, SETTINGS, frame(1, 4, 1, block), frame(0, 1, 1, Buffer.from("body"))]);
   const wanted = Buffer.concat([PREFACE, SETTINGS, frame(1, 4, 1, mended), frame(0, 1, 1, Buffer.from("body"))]);
 
-  test("gives the same frames in whatever pieces they arrive", () => {
+  test("gives the same frames however the bytes are split", () => {
     expect(bytesOf(authorityFixer()(whole))).toEqual(wanted);
     const pass = authorityFixer();
     expect(Buffer.concat([...whole].map((byte) => bytesOf(pass(Buffer.from([byte])))))).toEqual(wanted);

@@ -4,7 +4,7 @@ import { frame, framesIn, PREFACE, rawConnection, SETTINGS } from "./http2.ts";
 const HEADERS = 1;
 const CONTINUATION = 9;
 
-/** Numbers of a linear congruential generator, so that a failure comes again. */
+/** Numbers of a linear congruential generator, so that a failure can be repeated. */
 export function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -13,7 +13,7 @@ export function random(seed: number): (below: number) => number {
   };
 }
 
-/** Says a conversation to a socket again and again, each time with a few bytes changed, in two parts. */
+/** Sends a conversation to a socket `times` times, each time with a few bytes changed, in two parts. */
 export async function sayChanged(path: string, conversation: Buffer, times: number, next: (below: number) => number) {
   const seen = { answered: 0, closed: 0 };
   const begin = PREFACE.length - 4;
@@ -32,7 +32,7 @@ export async function sayChanged(path: string, conversation: Buffer, times: numb
   return seen;
 }
 
-/** Bytes of no protocol at all, up to 2,000 a connection; done when all are closed. */
+/** Sends bytes of no protocol, up to 2,000 per connection; resolves when all connections are closed. */
 export async function sayNoise(path: string, times: number, next: (below: number) => number): Promise<void> {
   for (let i = 0; i < times; i++) {
     const raw = await rawConnection(path);
@@ -41,7 +41,10 @@ export async function sayNoise(path: string, times: number, next: (below: number
   }
 }
 
-/** Headers that never end, over many connections at once; done when all are closed. The bytes that the memory grew by. */
+/**
+ * Sends headers that never end, over many connections at once; resolves when all are closed. Returns the growth of the
+ * memory in bytes.
+ */
 export async function sayEndlessHeaders(path: string): Promise<number> {
   const first = Buffer.concat([PREFACE, SETTINGS, frame(HEADERS, 0, 1, Buffer.alloc(0))]);
   const endless = frame(CONTINUATION, 0, 1, Buffer.alloc(8192));

@@ -17,11 +17,11 @@ export const data = (stream: number, message: Buffer): Buffer => {
   return frame(0, 1, stream, Buffer.concat([head, message]));
 };
 
-/** An HPACK text, as it is, of fewer than 127 bytes. */
+/** An HPACK string without Huffman coding, of fewer than 127 bytes. */
 export const plain = (text: string): Buffer => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
 
 export type Style = "indexed name" | "written name" | "Huffman name" | "never indexed";
-/** A header block of a gRPC request with `:authority` as told. */
+/** A header block of a gRPC request with the given `:authority`. */
 export function headers(path: string, authority: Buffer, style: Style): Buffer {
   const name = {
     "indexed name": Buffer.from([0x41]),
@@ -40,7 +40,7 @@ export function headers(path: string, authority: Buffer, style: Style): Buffer {
 
 export interface Raw {
   readonly socket: Socket;
-  /** All that came back. */
+  /** All bytes received so far. */
   received(): Buffer;
   readonly closed: Promise<void>;
 }
@@ -55,7 +55,7 @@ export function rawConnection(path: string): Promise<Raw> {
   );
 }
 
-/** Type and stream of each whole frame. */
+/** The type, stream and payload of each whole frame. */
 export function framesIn(bytes: Buffer): { type: number; stream: number; payload: Buffer }[] {
   const frames: { type: number; stream: number; payload: Buffer }[] = [];
   for (let at = 0; at + 9 <= bytes.length; ) {

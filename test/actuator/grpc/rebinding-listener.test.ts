@@ -25,7 +25,7 @@ async function rebinding(more: Partial<RebindingListener> = {}) {
   onTestFinished(opened.value.close);
   return { directory, path, faults, close: opened.value.close, identity: socketIdentity(path) };
 }
-/** The text that somebody who connects is told. */
+/** The text that a client receives when it connects. */
 const heard = (path: string): Promise<string> =>
   new Promise((done) => {
     let text = "";
@@ -64,13 +64,13 @@ describe("a socket that was removed while it is served", () => {
     renameSync(path, `${path}.away`);
     await sleep(100);
     renameSync(`${path}.away`, path);
-    // longer than until it would have been bound again
+    // longer than the delay before the socket would be bound again
     await sleep(3_500);
     expect(socketIdentity(path)).toBe(identity);
     expect(faults).toEqual([]);
     expect(await heard(path)).toBe("here");
   });
-  test("and replaced by another process's is left to it, reported, and bound again when that is gone", async () => {
+  test("and replaced by another process's is left to it, reported, and bound again after its removal", async () => {
     const { path, faults } = await rebinding();
     rmSync(path);
     const other = await otherAt(path);
@@ -85,7 +85,7 @@ describe("a socket that was removed while it is served", () => {
     await expect.poll(() => faults.length, PATIENT).toBe(2);
     expect(await heard(path)).toBe("here");
   });
-  test("and replaced by what is no socket is not bound again", async () => {
+  test("and replaced by another kind of file is not bound again", async () => {
     const { path, faults } = await rebinding();
     rmSync(path);
     writeFileSync(path, "");
@@ -99,7 +99,7 @@ describe("a socket that was removed while it is served", () => {
       rmSync(path, { force: true });
     const gaps = times.slice(1).map((time, i) => time - (times[i] as number));
     expect(gaps).toHaveLength(3);
-    // a timer may be a millisecond early
+    // a timer may fire a millisecond early
     for (const [i, gap] of gaps.entries()) expect(gap).toBeGreaterThan(100 * 2 ** i - 2);
   });
   test("is not bound again after close", async () => {
@@ -115,7 +115,7 @@ describe("a socket that was removed while it is served", () => {
 
 test("a removed socket is found by polling where the directory cannot be watched", async () => {
   const { path, faults, directory } = await rebinding({ checkMs: 200 });
-  // watched is the directory that was there
+  // the watch stays on the directory that was moved away
   renameSync(directory, `${directory}.away`);
   onTestFinished(() => rmSync(`${directory}.away`, { recursive: true, force: true }));
   await expect.poll(() => faults.length, PATIENT).toBe(1);

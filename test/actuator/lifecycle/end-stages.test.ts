@@ -12,8 +12,9 @@ const STAGES = ["lives", "terminating", "stopped", "terminated"] as const;
 type Stage = (typeof STAGES)[number];
 type StatusParts = Pick<PodStatus, "phase" | "reason" | "message" | "conditions">;
 /**
- * A pod that is ended, and what an API server heard of it from the kubelet 1.36.3's own SyncTerminatingPod (while the
- * containers are stopped, and after that) and SyncTerminatedPod, each given what the one before it had left.
+ * The course of a pod's end, and the status that the kubelet 1.36.3's own SyncTerminatingPod (while the containers are
+ * stopped, and afterwards) and SyncTerminatedPod reported to an API server. Each call starts from the state that the
+ * previous one left.
  */
 interface Course {
   readonly name: string;
@@ -36,7 +37,7 @@ const RECORDS: Readonly<Record<Stage, PodRecord["state"]>> = {
   terminated: "terminated",
 };
 
-/** Our status at each stage, each time with the one that was told before. */
+/** Our status at each stage; each is computed with the status of the previous stage. */
 function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, Essence>> {
   let previous: PodStatus | null = null;
   const reported = STAGES.map((stage) => {
@@ -51,7 +52,7 @@ function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, E
 }
 
 type Essence = ReturnType<typeof essence>;
-/** Conditions without times and words. */
+/** The conditions without times and messages. */
 const essence = ({ phase, reason, message, conditions }: StatusParts) => ({
   phase,
   reason,
@@ -69,7 +70,7 @@ const kubelets = ({ told: reported }: Course) => ({
 const titleOf = ({ name, object, end }: Course): string =>
   `${end.cause} ${object.spec.restartPolicy} ${object.metadata.annotations?.["kubernetes.io/config.source"]}: ${name}`;
 
-/** Phase and reason at each stage, as we tell them. */
+/** The phase and reason at each stage in our status. */
 const of = (cause: PodEnd["cause"], name: string, source: "api" | "file" = "api", policy = "Always") => {
   const course = courses.find(
     (c) => titleOf(c) === `${cause} ${policy} ${source}: ${name}` && c.end.isDisruption !== false,
@@ -81,7 +82,10 @@ const of = (cause: PodEnd["cause"], name: string, source: "api" | "file" = "api"
 const disruptionOf = (course: Course, stage: Stage) =>
   essence(course.told[stage]).conditions.some((message) => message.startsWith("DisruptionTarget True"));
 
-/** A kubelet starts no more of a static pod whose init containers are done, and calls it pending for ever; we do not. */
+/**
+ * A kubelet starts no more containers of a static pod whose init containers have finished, and reports it as Pending
+ * for ever; Nodewise does not.
+ */
 const PENDING_FOR_EVER = "deleted Never file: initializing, well";
 
 test("every way a pod can end has the kubelet's phase and reason at each stage", () => {
@@ -125,7 +129,7 @@ describe("the status of a pod that must end", () => {
     expect(of("deadline", "all well")).toEqual([RUNS, failed, failed]);
     expect(of("deadline", "one killed")).toEqual([RUNS, failed, failed]);
   });
-  test("has the DisruptionTarget condition only once nothing of it runs, even if it Succeeded", () => {
+  test("has the DisruptionTarget condition only once no container runs, even if it Succeeded", () => {
     const course = courses.find((c) => titleOf(c) === "preempted Always api: all well");
     expect(course && STAGES.map((stage) => disruptionOf(course, stage))).toEqual([false, false, true, true]);
   });

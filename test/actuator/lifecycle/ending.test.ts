@@ -44,7 +44,7 @@ describe("containersToKill", () => {
       ["s", ["a", "b", "t"]],
     ]);
   });
-  test("lets no container wait for one that does not run", () => {
+  test("makes no container wait for one that does not run", () => {
     expect(order("s", "u", "i")).toEqual([
       ["i", []],
       ["u", []],
@@ -90,7 +90,7 @@ describe("a pod is over", () => {
     expect(pastDeadline(runnableOf(smallPod(["a"])), 0, 1e12)).toBe(false);
     expect(DEADLINE.message).toBe("Pod was active on the node longer than the specified deadline");
   });
-  test("only if its record says so and nothing of it may still run", () => {
+  test("only if its record says so and no container may still run", () => {
     const ended = recordOf(smallPod(["a"]), { state: "terminated" });
     const still = { ...seenPod(), sandboxes: [seenSandbox("s0", { isReady: false })] };
     const dead = seenContainer("a", { state: "exited" });

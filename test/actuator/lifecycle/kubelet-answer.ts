@@ -13,7 +13,7 @@ const sorted = <T>(list: readonly T[], by: (t: T) => string): readonly T[] =>
   [...list].sort((a, b) => (by(a) < by(b) ? -1 : 1));
 const itself = (text: string): string => text;
 
-/** The answer of our rules to a case, in the form of the kubelet's. */
+/** The answer of our rules to a case, in the format of the kubelet's answers. */
 export function ourAnswer(c: KubeletCase): unknown {
   const pod = runnableOf(c.object);
   const record = recordOf(c.object, { state: c.state, end: c.end, resize: c.resize, backOff: c.backOff });
@@ -80,8 +80,8 @@ export function kubeletsAnswer(answer: KubeletAnswer, c: KubeletCase): unknown {
 }
 
 /**
- * Without what the two write on purpose differently: times of conditions and of the start, fields of resources that
- * come from elsewhere, DisruptionTarget, empty texts, the class.
+ * The status without what Nodewise deliberately writes differently from the kubelet: times of conditions and of the
+ * start, resource fields that have another source, DisruptionTarget, empty texts, the QoS class.
  */
 function comparable(status: PodStatus, c: KubeletCase): unknown {
   const { startTime: _, qosClass: __, ...rest } = plain(status) as Record<string, unknown>;
@@ -99,7 +99,7 @@ function comparable(status: PodStatus, c: KubeletCase): unknown {
   return { ...own, conditions, ...(kept && { reason: "kept", message: "kept" }) };
 }
 
-/** The kubelet counts a sidecar as started one pass later than it says so. */
+/** The kubelet treats a sidecar as started one pass later than its status says so. */
 const isLate = (c: KubeletCase): boolean =>
   (c.object.spec.initContainers ?? []).some(
     ({ name, restartPolicy }) =>
@@ -108,11 +108,14 @@ const isLate = (c: KubeletCase): boolean =>
       !c.previous?.initContainerStatuses?.some((s) => s.name === name && s.started && s.state.running !== undefined),
   );
 
-/** A container that is gone from the runtime and cannot be started: the kubelet takes its last end, with 0, for a failure. */
+/**
+ * A container that was removed from the runtime and cannot be started: the kubelet treats its last exit, with code 0,
+ * as a failure.
+ */
 const isForgotten = (c: KubeletCase): boolean =>
   Object.keys(c.errors).some((name) => latestOf(c.seen, name) === undefined);
 
-/** No null, no empty list. */
+/** The value without null and without empty lists. */
 const plain = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (_, v: unknown) => (v === null || (Array.isArray(v) && v.length === 0) ? undefined : v)),

@@ -6,7 +6,7 @@ import type { StartError } from "../../../actuator/lifecycle/status/containers.t
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
 import type { SmallPod } from "./small-pods.ts";
 
-/** A pod, what is known of it, and what the kubelet's own code made of them. */
+/** A pod, its known state, and the answers of the kubelet's own code. */
 export interface KubeletCase {
   readonly object: SmallPod;
   readonly previous: PodStatus | null;
@@ -31,15 +31,15 @@ export interface KubeletAnswer {
     readonly toKill:
       | readonly { readonly containerId: string; readonly name: string; readonly message: string }[]
       | null;
-    /** Init containers only. */
+    /** Names of init containers only. */
     readonly removed: readonly string[] | null;
     readonly heldBack: readonly HeldBackAnswer[] | null;
-    /** Container's name -> its delay after a start, in milliseconds. */
+    /** Maps a container's name to its delay after a start, in milliseconds. */
     readonly nextDelay: Readonly<Record<string, number>>;
   };
   readonly stops: readonly { readonly name: string; readonly waitsFor: readonly string[] }[] | null;
   readonly status: PodStatus;
-  /** The phase of the pod if nobody ends it. */
+  /** The phase of the pod unless it is ended from outside. */
   readonly natural: string;
   readonly grace: number;
 }

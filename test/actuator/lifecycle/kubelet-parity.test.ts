@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { kubeletsAnswer, ourAnswer } from "./kubelet-answer.ts";
 import { type KubeletAnswer, kubeletCases } from "./kubelet-cases.ts";
 
-/** Random pods, and what the kubelet 1.36.3's own functions made of them. */
+/** Random pods, and the answers of the kubelet 1.36.3's own functions. */
 const cases = kubeletCases(join(import.meta.dirname, "../../data/lifecycle/kubelet.jsonl.gz"));
 
 const count = (is: (answer: KubeletAnswer) => boolean): number => cases.filter(([, answer]) => is(answer)).length;

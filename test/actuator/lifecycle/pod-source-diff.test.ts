@@ -39,13 +39,13 @@ test("a pod is added once the runtime was listed, and adopted only if it runs", 
   expect(changes(asks(web))).toEqual(["added"]);
   expect(changes({ ...asks(web), runtimePods: null })).toEqual([]);
   expect(changes({ ...asks(web), runtimePods: seenWith(true) })).toEqual(["adopted"]);
-  // its room may have been given away
+  // another pod may have been given its resources
   expect(changes({ ...asks(web), runtimePods: seenWith(false) })).toEqual(["added"]);
 });
 
-test("a pod to be deleted is not added, and what is left of it is adopted and deleted", () => {
+test("a pod to be deleted is not added, and its remaining containers are adopted and deleted", () => {
   expect(changes(asks(deleted))).toEqual([]);
-  // at once, so that it is not kept running for a turn, or even begun again
+  // both changes occur in one turn, so that the pod does not run for another turn and is not started again
   for (const isReady of [true, false])
     expect(changes({ ...asks(deleted), runtimePods: seenWith(isReady) })).toEqual(["adopted", "deleted after 7"]);
   expect(changes({ ...asks(deleted), ...knows("active") })).toEqual(["deleted after 7"]);
@@ -79,7 +79,7 @@ test.each([
     podSourceDiff({ ...NOTHING, ...refused(metadata), ...given }).map((c) => (c.kind === "lastGood" ? c.why : c.kind));
   expect(reportOf(knows("active"))).toEqual([expect.stringContaining(why)]);
   expect(reportOf({ runtimePods: seenWith(true) })).toEqual([expect.stringContaining(why)]);
-  // nothing of it runs, and its record stays for when it is mended
+  // no container of the pod runs, and its record stays until the manifest is corrected
   expect(reportOf(knows("pending"))).toEqual([]);
   expect(reportOf(knows("terminated"))).toEqual([]);
 });
@@ -108,14 +108,14 @@ test("another pod with the uid of a running one does not replace it", () => {
   const other = runnable({}, { name: "other", object });
   expect(changes({ ...asks(other), ...knows("active") })).toEqual(["lastGood"]);
   expect(changes({ ...asks(other), ...knows("pending") })).toEqual([]);
-  // a pod that waits may get another name
+  // a pending pod may be renamed
   const renamed = runnable({}, { name: "other", object: { ...object, spec: {} } });
   expect(changes({ ...asks(renamed), ...knows("pending") })).toEqual(["updated"]);
-  // nor is it taken for the one that runs, of which no record is left, nor ends that one
+  // it does not replace a running pod without a record either, and does not end that pod
   expect(changes({ ...asks(other), runtimePods: seenWith(true) })).toEqual(["lastGood"]);
 });
 
-test("a pod with another's uid does not replace one of its own name, nor is that one ended for it", () => {
+test("a pod with another's uid does not replace the pod with its own name, and does not end it", () => {
   const otherObject = { ...object, metadata: { ...object.metadata, name: "other", uid: "uid-8" } };
   const of = (known: PodRecord["state"], deletion: typeof deleted.deletion) =>
     podSourceDiff({

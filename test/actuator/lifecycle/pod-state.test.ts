@@ -22,7 +22,7 @@ const END = endOf("Why", "the words", 50);
 const WHY = { reason: "OutOfcpu", message: "no room", nowMs: 60 };
 const evicted: PodEnd = { ...END, cause: "evicted" };
 
-/** One event of each kind. A kind that is not here does not compile. */
+/** One event of each kind. A missing kind is a type error. */
 const EVENTS: { readonly [K in Kind]: Extract<PodLifecycleEvent, { readonly kind: K }> } = {
   Added: { kind: "Added", pod: web, file: "/m/web.yaml", nowMs: 10 },
   Adopted: { kind: "Adopted", pod: web, file: undefined, nowMs: 10 },
@@ -55,7 +55,10 @@ const RECORDS: Readonly<Record<Before, PodRecord | null>> = {
   terminated: { ...admitted(waiting, 8), state: "terminated", end: evicted, status: { phase: "Failed" } },
 };
 
-/** `STATE DURABILITY[ final]: ACTIONS`, `stays: ACTIONS`, `removed: ACTIONS`, or why nothing happens, in brackets. */
+/**
+ * `STATE DURABILITY[ final]: ACTIONS`, `stays: ACTIONS`, `removed: ACTIONS`, or in brackets the reason why nothing
+ * happens.
+ */
 function wordsOf(next: Transition): string {
   if (next.kind === "ignored") return `(${next.because})`;
   const actions = next.actions.map((action) => {
@@ -80,7 +83,7 @@ const ends = (message: string) => ({
 const REFUSED = "pending bestEffort: count refused, Warning OutOfcpu";
 const GONE = "removed: forgetRun, freeCapacity";
 
-/** Every event in every state. A pair that is missing does not compile. */
+/** Every event in every state. A missing pair is a type error. */
 const TABLE: Readonly<Record<Kind, Readonly<Record<Before, string>>>> = {
   Added: { none: "pending memory", pending: known, active: known, terminating: known, terminated: known },
   Adopted: { none: "active required", pending: known, active: known, terminating: known, terminated: known },
@@ -180,7 +183,7 @@ describe.each(Object.keys(TABLE) as readonly Kind[])("%s", (kind) => {
   );
 });
 
-/** The record after the event; throws where it does not change. */
+/** The record after the event; throws if the event does not change the record. */
 function next(before: PodRecord | null, event: PodLifecycleEvent): PodRecord {
   const transition = podTransition(before, event);
   if (transition.kind !== "becomes") throw new Error(wordsOf(transition));
@@ -194,7 +197,7 @@ describe("the pod record", () => {
     expect(added).toEqual({ ...waiting, seenAtMs: 10 });
     const refused = next(added, EVENTS.Rejected);
     expect(next(refused, EVENTS.Admitted)).toEqual({ ...added, state: "active", admittedAtMs: 20 });
-    // one whose devices failed keeps the moment of its first admission
+    // a pod whose device allocation failed keeps the time of its first admission
     const again = next(next(admitted(added, 15), EVENTS.AllocationFailed), EVENTS.Admitted);
     expect(again.admittedAtMs).toBe(15);
     expect(next(null, EVENTS.Adopted)).toEqual({ ...admitted(newRecord(web, 10), 10) });
@@ -303,7 +306,7 @@ describe("once nothing of a pod runs any more", () => {
     );
   });
 
-  test("a pod that starts again begins afresh, and waits with the reason it was ended for", () => {
+  test("a pod that starts again is pending, with the reason of its end and without its former status", () => {
     const { status: _, ...rest } = of("terminated");
     expect(next({ ...of("terminated"), backOff: EVENTS.BackOffUpdated.backOff }, EVENTS.RestartDue)).toEqual({
       ...rest,
@@ -343,7 +346,7 @@ test("after any sequence of events a record is consistent, and no pod starts tha
         const { record, durability } = transition;
         met.add(`${before?.state ?? "none"} -> ${record.state}`);
         expect(whyWrong(before, record, durability)).toBeNull();
-        // figures say nothing more
+        // counters and messages do not make another state
         const key = JSON.stringify({ ...record, refusal: record.refusal?.reason, stoppedByOthers: undefined });
         if (!seen.has(key)) reached.set(key, record);
         seen.add(key);

@@ -177,7 +177,7 @@ describe("the status of a waiting container", () => {
 describe("the status of an ended pod", () => {
   const end = ended("preempted", "Preempting", "Preempted in order to admit critical pod");
 
-  test("is Failed only once nothing of it runs", () => {
+  test("is Failed only once no container runs", () => {
     const running = statusOf(smallPod(["a"]), seenPod(seenContainer("a")));
     const ends = statusOf(
       smallPod(["a"]),
@@ -187,7 +187,7 @@ describe("the status of an ended pod", () => {
     );
     expect([ends.phase, ends.reason]).toEqual(["Running", undefined]);
     expect(condition(ends, "DisruptionTarget")).toBeUndefined();
-    // ready as its containers are: the order is put over a status that is made already
+    // Ready follows the containers: the end is applied to an already computed status
     expect(condition(ends, "Ready")?.status).toBe("True");
     expect(statusOf(smallPod(["a"]), seenPod(seenContainer("a")), { state: "terminating", end }).phase).toBe("Running");
     const gone = statusOf(

@@ -13,7 +13,7 @@ import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 const PROBE = probe({ handler: EXEC, periodSeconds: 10 });
 const NONE = { startup: null, liveness: null, readiness: null };
 
-/** The pod with such probes on one of its containers. */
+/** The pod with probes of these types on one of its containers. */
 function probing(object: SmallPod, name: string, ...types: readonly ProbeType[]): RunnablePod {
   const pod = runnableOf(object);
   const probes = { ...NONE, ...Object.fromEntries(types.map((type) => [type, PROBE])) };
@@ -57,7 +57,7 @@ describe("a container with a failed probe", () => {
     const pod = probing(smallPod(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
     expect(actionsOf(pod, seenPod(seenContainer("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
   });
-  test("is left alone when its readiness failed, or another instance's liveness", () => {
+  test("is not restarted when its readiness failed, or another instance's liveness", () => {
     const pod = probing(smallPod(["a"]), "a", "liveness", "readiness");
     const stored = { "a-0 readiness": "Failure", "a-7 liveness": "Failure", "a-0 liveness": "Success" } as const;
     expect(actionsOf(pod, seenPod(seenContainer("a")), stored)).toMatchObject({ toKill: [], toStart: [] });

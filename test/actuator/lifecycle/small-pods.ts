@@ -4,7 +4,7 @@ import { container, sidecar } from "../../kit/containers.ts";
 import { podOf } from "../../kit/pods.ts";
 import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 
-/** The few fields of a v1.Pod that the rules look at. */
+/** The few fields of a v1.Pod that the rules use. */
 export interface SmallPod {
   readonly metadata: {
     readonly name: string;
@@ -64,7 +64,7 @@ export function runnableOf(object: SmallPod): RunnablePod {
   );
 }
 
-/** A pod with containers of these names; a `*` makes an init container a sidecar. */
+/** A pod with containers of these names; `*` marks an init container as a sidecar. */
 export function smallPod(
   own: readonly string[],
   init: readonly string[] = [],

@@ -56,7 +56,7 @@ describe("reading a log", () => {
   });
 });
 
-/** 0 to 9, 10 to 19 and so on: four that were rotated, three of them compressed, and that which is written to. */
+/** Lines 0 to 9, 10 to 19 and so on: four rotated files, three of them compressed, and the file that is written to. */
 async function rotated(): Promise<WrittenLog> {
   const log = new WrittenLog(ownDirectory());
   for (let second = 0; second < 4; second++) {
@@ -86,7 +86,7 @@ async function read(log: WrittenLog, filter: LogFilter = {}): Promise<string> {
 }
 
 describe("reading a log with its rotated files", () => {
-  test("gives one text, and its last lines wherever they begin", async () => {
+  test("returns one text, and its last lines from whichever file they begin in", async () => {
     const log = await rotated();
     expect(await read(log)).toBe(text(0, 50));
     for (const tail of [0, 1, 10, 11, 25, 49, 50, 99])
@@ -131,7 +131,7 @@ describe("reading a log with its rotated files", () => {
       expect(out.stdout).toBe(text(48, log.lines));
     };
     for (const rotations of [0, 1, 2, 3, 0, 1]) await more(rotations);
-    // written to the former log while the new one is there already
+    // a write to the former log file after the new file was created
     renameSync(log.path, `${log.path}.20270101-000000`);
     writeFileSync(log.path, "");
     await reader.readMore();

@@ -26,7 +26,7 @@ async function rotate(log: WrittenLog, second: number, files: LogFiles = systemL
     { ...timed(second), files },
   );
 }
-/** Rotated so often that each further rotation has all steps: one goes, one is compressed, one is renamed. */
+/** Rotated so often that each further rotation takes all steps: it removes one file, compresses one and renames one. */
 async function full(): Promise<WrittenLog> {
   const log = new WrittenLog(ownDirectory());
   for (let second = 1; second <= 5; second++) {
@@ -57,7 +57,7 @@ test("rotation keeps the newest rotated log plain, compresses older ones and rem
 
 class Killed extends Error {}
 type Where = "before" | "midway" | "after";
-/** From the n-th step on nothing is done any more, as by a process that was killed there. */
+/** Stops all work from the n-th step on, as if the process had been killed there. */
 function killedAt(n: number, where: Where) {
   let step = 0;
   const at = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -89,7 +89,7 @@ describe("rotation killed between any two steps", () => {
     const ended = await rotate(log, 6, files, reopen).catch((error: unknown) => error);
     // unlink, compress, rename, unlink, rename, reopen
     expect([ended instanceof Killed, Math.min(n, steps())]).toEqual([true, n]);
-    // the container goes on, whoever reads what it writes
+    // the container continues, regardless of who reads its output
     log.write();
     const first = log.numbers().find(() => true) as number;
     expect(first).toBeLessThanOrEqual(20);
@@ -111,7 +111,7 @@ describe("rotation killed between any two steps", () => {
     expect(existsSync(log.path)).toBe(true);
     const numbers = log.numbers();
     const once = [...new Set(numbers)];
-    // compressed and not removed yet: readers leave out what is unused
+    // a file may be compressed and not yet removed: readers leave out unused files
     const { inUse, unused } = await rotatedLogs(log.directory, log.name);
     expect(once).toEqual(from(once[0] as number, 60));
     expect(inUse.length + unused.length + 1).toBe(log.files().length);
@@ -183,7 +183,7 @@ describe("rotation with a failing step", () => {
       const numbers = log.numbers();
       expect(numbers).toEqual(from(numbers[0] as number, log.lines));
     }
-    // all that was left uncompressed is compressed when there is room
+    // once there is space, all files that remained uncompressed are compressed
     expect(await rotate(log, 14)).toEqual({ ok: true, value: { notes: [] } });
     expect(log.files().filter((name) => name.endsWith(".gz"))).toHaveLength(3);
   });
@@ -227,7 +227,7 @@ test("links, directories and foreign names are not touched, and no link is follo
   expect(await rotate(log, 6)).toMatchObject({ ok: true });
   expect(log.files()).toEqual(expect.arrayContaining([...others]));
   expect(readFileSync(outside, "utf8")).toBe("secret");
-  // a name of the log itself is no log of its own
+  // a hard link to the log itself is not a rotated log
   linkSync(log.path, join(log.directory, `0.log.${stamp(9)}`));
   expect(await rotate(log, 8)).toMatchObject({ ok: true });
   expect(log.files()).toContain(`0.log.${stamp(8)}`);

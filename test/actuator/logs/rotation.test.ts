@@ -181,7 +181,7 @@ test("rotations run at most containerLogMaxWorkers at a time, and never twice fo
   for (const log of logs) expect(log.files().filter((name) => name.endsWith(".gz"))).toHaveLength(1);
 });
 
-test("a log whose directory is removed with its pod meanwhile is no fault", async () => {
+test("a log whose directory is removed with its pod meanwhile is not a fault", async () => {
   const { world, look, logOf, podLogsDirectory, counts, messages } = ground({
     files: {
       ...systemLogFiles,

@@ -9,7 +9,7 @@ export function ownDirectory(): string {
   return dir;
 }
 
-/** The log of a container that writes numbered lines, as a runtime keeps it: open, whatever name it has. */
+/** The log of a container that writes numbered lines. As in a runtime, the file stays open when it is renamed. */
 export class WrittenLog {
   readonly directory: string;
   readonly name = "0.log";
@@ -30,7 +30,7 @@ export class WrittenLog {
   write(lines = 10): void {
     for (let i = 0; i < lines; i++) writeSync(this.#fd, `2026-01-01T00:00:00.000000000Z stdout F ${this.#lines++}\n`);
   }
-  /** ReopenContainerLog. */
+  /** Does what ReopenContainerLog does. */
   readonly reopen = async () => {
     const fd = this.#open();
     closeSync(this.#fd);
@@ -40,7 +40,7 @@ export class WrittenLog {
   files(): readonly string[] {
     return readdirSync(this.directory).sort();
   }
-  /** All that can be read, from the oldest: the number of each line. */
+  /** The number of each line that can be read, from the oldest. */
   numbers(): readonly number[] {
     const names = this.files().filter((name) => !name.endsWith(".tmp") && name !== this.name);
     const texts = [...names, ...this.files().filter((name) => name === this.name)].map((name) => {

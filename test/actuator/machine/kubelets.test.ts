@@ -6,7 +6,7 @@ import { scratchFolder } from "../../kit/scratch.ts";
 
 const OURS = "/run/nodewise/containerd.sock";
 const MOUNTS = "22 27 0:21 / /proc rw,relatime - proc proc rw\n27 1 254:0 / / rw,relatime - ext4 /dev/root rw\n";
-/** As a kubelet 1.36.3 had them, with its own directories. */
+/** As a kubelet 1.36.3 listed its sockets, in its own directories. */
 const UNIX = `Num       RefCount Protocol Flags    Type St Inode Path
 000000001163683f: 00000002 00000000 00010000 0001 01 127158 /var/lib/kubelet/device-plugins/kubelet.sock
 0000000050abf44d: 00000002 00000000 00010000 0001 01 126995 /var/lib/kubelet/pod-resources/2490708010
@@ -20,14 +20,14 @@ const port = (number: number, inode: string): string =>
 interface Process {
   readonly comm: string;
   readonly argv: readonly string[];
-  /** Absent: its file system is the machine's. */
+  /** The process's root directory; absent: the machine's root. */
   readonly root?: string;
   readonly mountinfo?: string;
-  /** Sockets that it holds. */
+  /** Inodes of the sockets that the process holds. */
   readonly inodes?: readonly string[];
 }
 
-/** A machine with our runtime's socket and the default one's. */
+/** A machine with the sockets of our runtime and of the default runtime. */
 function machine(processes: Readonly<Record<string, Process>>, files: Readonly<Record<string, string>> = {}) {
   const root = scratchFolder();
   const write = (path: string, text: string): void => {
@@ -178,7 +178,7 @@ test("a new kubelet is found at the next look, and an ended one disappears", () 
   const { root, put, look } = machine({ "1": { comm: "init", argv: ["/sbin/init"] } });
   const kubelets = look("unix:///run/containerd/containerd.sock");
   expect(kubelets(true).processes).toEqual([]);
-  // forked by systemd, and not yet another program
+  // systemd has forked this process, which has not yet executed its program
   put("50", { comm: "(kubelet)", argv: ["/sbin/init"] });
   expect(kubelets(false).processes).toEqual([]);
   rmSync(join(root, "proc/50"), { recursive: true });
@@ -205,7 +205,7 @@ test("a kubelet's ports and sockets are listed with their holder, except those o
     "/var/lib/kubelet/pod-resources/2490708010 ?",
   ]);
   expect(reportOf({ "60": nginx, "41": kubelet() })).toEqual([]);
-  // another daemon of this kind takes device plugins in the kubelet's place
+  // another Nodewise daemon that serves device plugins instead of the kubelet
   const daemon = {
     comm: "node",
     argv: ["node", "/opt/nodewise/api/cli/nodewise.js", "actuator"],

@@ -46,7 +46,7 @@ test("the process that owns a socket is found by its file descriptors", () => {
   const ports = listeningPorts(root);
   expect(ports.ownerOf("11")).toEqual({ pid: 4711, name: "python3", cgroup: "0::/user.slice" });
   expect(ports.ownerOf("1")).toBeUndefined();
-  // it is handed on
+  // the socket is passed to another process
   rmSync(join(root, "proc/4711/fd/3"));
   symlinkSync("socket:[11]", join(root, "proc/7/fd/4"));
   expect(ports.ownerOf("11")).toEqual({ pid: 7, name: "?", cgroup: "" });

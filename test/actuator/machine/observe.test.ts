@@ -97,7 +97,7 @@ test("a missing root gives no file system facts", () => {
   expect(machine.missing.map((m) => m.path)).toContain("/");
 });
 
-test("files of the wrong kind or content are reported once, with what was found", () => {
+test("files of the wrong kind or content are reported once, with the content found", () => {
   const root = plantMachine("kubelet-n1", {
     "/proc/meminfo": null,
     "/proc/meminfo/file": "a directory where a file belongs",

@@ -5,8 +5,8 @@ import { scratchFolder } from "../../kit/scratch.ts";
 const MACHINES = join(import.meta.dirname, "../../data/machines");
 
 /**
- * Lays the files of test/data/machines/NAME.txt (`=== /path`, then the text) under a new directory, which goes with the
- * test. `changes` overrides: a text replaces or adds a file, null removes it.
+ * Writes the files of test/data/machines/NAME.txt (`=== /path`, then the content) to a new directory, which is removed
+ * after the test. `changes` overrides files: a text replaces or adds a file, null removes it.
  */
 export function plantMachine(name: string, changes: Readonly<Record<string, string | null>> = {}): string {
   const root = scratchFolder();

@@ -20,7 +20,7 @@ const at = (value: unknown, path: string): unknown =>
 const snapshot = (machine: MachineFacts, parts: Partial<SnapshotParts> = {}): Readonly<Fields> =>
   snapshotOf({ machine, kubeletConfiguration: {}, pods: [], cgroup: { driver: "cgroupfs" }, ...parts });
 
-/** The captured machine; its file system cannot be laid out as files, so the kubelet's own numbers stand for statfs. */
+/** The captured machine. Files cannot reproduce its file system, so the kubelet's own numbers replace statfs. */
 function kubeletMachine(): MachineFacts {
   const { time: _, ...nodeFs } = kubeletSummary["fs"] as FileSystem & { time: string };
   const machine = observeMachine({ root: plantMachine("kubelet-n1"), now: new Date("2026-11-21T06:24:50.123Z") });

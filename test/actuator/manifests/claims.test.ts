@@ -11,7 +11,7 @@ import { err } from "../../../api/base/result.ts";
 import { claim, result, slice } from "../../kit/claims.ts";
 import { scratch } from "./scratch.ts";
 
-/** A folder of manifests, and what writes a file there. */
+/** An empty folder of manifests, and a function that writes files to it. */
 function emptyDir() {
   const dir = scratch({});
   return { dir, write: (name: string, text: string): void => writeFileSync(join(dir, name), text) };

@@ -77,7 +77,7 @@ test("formText describes a document in few words", () => {
   expect(formText({ kind: "x".repeat(1000) }).length).toBeLessThan(100);
 });
 
-test("the output of crictl imagefsinfo is no node, though it has a status", () => {
+test("the output of crictl imagefsinfo is not a node, though it has a status", () => {
   expect(hasForm({ status: { imageFilesystems: [] } }, "v1.Node")).toBe(false);
   expect(formText({ images: [] })).toBe("what `crictl images` prints");
 });

@@ -6,7 +6,7 @@ import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
 import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "./scratch.ts";
 
-/** Names of the pods and `file:line:column code` of the problems. */
+/** The names of the pods, and each problem as `file:line:column code`. */
 async function outcome(path: string) {
   const { pods, problems } = await readManifests(path, "n1");
   const at = problems.map(
@@ -48,7 +48,7 @@ test("a file may hold several documents and lists, and empty documents are skipp
   });
 });
 
-test("a list with null items holds no pod, and is no fault", async () => {
+test("a list with null items contains no pod, and is valid", async () => {
   const text = "apiVersion: v1\nkind: PodList\nitems:\n---\napiVersion: v1\nkind: PodList\n";
   expect(await outcome(scratch({ "a.yaml": text }))).toEqual({ pods: [], problems: ["a.yaml:5:1 not-a-pod"] });
 });

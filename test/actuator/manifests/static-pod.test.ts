@@ -10,7 +10,7 @@ const HEX = /^[0-9a-f]{32}$/;
 const pod = (metadata: Json = {}, spec: Json = {}): PodObject => podManifest("web", { metadata, spec }) as PodObject;
 const uid = (p: PodObject): unknown => p.metadata["uid"];
 
-/** As a kubelet on node n1 listed its static pod. */
+/** The static pod as a kubelet on node n1 listed it. */
 const KUBELET = {
   name: "static1-n1",
   namespace: "kube-system",
@@ -64,7 +64,7 @@ test("on the host's network a containerPort becomes the hostPort, as in the API 
   const onHost = [80, 81, 82].map((port) => ({ containerPort: port, hostPort: port }));
   expect(portsOf({ hostNetwork: true })).toEqual([onHost, onHost]);
   expect(portsOf({})).toEqual([ports, ports]);
-  // a field that is no list is refused later, by name
+  // a field that must be a list and is not is refused later, with its name
   const odd = { hostNetwork: true, containers: 3, initContainers: [null, { ports: "x" }, { ports: [null] }] };
   expect(staticPodOf(pod({}, odd), "n1", "/m/a.yaml").spec).toMatchObject(odd);
 });

@@ -3,13 +3,13 @@ import { parseDocuments } from "../../../api/documents/parse.ts";
 import { documentsOf } from "../../../api/ui/what-if/posted-documents.ts";
 import answers from "./go-scalars.json" with { type: "json" };
 
-/** The JSON that sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) made of `v: TEXT`; null: it refused it. */
-const OF_GO = answers as unknown as readonly (readonly [text: string, json: string | null])[];
-/** Go refuses these for what is not their spelling: no list may begin there, and `x` is no null. */
-const OTHERWISE = ["-", "!!null x"];
+/** The JSON to which sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) converts `v: TEXT`; null: it refuses the text. */
+const GO_ANSWERS = answers as unknown as readonly (readonly [text: string, json: string | null])[];
+/** Go refuses these texts for reasons other than their spelling: a list may not begin there, and `x` is not null. */
+const OTHER_REFUSALS = ["-", "!!null x"];
 
 describe("YAML scalars are read as by Kubernetes' library", () => {
-  const rows = OF_GO.filter(([text]) => !OTHERWISE.includes(text));
+  const rows = GO_ANSWERS.filter(([text]) => !OTHER_REFUSALS.includes(text));
   test.each(rows)("%s -> %s", (text, json) => {
     const { documents, problems } = parseDocuments(`v: ${text}\n`, "a.yaml");
     if (json === null) {
@@ -31,5 +31,5 @@ describe("YAML scalars are read as by Kubernetes' library", () => {
   });
 });
 
-/** -0 and 0 are one number in JSON. */
+/** Converts -0 to 0, which are the same number in JSON. */
 const plus0 = (value: unknown): unknown => (value === 0 ? expect.closeTo(0) : value);

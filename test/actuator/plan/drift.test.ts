@@ -120,7 +120,7 @@ test("a cgroup created since the last pass is `new_cgroup` for one pass, even if
   const causes = (last: ReturnType<typeof lastPassCgroupsOf> | null) =>
     findDrift(decision, observeCgroups(hierarchy, BOOT), () => null, CPU_RULES, last).map(({ cause }) => cause);
   const look = () => lastPassCgroupsOf(decision, observeCgroups(hierarchy, BOOT));
-  // nobody looked before
+  // there was no earlier pass
   expect(causes(null)).toEqual(["never_written", "never_written"]);
   const first = look();
   expect(causes(first)).toEqual(["never_written", "never_written"]);

@@ -6,7 +6,7 @@ import { BOOT, ROOT, simulated } from "../cgroups/hierarchy-kit.ts";
 import { exceeding, shared } from "../cgroups/invariants.ts";
 import { randomTree } from "../cgroups/random-trees.ts";
 
-/** Each is some hundred steps; more of them find nothing that these do not. */
+/** Each seed takes some hundred steps; more seeds find no further faults. */
 const SEEDS = 24;
 const TIMEOUT_MS = 60_000;
 const REASONS = {

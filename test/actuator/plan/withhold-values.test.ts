@@ -37,7 +37,7 @@ test.each([
   expect(left.cgroups[0]?.files.map((f) => f.path)).toEqual(isHeld ? ["pids.max"] : [file, "pids.max"]);
 });
 
-test("a QoS cgroup that does not exist yet gets what was decided", () => {
+test("a QoS cgroup that does not exist yet gets the decided values", () => {
   const decision = decide(1, [cgroup(TIER, { "cpu.shares": "2" })]);
   expect(withholdValues(decision, stateOf(1, "/kubepods", {}))).toEqual({ decision, held: [] });
 });

@@ -52,7 +52,7 @@ test("pods are listed by namespace and name, in whatever order they arrived", ()
   ]);
   expect(listed[0]).toEqual(POD_A);
   expect(listed[1]?.containers).toEqual([nothing("side"), nothing("app")]);
-  // held goes by uid, not by name
+  // the held devices are found by pod uid, not by name
   expect(listed[2]?.containers).toEqual([nothing("side"), nothing("app"), nothing("idle")]);
   expect(podResources({ ...FULL, activePods: FULL.activePods.toReversed() })).toEqual({ podResources: listed });
 });

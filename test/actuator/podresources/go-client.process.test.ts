@@ -11,7 +11,10 @@ import {
 import { goBuilt } from "../../kit/go-built.ts";
 import { FULL, listIn, serving } from "./served.ts";
 
-/** Built, or why it cannot be here, said once. A client that has its modules must build. */
+/**
+ * Builds the client once, or reports why it cannot be built here. If the client's modules are installed, its build must
+ * succeed.
+ */
 function clientIn(folder: string): { readonly program: string } | { readonly missing: string } {
   const built = goBuilt(join(import.meta.dirname, folder));
   if ("missing" in built) console.warn(`skipped the ${folder} of the podresources API: ${built.missing}`);
@@ -21,7 +24,7 @@ const client = clientIn("go-client");
 const oldClient = clientIn("old-go-client");
 const programOf = (built: ReturnType<typeof clientIn>): string => ("program" in built ? built.program : "");
 
-/** As protojson writes it: no empty lists, numbers of 64 bits as text. */
+/** A value in protojson's format: no empty lists, 64-bit numbers as text. */
 const asJson = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(asJson);
   if (typeof value !== "object" || value === null) return typeof value === "number" ? String(value) : value;

@@ -6,7 +6,7 @@ import { clientOf, serving, sourceWith } from "./served.ts";
 
 const SERVICE = "/v1.PodResourcesLister";
 const A = { podName: "a", podNamespace: "default" };
-/** GetPodResourcesRequest of pod `a`. */
+/** A GetPodResourcesRequest for pod `a`. */
 const GET_A = Buffer.concat([Buffer.from([0x0a, 1]), Buffer.from("a"), Buffer.from([0x12, 7]), Buffer.from("default")]);
 const HEADERS = 1;
 const DATA = 0;

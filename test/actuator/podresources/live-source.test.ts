@@ -10,7 +10,7 @@ import { pod } from "../../kit/pods.ts";
 import { realSnapshot } from "../../kit/real-node.ts";
 import { clientOf, serving } from "./served.ts";
 
-/** A node that a test changes; it counts how often it is looked at. */
+/** A node that a test changes; it counts how often it is read. */
 function changingNode(...names: readonly string[]) {
   const node = {
     version: 1 as string | number,
@@ -67,7 +67,7 @@ describe("liveSource", () => {
     const [a, b] = ["a", "b"].map((name) => ({ name: `example.com/gpu=${name}` }));
     const claimResources = [
       { ...of, deviceName: "a", cdiDevices: [a] },
-      // a kubelet adds them up, driver by driver
+      // a kubelet accumulates the CDI devices of each driver
       { ...of, deviceName: "b", cdiDevices: [a, b], shareId: "s1" },
     ];
     expect(podResources(source.value).podResources.map(({ containers }) => containers[0]?.dynamicResources)).toEqual([
@@ -95,7 +95,7 @@ describe("liveSource", () => {
     node.reported = ok({ pods: [pod("a")] });
     expect(names(source())).toEqual(["a"]);
   });
-  test("returns what is wrong with a snapshot, worked out once", () => {
+  test("returns the faults of a snapshot, computed once", () => {
     const { node, source } = changingNode();
     node.becomes(ok({ pods: [{ metadata: {} }, { metadata: {} }] }));
     const fault = source();
@@ -103,7 +103,7 @@ describe("liveSource", () => {
     expect(source()).toBe(fault);
     expect(node.looks).toBe(1);
   });
-  test("returns why a kubelet would not start, or what is missing to know the assignments", () => {
+  test("returns why a kubelet would not start, or which documents are missing for the assignments", () => {
     const { node, source } = changingNode();
     const { machine, ...real } = realSnapshot();
     node.becomes(ok(real));

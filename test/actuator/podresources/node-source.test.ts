@@ -114,7 +114,7 @@ describe("the plugin devices of a real kubelet 1.36.3", () => {
     const stopped = [{ resource: SAMPLE, registered: false, stoppedAt: "2026-11-21T06:44:10Z" }];
     const later = { ...all, observedAt: "2026-11-21T06:44:12Z", devicePlugins: stopped };
     expect(allocatableResources(sourceFrom(later)).devices).toEqual(fuse);
-    // its pod keeps what it holds
+    // the pod keeps the devices that it holds
     const held = podResourcesOf(sourceFrom(later), { podName: "dp1", podNamespace: "default" });
     expect(held.ok && held.value.podResources.containers[0]?.devices).toEqual([device(SAMPLE, "Dev-1")]);
   });

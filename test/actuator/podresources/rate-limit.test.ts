@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rateLimit } from "../../../actuator/podresources/server.ts";
 
-/** How many of `calls` at once are let through. */
+/** How many of `calls` simultaneous calls are allowed. */
 const letThrough = (take: () => boolean, calls: number): number =>
   Array.from({ length: calls }, take).filter(Boolean).length;
 

@@ -19,7 +19,7 @@ export const scratch = (): string => {
   return directory;
 };
 
-/** `init` and `side` are init containers, `side` one that goes on. */
+/** `init` and `side` are init containers; `side` is a sidecar. */
 export const servedPod = (name: string, containers: readonly string[], namespace = "default"): Pod =>
   podSchema.parse(
     pod(name, {
@@ -44,7 +44,7 @@ export const sourceWith = (more: Partial<PodResourcesSource>): PodResourcesSourc
 
 const GPU = "example.com/gpu";
 const ACTIVE = [servedPod("b", ["app"]), servedPod("a", ["app", "idle"], "kube-system"), servedPod("a", ["app"])];
-/** Two NUMA nodes; pod `a` has something of every kind, in no good order. */
+/** Two NUMA nodes; pod `a` has every kind of resource, in no sorted order. */
 export const FULL: PodResourcesSource = {
   pods: [...ACTIVE, servedPod("ended", ["app"])],
   activePods: ACTIVE,
@@ -88,7 +88,7 @@ export const FULL: PodResourcesSource = {
   },
 };
 
-/** A server in a directory of its own; it ends with the test. */
+/** A server in its own directory, closed after the test. */
 export async function serving(more: Partial<PodResourcesServing> = {}) {
   const served = await servePodResources({ directory: scratch(), source: () => ok(FULL), ...more });
   if (!served.ok) throw new Error(served.error);
@@ -105,13 +105,13 @@ const methods: Methods = {
   ...methodsOf("podresources.proto", "v1.PodResourcesLister"),
   "v1alpha1.List": methodsOf("podresources-v1alpha1.proto", "v1alpha1.PodResourcesLister")["List"] as Methods[string],
 };
-/** The bytes of a ListPodResourcesResponse; what has no value is left out. */
+/** The decoded bytes of a ListPodResourcesResponse, without fields that have no value. */
 export const listIn = (bytes: Buffer): unknown =>
   JSON.parse(JSON.stringify(methods["List"]?.responseDeserialize(bytes)), (_, value) => value ?? undefined);
 
 export type ServedAnswer = { readonly ok: unknown } | { readonly code: string; readonly message: string };
 
-/** Asks a socket; `frame`: bytes in place of the request's own. */
+/** A client of a socket; `frame`: bytes to send instead of the encoded request. */
 export function clientOf(path: string) {
   const client = new Client(`unix://${path}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
   onTestFinished(() => client.close());

@@ -13,12 +13,12 @@ import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
 import { clientOf, FULL, type ServedAnswer, scratch, servedPod, serving, sourceWith } from "./served.ts";
 
 const A = { podName: "a", podNamespace: "default" };
-/** Fields that have no value on the wire come back as null. */
+/** Converts fields that have no value on the wire to null. */
 const read = (reported: unknown): unknown =>
   JSON.parse(JSON.stringify(reported), (key, value) => (key === "topology" && value === null ? undefined : value));
 
 describe("a call", () => {
-  test("returns over the socket what the source has", async () => {
+  test("returns the source's values over the socket", async () => {
     const ask = clientOf((await serving()).path);
     expect(read(await ask("List"))).toEqual({ ok: podResources(FULL) });
     expect(read(await ask("GetAllocatableResources"))).toEqual({ ok: allocatableResources(FULL) });
@@ -53,7 +53,7 @@ describe("a call", () => {
   test("beyond ten at once is refused as RESOURCE_EXHAUSTED, and succeeds after a pause", async () => {
     const calls: string[] = [];
     const ask = clientOf((await serving({ onCall: (_, code) => calls.push(code) })).path);
-    // a machine may be so slow that there is room again meanwhile: then more are asked
+    // on a slow machine the limit may recover meanwhile: then the loop sends more requests
     const reported: ServedAnswer[] = [];
     while (!reported.some((one) => "code" in one))
       reported.push(...(await Promise.all(Array.from({ length: 60 }, () => ask("List")))));
@@ -66,7 +66,7 @@ describe("a call", () => {
     await expect.poll(() => ask("List")).toHaveProperty("ok");
   });
 
-  test("with bytes that are no message fails without harm to others", async () => {
+  test("with bytes that cannot be decoded fails without harm to others", async () => {
     const ask = clientOf((await serving()).path);
     expect(await ask("Get", {}, Buffer.from([0xff]))).toHaveProperty("code", "INTERNAL");
     expect(await ask("Get", {}, Buffer.from([0x0a]))).toHaveProperty("code", "INTERNAL");

@@ -16,7 +16,10 @@ import { servePodResources } from "../../../actuator/podresources/server.ts";
 import { ok } from "../../../api/base/result.ts";
 import { clientOf, FULL, scratch, serving } from "./served.ts";
 
-/** The name that is bound goes with the server, another one for it does not. */
+/**
+ * Leaves a dead socket file at `path`. Closing a server removes only the name that it has bound, so the socket is bound
+ * under another name and renamed.
+ */
 async function leaveDead(path: string): Promise<void> {
   const bound = `${path}.dead`;
   const dead = createServer().listen(bound);
@@ -57,7 +60,7 @@ describe("the socket", () => {
     },
   );
 
-  test("replaces one that nobody listens on any more", async () => {
+  test("replaces one on which no process listens any more", async () => {
     const directory = scratch();
     const path = join(directory, "kubelet.sock");
     await leaveDead(path);
@@ -91,7 +94,7 @@ describe("the socket", () => {
     expect(lstatSync(path).isSocket()).toBe(false);
   });
 
-  test("is refused in what is no directory, and for a path that is too long", async () => {
+  test("is refused where the parent is not a directory, and for a path that is too long", async () => {
     const directory = scratch();
     writeFileSync(join(directory, "file"), "");
     expect(await refusal(join(directory, "file"))).toMatch(/kubelet\.sock: .*ENOTDIR/);

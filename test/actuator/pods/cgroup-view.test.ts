@@ -19,7 +19,7 @@ const planOf = (path: string, more: Partial<CgroupPlan> = {}): CgroupPlan => ({
 });
 const containerPlan = (name: string, containerId: string | null, values = SHARES): CgroupPlan =>
   planOf(`${POD}/${containerId ?? name}`, { level: "container", container: name, containerId, values });
-/** The node, a pod with one container that runs and one that does not, and a pod without any. */
+/** The node, a pod with one running container and one that does not run, and a pod without containers. */
 const DECISION: CgroupsDecision = {
   version: 1,
   driver: "cgroupfs",
@@ -97,7 +97,7 @@ describe("faults of a pod's cgroups", () => {
   test.each(["applied", "unchanged", "planned"] as const)("a step that is %s is no fault", (status) => {
     expect(faultsOf(wrote(POD, status, { message: "well" }))).toEqual({ fault: null, faults: [] });
   });
-  test("a step skipped because this kernel has no such file is no fault", () => {
+  test("a step skipped because this kernel has no such file is not a fault", () => {
     expect(faultsOf(wrote(POD, "skipped", { code: "no_such_file", message: "no such file" }))).toEqual({
       fault: null,
       faults: [],

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { claimDirectories } from "../../../actuator/pods/volumes/claims.ts";
 import { isRoot, scratch } from "./scratch.ts";
 
-/** Daemons of one machine, each with directories of its own unless it says others. */
+/** Daemons of one machine, each with its own directories unless `settings` names others. */
 function machine() {
   const dir = scratch();
   const claims = join(dir, "run");

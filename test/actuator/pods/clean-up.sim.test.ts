@@ -36,7 +36,7 @@ describe.skipIf(!isRoot)("removing a pod's directory", () => {
     expect(existsSync(places.podDirectory)).toBe(false);
     expect([mountsBelow(dir), readdirSync(outside)]).toEqual([[], ["kept"]]);
   });
-  test("succeeds a second time, when the directory is already gone", async () => {
+  test("succeeds a second time, when the directory is already removed", async () => {
     const { remove } = world();
     expect([await remove(), await remove()]).toEqual([[], []]);
   });
@@ -97,7 +97,7 @@ describe.skipIf(!isRoot)("removing a pod's volumes", () => {
   });
 });
 
-describe.skipIf(!isRoot)("removing a pod's directory reports what it leaves", () => {
+describe.skipIf(!isRoot)("removing a pod's directory reports the remaining files", () => {
   test("when a foreign mount is below it: the mount stays with everything behind it", async () => {
     const { dir, places, remove, mount, outside } = world();
     const inside = join(volumesOf(places.podDirectory), "data/mounted");

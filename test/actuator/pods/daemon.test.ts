@@ -27,7 +27,7 @@ const must = <T>(result: Result<T, unknown>): T => {
   throw new Error(String(result.error));
 };
 
-/** The daemon over cgroups in memory, with its own address, and a runtime behind a real socket or none. */
+/** The daemon with cgroups in memory and its own status address; its runtime is behind a real socket, or missing. */
 async function daemon(more: Partial<PodsShared> = {}) {
   const dir = scratch({});
   const port = await freePort();
@@ -42,7 +42,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
       podsDirectory: join(dir, "pods"),
       runtimeEndpoint: `unix://${socket}`,
       statusListen: `127.0.0.1:${port}`,
-      // a test that waits for the next sync fails, by its timeout
+      // a test that relies on the next periodic sync times out
       syncSeconds: 3600,
     }),
   );
@@ -73,7 +73,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
     const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
     return (await answer.text()).split("\n");
   };
-  /** The answer of its address; undefined: nobody listens there. */
+  /** The answer of the daemon's status address; undefined: no server listens there. */
   const readiness = async (): Promise<string | undefined> => {
     try {
       return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();

@@ -43,7 +43,7 @@ test("a list item without a name is reported by its index", () => {
     expect.stringMatching(/^items\[2\] is not run: items\[2\]\.metadata\.name: /),
     "items[3] is not run: items[3]: expected an object, found `5`",
   ]);
-  // read again in another place
+  // the same items at other places in the list
   expect(reportOf([5, webPod({}), nameless])).toEqual([
     "items[0] is not run: items[0]: expected an object, found `5`",
     first?.[1],
@@ -68,7 +68,7 @@ test("different pods that share a uid are all refused, each by name", () => {
     ["a", "1", null],
     ["e", "1", null],
   ]);
-  // the same one twice is one
+  // an item that occurs twice counts once
   expect(desiredPodsReader("n1", NEWEST)(podsRead([named("a", "1"), named("a", "1")]))?.refused).toEqual([]);
 });
 

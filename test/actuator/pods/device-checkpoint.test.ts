@@ -20,7 +20,7 @@ const STEPS = JSON.parse(
 const real = (number: string): string =>
   JSON.stringify(STEPS.find(({ name }) => name.startsWith(number))?.after.checkpoint);
 
-/** A kubelet's directory with that checkpoint in it. */
+/** A kubelet's directory that contains this checkpoint. */
 function directoryWith(text: string): string {
   const directory = scratch();
   mkdirSync(join(directory, "device-plugins"));
@@ -35,7 +35,7 @@ function valueIn(directory: string): DeviceCheckpoint {
   return read.value;
 }
 
-test("without a checkpoint file no device is held, and that is no fault", () => {
+test("without a checkpoint file no device is held, and no fault is reported", () => {
   expect(readAgain(scratch())).toEqual({ ok: true, value: undefined });
 });
 
@@ -72,7 +72,7 @@ test.each([
   (_, text, code, message) => {
     const directory = directoryWith(text);
     expect(readAgain(directory)).toMatchObject({ ok: false, error: { code, message } });
-    // it stays for people to look at, until something is held again
+    // the file stays for inspection, until a device is allocated again
     expect(readFileSync(fileIn(directory), "utf8")).toBe(text);
     const files = new ManagerFiles(directory);
     expect(persistDeviceCheckpoint(files, { entries: null, registered: new Map() })).toEqual({ ok: true, value: true });
@@ -104,7 +104,7 @@ test("a checkpoint too large to be read back is not written, and the former one 
   const directory = directoryWith(real("11"));
   const files = new ManagerFiles(directory);
   const before = valueIn(directory);
-  // as many devices as a node may have, with ids of 250 characters
+  // the maximum number of devices of a node, with ids of 250 characters
   const ids = Array.from({ length: LIMITS.devices }, (_, i) => `${i}`.padStart(250, "x"));
   const large = { ...before, registered: new Map([["example.com/gpu", ids]]) };
   const kept = persistDeviceCheckpoint(files, large);

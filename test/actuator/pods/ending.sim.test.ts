@@ -137,7 +137,7 @@ describe("forgetting a pod", () => {
     expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
     expect([runtime.containers.size, runtime.sandboxes.size, runtime.wrongs]).toEqual([0, 0, []]);
   });
-  test("keeps the pod's files while the runtime still holds something of it", async () => {
+  test("keeps the pod's files while the runtime still has a sandbox or container of the pod", async () => {
     for (const call of ["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]) {
       const { end, forget, runtime, roots } = await upWith(runnable());
       await end(runnable());

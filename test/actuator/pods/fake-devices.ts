@@ -12,8 +12,8 @@ export const NO_OPTIONS: DeviceOptions = {
 };
 export const options = (more: Partial<DeviceOptions>): DeviceOptions => ({ ...NO_OPTIONS, ...more });
 
-/** Devices as a test has them, and what was asked of them. */
-export function hands(answers: Partial<ContainerDevices> = {}): ContainerDevices & { readonly asked: string[] } {
+/** Devices that answer as a test defines, and record their calls. */
+export function fakeDevices(answers: Partial<ContainerDevices> = {}): ContainerDevices & { readonly asked: string[] } {
   const asked: string[] = [];
   return {
     asked,

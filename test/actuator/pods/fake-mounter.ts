@@ -1,7 +1,7 @@
 import type { Mounter } from "../../../actuator/pods/volumes/mounter.ts";
 import { ok } from "../../../api/base/result.ts";
 
-/** Mounts nothing, and remembers what it was asked for. */
+/** Mounts nothing, and records its calls. */
 export class FakeMounter implements Mounter {
   readonly asked: string[] = [];
   readonly points: { point: string; type: string }[] = [];

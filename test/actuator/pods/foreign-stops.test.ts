@@ -5,7 +5,7 @@ import type { PodRuntime, RuntimePod, RuntimePods } from "../../../actuator/cont
 import { type ForeignStop, watchedRuntime } from "../../../actuator/pods/admission/foreign-stops.ts";
 import { err, ok } from "../../../api/base/result.ts";
 
-/** The lists of a containerd to which a real kubelet 1.36.3 came: two pods, one of which does not hear SIGTERM. */
+/** The lists of a containerd that a real kubelet 1.36.3 also uses: two pods, one of which ignores SIGTERM. */
 const RECORDED = (
   JSON.parse(readFileSync(join(import.meta.dirname, "../../data/beside-kubelet/lists.json"), "utf8")) as [
     string,
@@ -47,7 +47,7 @@ function watched(owner = "/nodewise") {
   return { watch, look, startAnew: () => (identity += "1") };
 }
 
-/** The list with that pod as another. */
+/** The list with one pod changed. */
 const withPod = (list: RuntimePods, name: string, change: (pod: RuntimePod) => RuntimePod): RuntimePods =>
   new Map([...list].map(([uid, pod]) => [uid, pod.name === name ? change(pod) : pod] as const));
 const idOf = (name: string, what: "sandboxes" | "containers"): string =>
@@ -62,7 +62,8 @@ const exited =
 
 test("pods that a real kubelet stops are reported once, each with how its containers ended", async () => {
   expect(await watched().look(...RECORDED)).toEqual(["deaf-e2e sandbox app:137", "web-e2e sandbox app:0"]);
-  // however little of it is seen: they are gone already
+  // the stop is also reported when the lists between are missed: the exit codes are unknown, since the containers are
+  // removed
   expect(await watched().look(FIRST, LAST)).toEqual(["deaf-e2e sandbox app:null", "web-e2e sandbox app:null"]);
   expect(await watched().look(FIRST, new Map())).toEqual(["deaf-e2e sandbox app:null", "web-e2e sandbox app:null"]);
 });
@@ -100,7 +101,8 @@ test("a container's own end is no foreign stop, an end by signal may be one, a r
       withPod(FIRST, "web-e2e", (pod) => ({ ...pod, containers: [] })),
     ),
   ).toEqual(["web-e2e removed app:null"]);
-  // its sandbox follows within the grace of the pod: then it was somebody, and it counts once
+  // the pod's sandbox is stopped within its grace period: then another program stopped the pod, and the stop counts
+  // once
   expect(
     await watched().look(FIRST, end(0, "Completed"), withPod(FIRST, "web-e2e", exited(0, "Completed", false))),
   ).toEqual(["web-e2e sandbox app:0"]);

@@ -24,7 +24,7 @@ function guarded(): Guarded {
   if (!decided.ok) throw new Error(decided.error.message);
   return { ask, decision: decided.value.decision, killedBefore: [] };
 }
-/** Takes down who decided, and the problems that are told. */
+/** Records the decisions with their deciders, and the reported problems. */
 function listening(client: DecisionClient) {
   const [decisions, problems]: [unknown[], Problem[]] = [[], []];
   const counters = { decided: () => {}, outbox: () => {} };

@@ -12,7 +12,7 @@ afterEach(() => seen.splice(0));
 const FOREVER = new AbortController().signal;
 const ask = (port: number, more: Partial<HttpGet> = {}, signal: AbortSignal = FOREVER) =>
   httpGet({ scheme: "http", host: "", port, path: "/", headers: [], ...more }, "127.0.0.1", v1_36, signal);
-/** Answers with an error, or leads on to another path. */
+/** Answers with an error, or redirects to another path. */
 const serve = (locations: Readonly<Record<string, string>> = {}) =>
   servers.listen(
     createServer(({ url = "", headers }, response) => {

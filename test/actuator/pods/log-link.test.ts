@@ -17,7 +17,7 @@ import { scratch } from "./scratch.ts";
 const ID = "0123456789abcdef".repeat(4);
 const NAME = `web_shop_app-${ID}.log`;
 
-/** A pod's log, and where links to it are. */
+/** A pod's log, and the directory of links to logs. */
 function ground(more: Partial<LinkedLog> = {}) {
   const dir = scratch();
   const log = join(dir, "pods/shop_web_uid-1/app/0.log");

@@ -14,7 +14,7 @@ const must = (result: Result<unknown, string>): void => {
 };
 
 describe("pod directories without a record", () => {
-  /** A daemon that has just started over these directories, as one of them made them. */
+  /** A daemon that has just started, and these pod directories, which an earlier run of the same daemon created. */
   function lost(...uids: readonly string[]) {
     const { roots, worker, mounter, time } = workerWorld();
     const at = (uid: string): string => join(roots.podsDirectory, uid);
@@ -37,7 +37,7 @@ describe("pod directories without a record", () => {
     const mapOf = (uids: readonly string[] | null) => uids && new Map(uids.map((uid) => [uid, {}] as const));
     const ask = (seen: readonly string[] | null, records: readonly string[], held: readonly string[] | null) =>
       directories.sweep({ runtimePods: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
-    /** Looks, and answers the directories that are there after it. */
+    /** Runs one look, and returns the directories that remain. */
     const look = async (seen: readonly string[] | null, records: readonly string[] = [], held = seen) => {
       ask(seen, records, held);
       await work;
@@ -123,7 +123,7 @@ describe("pod directories without a record", () => {
     symlinkSync("/", at("link"));
     make("theirs", "another");
     mkdirSync(at("lost+found"));
-    // a mark that was copied here is of another directory
+    // a directory's mark does not count in a copied or renamed directory
     make("copied");
     renameSync(at("copied"), at("moved"));
     const all = ["db", "empty", "file", "link", "lost+found", "moved", "photos", "theirs"];

@@ -6,7 +6,7 @@ import { LIMITS } from "../../../api/base/limits.ts";
 import { appPod, SimulatedPodsNode } from "./node/simulated-node.ts";
 import { scratch } from "./scratch.ts";
 
-/** The files that were synced and renamed, in their order; the real calls run. */
+/** The files that were synced and renamed, in order; the real calls run too. */
 const seen = vi.hoisted((): string[] => []);
 vi.mock("node:fs", async (original) => {
   const fs = await original<typeof import("node:fs")>();
@@ -60,7 +60,7 @@ test("state too large to be read back is refused with the limit, and all files s
   });
   expect(readdirSync(directory)).toEqual(["cpu_manager_state"]);
   expect(new ManagerFiles(directory).read()).toEqual(files.read());
-  // one byte more is indeed too much for who reads
+  // reading refuses one more byte too
   writeFileSync(join(directory, "cpu_manager_state"), `${largest}x`);
   expect(new ManagerFiles(directory).read().missing).toHaveLength(1);
 });

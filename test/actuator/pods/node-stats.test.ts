@@ -25,7 +25,7 @@ const noRuntime = {
   call: async () => err({ call: "none", code: "UNAVAILABLE", message: "there is none" }),
 } as unknown as Connection;
 
-/** A pod with one volume, and what is told of it, on a disk of its own; `meanwhile` happens as the machine is looked at. */
+/** A pod with one volume on its own disk, and its measured stats; `meanwhile` runs while the machine is measured. */
 function nodeOn({ path, release }: SmallFileSystem) {
   onTestFinished(release);
   const podsDirectory = join(path, "pods");

@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => node.close());
 
-/** Every file of the daemon with what a write would change of it, even one of the same text. */
+/** Every file of the daemon with the metadata that any write changes, even a write of the same text. */
 const files = (): readonly string[] =>
   readdirSync(node.directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -18,7 +18,7 @@ import { scratchFolder } from "../../kit/scratch.ts";
 import { until } from "../deviceplugin/node-plugin.ts";
 import { type DriverScript, TestDriver } from "../dra/test-driver.ts";
 
-/** A node that serves DRA drivers in directories of its own. */
+/** A node that serves DRA drivers in its own directories. */
 function ground(settings: object = {}) {
   const dir = scratchFolder();
   const registry = join(dir, "plugins_registry");
@@ -35,7 +35,7 @@ function ground(settings: object = {}) {
     podResourcesDirectory: join(dir, "pr"),
     ...settings,
   };
-  /** `devices`: those of a slice beside the claims; none: there is none. */
+  /** `devices`: the devices of a ResourceSlice beside the claims; empty: no slice. */
   const open = async (devices: readonly string[] = [], more: object = {}) => {
     const config = actuatorConfig({ ...all, ...more });
     if (!config.ok) throw new Error(config.error);
@@ -158,7 +158,7 @@ test("a driver that hangs in unprepare is reported as a problem, and to the pod 
   expect(port.problems()).toEqual([]);
   const what = `the DRA driver ${DRIVER} to take back ResourceClaims a, b`;
   const waits = { message: `waits for ${what}`, waits: "UnpreparingResourceClaims" };
-  // the pod comes again under its uid, as a static one does
+  // the pod returns with the same uid, as a static pod does
   expect(await port.prepare(pod, signal)).toEqual(waits);
   expect(port.problems()).toEqual([{ from: "devices", message: `pod uid-p waits for ${what}` }]);
 });
@@ -231,7 +231,7 @@ test("a claim made from a pod's template is prepared under the name in the pod's
     message: 'prepare dynamic resources: pod "default/p": ResourceClaim not created yet',
   });
   const made = of({ resourceClaimStatuses: [{ name: "a", resourceClaimName: "b" }] });
-  // it must be the pod's own
+  // the claim must have been created for this pod
   expect(await port.prepare(made, signal)).toMatchObject({ message: expect.stringMatching(/was not created for/) });
 });
 

@@ -17,7 +17,7 @@ const must = (made: { readonly ok: boolean }): void => {
   if (!made.ok) throw new Error(JSON.stringify(made));
 };
 
-/** A cgroup of a pod that nobody knows, with processes 7 and, below it, 8. */
+/** A cgroup of an unknown pod, with process 7 and, in a child cgroup, process 8. */
 async function world(version: 1 | 2, path = PATH) {
   const { kernel, hierarchy } = simulated(version);
   const parts = path.split("/").slice(1);
@@ -61,7 +61,7 @@ async function world(version: 1 | 2, path = PATH) {
     },
     { cgroupRoot: ROOT, intervalMs: INTERVAL_MS },
   );
-  /** Passes over the cgroups, at their usual times. */
+  /** Runs passes over the cgroups, at their usual times. */
   const passes = async (count: number, skipped = [skip(path)]) => {
     let problems: readonly string[] = [];
     for (let i = 0; i < count; i++) {
@@ -131,7 +131,7 @@ describe("orphan processes are not killed", () => {
     const listed = hierarchy.pids.bind(hierarchy);
     let asked = 0;
     hierarchy.pids = (path) => {
-      // between the list and the kill: 7 is in another cgroup, 8 has become another process
+      // between the list and the kill, 7 moves to another cgroup, and another process gets the id 8
       if (++asked > 2) starts.set(8, `start-8-${asked}`);
       return listed(path).filter((pid) => pid !== 7 || asked <= 2);
     };

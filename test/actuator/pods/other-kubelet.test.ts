@@ -50,7 +50,7 @@ test("no kubelet is detected by one with its own runtime, former leftovers, or o
   expect(seen({ processes: [process("another")] }, { stopped: ["default/web", "default/web"] })).toBe("");
 });
 
-/** One over lists and traces as a test puts them, with a clock of its own. */
+/** A detector with its own clock; the test defines the runtime's lists and the traces of a kubelet. */
 function beside() {
   const records = new Map<string, PodRecord>();
   const events: PodEvent[] = [];
@@ -100,13 +100,13 @@ test("a real kubelet's pod is detected when it is created in the runtime, but no
   const { other, look } = beside();
   expect(RECORDED.map((list) => look(list)?.join())).toEqual([undefined, ...RECORDED.slice(1).map(() => "sandboxes")]);
   expect(other.view?.message).toContain("a kubelet makes default/theirs-beside in it");
-  // minutes after it made something for the last time, and it is no more to be seen
+  // the sign lasts some minutes after the last creation, and then expires
   const last = RECORDED.at(-1);
   const seconds = (count: number): readonly string[] =>
     Array.from({ length: count }, () => (look(last) === undefined ? "-" : "!"));
   expect(new Set(seconds(290))).toEqual(new Set(["!"]));
   expect(seconds(45).at(-1)).toBe("-");
-  // containers that were there from the first are no sign
+  // containers that existed from the beginning are no sign
   const later = beside();
   for (let i = 0; i < 20; i++) expect(later.look(last)).toBeUndefined();
 });
@@ -172,7 +172,7 @@ test("foreign stops of running pods are counted, reported and recorded; only cer
   stop("sandbox");
   expect(look()).toEqual(["stops"]);
   expect(other.view?.brief).toBe("another program stops pods in this runtime");
-  // nothing is said of one that is to end anyway
+  // a stop of a pod that is terminating anyway is not reported
   records.set("u", { ...admitted(newRecord(web, 0), 0), state: "terminating" });
   stop("sandbox", 137);
   expect(counted).toHaveLength(8);
@@ -185,18 +185,18 @@ test("repeated stops right after admission block it longer each time, up to an h
   const stopped = (): void => {
     for (let i = 0; i < 3; i++) other.recordStop({ pod: web, how: "sandbox", containers: [] });
   };
-  /** Seconds for which the door is shut, looked at each ten. */
-  const shutFor = (): number => {
+  /** The seconds for which admission is blocked, checked every ten seconds. */
+  const blockedSeconds = (): number => {
     stopped();
     expect(look()).toEqual(["stops"]);
     let seconds = 0;
     while (look(new Map(), 10) !== undefined) seconds += 10;
     return seconds;
   };
-  const first = shutFor();
+  const first = blockedSeconds();
   expect(first).toBe(310);
   const rest = [600, 1200, 2400, 3600, 3600].map((wanted) => {
-    const is = shutFor();
+    const is = blockedSeconds();
     return Math.abs(is - wanted) <= 10 ? wanted : is;
   });
   expect(rest).toEqual([600, 1200, 2400, 3600, 3600]);
@@ -206,9 +206,9 @@ test("repeated stops right after admission block it longer each time, up to an h
     "so no pod is admitted or started for 60 minutes, since pods were stopped again right after they had been admitted",
   );
   while (look(new Map(), 10) !== undefined);
-  // five minutes without a stop, and the next is the first again
+  // after five minutes without a stop, the next stop counts as the first
   look(new Map(), 300);
-  expect(shutFor()).toBe(first);
+  expect(blockedSeconds()).toBe(first);
 });
 
 test("once the detected kubelet's process is gone, admission is not blocked for long", () => {

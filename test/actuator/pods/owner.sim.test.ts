@@ -7,7 +7,7 @@ import { runnable } from "../../kit/runnable-pods.ts";
 import { ME, upWith } from "./worker-kit.ts";
 
 describe("a foreign container or sandbox", () => {
-  /** A container and a sandbox of the same pod, of another owner. */
+  /** A pod with an additional container and sandbox of another owner. */
   async function withForeign(owner: string | undefined) {
     const world = await upWith(runnable());
     const [sandbox] = world.runtime.sandboxes.values();

@@ -6,7 +6,7 @@ import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
 import { seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { recordOf, runnableOf, smallPod } from "../lifecycle/small-pods.ts";
 
-/** Containers as `a` (runs) or `-a` (has ended). */
+/** A pod whose containers are given as `a` (running) or `-a` (exited). */
 function known(uid: string, containers: readonly string[] = [], record: Partial<PodRecord> = {}): KnownPod {
   const object = smallPod(["app"]);
   const instances = containers.map((id) =>
@@ -60,7 +60,7 @@ const viewOf = (more: Partial<CgroupView> = {}, place: Partial<PodCgroups> = {})
   rewritten: [],
   ...more,
 });
-/** Whether one is due so long after the last. */
+/** Whether a pass is due `ageMs` after the last one. */
 function isDue(ageMs: number, last: Partial<LastPass> = {}, living: readonly KnownPod[] = [known("u1")]): boolean {
   const before: LastPass = { atMs: NOW_MS - ageMs, key: "k", filesVersion: 1, view: viewOf(), ...last };
   return isPassDue(before, living, { atMs: NOW_MS, key: "k", filesVersion: 1, intervalMs: 60_000 });

@@ -16,7 +16,7 @@ import { scratch } from "./scratch.ts";
 const web = runnableOf(smallPod(["app"]));
 const { uid } = web;
 
-/** The executor over records on a disk; `log`: what it did, with the state that the disk had then. */
+/** The executor with records on disk; `log`: its actions, each with the state on disk at that time. */
 function executor() {
   const directory = scratch();
   const file = join(directory, `${uid}.pod.json`);
@@ -141,7 +141,7 @@ test("a deleted pod's capacity is freed once its record is deleted, after all it
   expect([made.log, made.capacity.generation]).toEqual([["removes all of it, disk: ends"], before]);
   await made.queue.rest();
   expect([made.onDisk(), stateOf(made), made.capacity.generation]).toEqual(["none", undefined, before + 1]);
-  // nothing is known of it any more
+  // the pod is no longer known
   expect(made.lifecycle.handle(uid, { kind: "Admitted", nowMs: 4 })).toBeNull();
   expect(stateOf(made)).toBeUndefined();
 });

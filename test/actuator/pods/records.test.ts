@@ -14,7 +14,7 @@ function open(directory: string) {
   return { records: opened.value, messages };
 }
 
-test("persisted records survive a restart, those kept in memory do not, and deleted ones are gone", () => {
+test("persisted records survive a restart; records in memory and deleted records do not", () => {
   const directory = scratch();
   const { records } = open(directory);
   expect(records.persist("uid-1", record).ok).toBe(true);

@@ -4,11 +4,11 @@ import { onTestFinished } from "vitest";
 import { parseMountPoints } from "../../../actuator/pods/volumes/mounter.ts";
 import { scratchFolder } from "../../kit/scratch.ts";
 
-/** Only root may mount, and give files to others. */
+/** Only root may mount, and give files to other users. */
 export const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.warn("skipped what pods' directories need of mounts: only root can mount");
 
-/** A directory that goes with the test, and before it whatever is mounted below. */
+/** A directory that is removed after the test; everything mounted below it is unmounted first. */
 export function scratch(parent?: string): string {
   const directory = scratchFolder(parent);
   onTestFinished(() => {

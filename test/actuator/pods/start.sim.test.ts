@@ -13,10 +13,10 @@ import { v1_34 } from "../../../api/profiles/v1_34.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { limited, runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { SERVES } from "../../sim/fake-pod-parts.ts";
-import { hands, options } from "./fake-devices.ts";
+import { fakeDevices, options } from "./fake-devices.ts";
 import { ME, NODE, workerWorld } from "./worker-kit.ts";
 
-/** A pod with its sandbox, in which containers are started one by one. */
+/** A pod with its sandbox, in which the test starts containers one by one. */
 async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevices, profile = v1_36) {
   const world = workerWorld();
   const { roots, time, runtime, mounter } = world;
@@ -140,7 +140,7 @@ describe("a container's device options", () => {
       cdiDevices: ["example.com/gpu=0"],
     });
     const before: (readonly string[])[] = [];
-    const devices = hands({
+    const devices = fakeDevices({
       runContainerOptions: async () => {
         before.push(calls());
         return ok(given);
@@ -162,7 +162,10 @@ describe("a container's device options", () => {
     const volumes = [{ name: "v", emptyDir: { medium: "" as const, sizeLimitBytes: null } }];
     const mount = { volume: "v", mountPath: "/v", readOnly: false, isExpression: true, propagation: "None" as const };
     const startOf = async () => ok(options({ envs: [{ name: "GPUS", value: "one" }] }));
-    const { runtime, mounter, start } = await sandboxed(gpus({ volumes }), hands({ runContainerOptions: startOf }));
+    const { runtime, mounter, start } = await sandboxed(
+      gpus({ volumes }),
+      fakeDevices({ runContainerOptions: startOf }),
+    );
     const app = runnableContainer("app", {
       env: [{ name: "A", value: "$(GPUS)" }],
       mounts: [{ ...mount, subPath: "of-$(GPUS)" }],
@@ -175,7 +178,7 @@ describe("a container's device options", () => {
     expect(mounter.asked.filter((one) => one.startsWith("bind"))).toHaveLength(1);
   });
   test("are not requested for a container without devices", async () => {
-    const devices = hands();
+    const devices = fakeDevices();
     const { start } = await sandboxed(gpus(), devices);
     devices.asked.length = 0;
     expect(await start(runnableContainer("other"))).toBe("started");
@@ -213,7 +216,7 @@ describe("a container's device options", () => {
     async (_, startOf, reason, message) => {
       const { start, calls, messages } = await sandboxed(
         gpus(),
-        startOf && { ...hands(), runContainerOptions: startOf },
+        startOf && { ...fakeDevices(), runContainerOptions: startOf },
       );
       expect(await start(runnableContainer("app"))).toEqual({ reason, message });
       expect([calls(), messages.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
@@ -224,7 +227,7 @@ describe("a container's device options", () => {
       stop.abort();
       return ok(options({}));
     };
-    const { places, start, stop, calls } = await sandboxed(gpus(), hands({ runContainerOptions: startOf }));
+    const { places, start, stop, calls } = await sandboxed(gpus(), fakeDevices({ runContainerOptions: startOf }));
     expect(await start(runnableContainer("app"))).toBe("cut");
     expect([calls(), existsSync(join(places.logDirectory, "app"))]).toEqual([[], false]);
   });

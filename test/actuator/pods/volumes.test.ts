@@ -27,7 +27,7 @@ const empty = (medium: "" | "Memory", sizeLimitBytes: number | null = null) => (
 const withGroup = (fsGroup: number) => ({ ...runnable().spec.securityContext, fsGroup });
 
 describe.skipIf(!isRoot)("an emptyDir", () => {
-  test("is created for everybody, whatever the umask, and keeps its content", async () => {
+  test("is created with mode 0777, whatever the umask, and keeps its content", async () => {
     const dir = scratch();
     const asked = runnable({ volumes: [{ name: "data", ...empty("") }] });
     const old = process.umask(0o077);
@@ -42,7 +42,7 @@ describe.skipIf(!isRoot)("an emptyDir", () => {
     expect(readFileSync(join(at(dir, "data"), "kept"), "utf8")).toBe("kept");
     expect(mode(at(dir, "data"))).toBe("750");
   });
-  test("belongs to the fsGroup, as does what is created in it", async () => {
+  test("belongs to the fsGroup, as do files created in it", async () => {
     const dir = scratch();
     const asked = runnable({ volumes: [{ name: "data", ...empty("") }], securityContext: withGroup(4711) });
     await makeVolumes(asked, ofDirectory(dir), null, new FakeMounter());
@@ -80,7 +80,7 @@ describe.skipIf(!isRoot)("an emptyDir", () => {
     const dir = scratch();
     const volumes = [{ name: "fast", ...empty("Memory", 1 << 20) }];
     const asked = runnable({ volumes, securityContext: withGroup(99) });
-    // also where a link leads to the directory of all pods
+    // the same when a symbolic link leads to the directory of all pods
     const links = scratch();
     symlinkSync(dir, join(links, "to"));
     for (const root of [dir, dir, join(links, "to")])

@@ -4,7 +4,7 @@ import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import { err, ok } from "../../../api/base/result.ts";
 import { limited } from "../../kit/runnable-pods.ts";
-import { hands } from "./fake-devices.ts";
+import { fakeDevices } from "./fake-devices.ts";
 import { workerWorld } from "./worker-kit.ts";
 
 const GPU = { "example.com/gpu": "1" };
@@ -14,7 +14,7 @@ const REFUSED = {
   reason: "UnexpectedAdmissionError",
   message: "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected",
 };
-/** The turn in which a pod that wants devices comes up. */
+/** A worker with these devices; `up` runs the turn that starts all containers of the pod. */
 function coming(devices: ContainerDevices, one = web()) {
   const world = workerWorld(devices);
   const stop = new AbortController();
@@ -36,7 +36,7 @@ describe("devices are allocated", () => {
       made.push(world.calls(), readdirSync(world.roots.podsDirectory));
       return ok(null);
     };
-    const devices = hands({ allocate: prepare });
+    const devices = fakeDevices({ allocate: prepare });
     const world = coming(devices, web(init));
     const turn = await world.up();
     expect(made).toEqual([[], []]);
@@ -44,7 +44,7 @@ describe("devices are allocated", () => {
     expect(devices.asked).toEqual(["prepare uid-1", `startOf uid-1 ${init ? "first" : "app"}`]);
   });
   test("not for a pod without devices, and not when no container is to start", async () => {
-    const devices = hands();
+    const devices = fakeDevices();
     const plain = limited("uid-1", { app: { cpu: "1", "kubernetes.io/gpu": "1" } }, {}, "web");
     expect((await coming(devices, plain).up()).started).toEqual(["app"]);
     expect(devices.asked).toEqual([]);
@@ -55,7 +55,7 @@ describe("devices are allocated", () => {
     expect(devices.asked).toEqual([]);
   });
   test("again when a container is restarted", async () => {
-    const devices = hands();
+    const devices = fakeDevices();
     const { up, sync, runtime } = coming(devices);
     await up();
     runtime.exit("container-2", 1);
@@ -66,8 +66,8 @@ describe("devices are allocated", () => {
 });
 
 describe("a pod whose devices are not allocated", () => {
-  test("is refused, and nothing of it is created", async () => {
-    const { roots, up, calls, takeMessages } = coming(hands({ allocate: async () => err(REFUSED) }));
+  test("is refused, and no sandbox or container is created", async () => {
+    const { roots, up, calls, takeMessages } = coming(fakeDevices({ allocate: async () => err(REFUSED) }));
     expect(await up()).toEqual({
       sandboxId: null,
       started: [],
@@ -77,14 +77,14 @@ describe("a pod whose devices are not allocated", () => {
       refusal: REFUSED,
       isCut: false,
     });
-    // whoever sends it back tells of it
+    // the caller that makes the pod pending again reports it
     expect([calls(), takeMessages(), existsSync(`${roots.podsDirectory}/uid-1`)]).toEqual([[], [], false]);
   });
-  test("but kept for it is reported with the reason, and tries again", async () => {
+  test("but kept admitted reports the reason, and starts once the devices are ready", async () => {
     const waits = { reason: "WaitingForDevicePlugin", message: "example.com/gpu is not back yet" };
     let isBack = false;
     const prepare = async () => (isBack ? ok(null) : err({ ...waits, keeps: true as const }));
-    const { up, calls, takeMessages } = coming(hands({ allocate: prepare }), web(true));
+    const { up, calls, takeMessages } = coming(fakeDevices({ allocate: prepare }), web(true));
     const turn = await up();
     expect(turn).toMatchObject({ refusal: null, error: waits.message, started: [], isCut: false });
     expect(turn.faults).toEqual({ first: waits, app: waits });
@@ -100,7 +100,7 @@ describe("a turn that is aborted during the allocation of devices", () => {
       world.stop.abort();
       return answer;
     };
-    const world = coming(hands({ allocate: prepare }));
+    const world = coming(fakeDevices({ allocate: prepare }));
     return world;
   };
   test("creates nothing", async () => {

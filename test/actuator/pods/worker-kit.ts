@@ -29,7 +29,7 @@ export const NODE: PodNode = {
   security: { seccompDefault: false, seccompDirectory: "/var/lib/kubelet/seccomp", maskedPaths: [] },
 };
 
-/** A worker over a fake runtime, with real directories. */
+/** A worker with a fake runtime and real directories. */
 export function workerWorld(devices?: ContainerDevices) {
   const dir = scratch();
   const roots = { podsDirectory: join(dir, "pods"), podLogsDirectory: join(dir, "logs") };
@@ -72,7 +72,7 @@ export function workerWorld(devices?: ContainerDevices) {
     };
     return time.drive(worker.sync(asked));
   };
-  /** Brings all containers of a pod up. */
+  /** Starts all containers of a pod. */
   const up = (pod: RunnablePod) =>
     sync(pod, {
       createSandbox: true,
@@ -97,7 +97,7 @@ export function workerWorld(devices?: ContainerDevices) {
     events
       .splice(0)
       .map(({ reason, message, container }) => `${reason}${container === null ? "" : ` ${container}`}: ${message}`);
-  /** The runtime's calls since the last time, without the looking. */
+  /** The runtime's calls since the last time, without calls that only read. */
   const calls = () => runtime.calls.splice(0).filter((call) => !/^(?:List|ImageStatus)/.test(call));
   return { dir, roots, time, runtime, mounter, worker, seenOf, sync, up, end, forget, takeMessages, calls };
 }
@@ -113,7 +113,7 @@ export const NO_ACTIONS: PodActions = {
   heldBack: [],
 };
 
-/** A pod that is up, its programs by name, and nothing counted yet. */
+/** A pod that runs, with its programs by name, and without recorded calls and messages. */
 export async function upWith(web: RunnablePod, programs: Readonly<Record<string, Partial<Program>>> = {}) {
   const world = workerWorld();
   await world.up(web);

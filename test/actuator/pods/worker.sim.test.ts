@@ -51,7 +51,7 @@ describe("a new pod", () => {
     const mounts = runtime.containers.get("container-3")?.config.mounts;
     expect(mounts?.map(({ containerPath }) => containerPath)).toEqual(["/etc/hosts", "/dev/termination-log"]);
   });
-  test("starts no container without decided values, and none behind such an init container", async () => {
+  test("starts no container without decided values, and no container after such an init container", async () => {
     const { sync, calls } = workerWorld();
     const web = runnable({
       initContainers: [runnableContainer("init")],
@@ -109,7 +109,7 @@ describe("a container that fails to start", () => {
     expect(turn.started).toEqual(["b"]);
     const events = takeMessages();
     expect(events.slice(0, reasons.length).map((event) => event.split(" ")[0])).toEqual(reasons);
-    // an id in an event would make each of them another one
+    // a container id in its message would make each event a different one
     expect(events[reasons.length - 1]).toBe(`Failed a: Error: bad ${call === "StartContainer" ? "a" : "container-2"}`);
   });
   test("because of its image or configuration reports the reason", async () => {

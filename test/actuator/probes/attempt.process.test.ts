@@ -47,15 +47,18 @@ describe("one probe attempt", () => {
   });
 });
 
-/** All that an attempt may leave open in this process. */
-function left(): Readonly<Record<string, number>> {
+/** Everything that an attempt may leave open in this process, counted by kind. */
+function openResources(): Readonly<Record<string, number>> {
   const kinds = process.getActiveResourcesInfo().filter((kind) => /TCP|TLS|Timeout|HTTP2|Connect/.test(kind));
   return Object.fromEntries([...new Set(kinds)].map((kind) => [kind, kinds.filter((k) => k === kind).length]));
 }
-/** The kinds of which there are more now; timers of the test's own machinery come and go. */
-const moreThan = (before: ReturnType<typeof left>): readonly string[] =>
-  Object.entries(left()).flatMap(([kind, n]) => (n > (before[kind] ?? 0) ? [`${kind}: ${n}`] : []));
-/** Once it is so, or after half a minute. No timer runs meanwhile, which would be one more that is left. */
+/** The kinds of which there are more now than before. */
+const addedSince = (before: ReturnType<typeof openResources>): readonly string[] =>
+  Object.entries(openResources()).flatMap(([kind, n]) => (n > (before[kind] ?? 0) ? [`${kind}: ${n}`] : []));
+/**
+ * Waits until the condition is true, for half a minute at most. No timer may run meanwhile, since the test counts
+ * timers.
+ */
 async function once(isSo: () => boolean): Promise<void> {
   for (let tries = 0; tries < 1000 && !isSo(); tries++) await sleep(30);
 }
@@ -86,36 +89,36 @@ describe("2,000 attempts at servers that hang", () => {
     const handler = handlerAt(await serve());
     await ask(handler, { timeoutMs: 20 });
     await once(() => servers.open === 0);
-    const before = left();
+    const before = openResources();
     for (let round = 0; round < 20; round++) {
       const outcomes = await Promise.all(Array.from({ length: 100 }, () => ask(handler, { timeoutMs: 20 })));
       expect(outcomes.filter((outcome) => "result" in outcome && outcome.result === "success")).toEqual([]);
     }
-    await once(() => servers.open === 0 && moreThan(before).length === 0);
-    expect(moreThan(before)).toEqual([]);
+    await once(() => servers.open === 0 && addedSince(before).length === 0);
+    expect(addedSince(before)).toEqual([]);
     expect(servers.open).toBe(0);
   });
   test("leave nothing behind when they are answered either", async () => {
     const port = await servers.listen(http((_, response) => response.end("ok")));
-    const before = left();
+    const before = openResources();
     for (let round = 0; round < 20; round++) {
       await Promise.all(Array.from({ length: 100 }, () => ask({ http: getAt(port) }, { timeoutMs: 600_000 })));
     }
-    await once(() => moreThan(before).length === 0);
-    expect(moreThan(before)).toEqual([]);
+    await once(() => addedSince(before).length === 0);
+    expect(addedSince(before)).toEqual([]);
   });
-  test("leave nothing behind before a connection exists, nor with a hanging runtime", async () => {
+  test("leave nothing behind before a connection exists, or with a hanging runtime", async () => {
     await using full = await fullListener();
     const { port } = full;
     const handlers = [{ tcp: { host: "", port } }, { http: getAt(port) }, byGrpc(port), { exec: ["sleep", "9"] }];
     for (const handler of handlers) await ask(handler, { timeoutMs: 20 });
-    const before = left();
+    const before = openResources();
     for (let round = 0; round < 20; round++) {
       const each = (handler: ProbeHandler) => Array.from({ length: 25 }, () => ask(handler, { timeoutMs: 20 }));
       const outcomes = await Promise.all(handlers.flatMap(each));
       expect(outcomes.every((outcome) => "result" in outcome && outcome.result === "failure")).toBe(true);
     }
-    await once(() => moreThan(before).length === 0);
-    expect(moreThan(before)).toEqual([]);
+    await once(() => addedSince(before).length === 0);
+    expect(addedSince(before)).toEqual([]);
   });
 });

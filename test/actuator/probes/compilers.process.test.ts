@@ -18,7 +18,7 @@ test("the optimizing compilers stay off with few probes, and are switched on onc
   compilers.observe(0);
   expect([flags, compilers.areOn]).toEqual([set, true]);
   const names = (list: readonly string[]) => list.map((flag) => flag.replace(/^--(no-)?|=.*$/g, "")).sort();
-  // the room for what is young is fixed when a process starts
+  // the size of the young generation is fixed when a process starts
   expect(names(set)).toEqual(names(DAEMON_FLAGS).filter((name) => name !== "max-semi-space-size"));
 });
 

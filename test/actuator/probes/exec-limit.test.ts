@@ -3,7 +3,7 @@ import { ExecLimit } from "../../../actuator/probes/engine/attempt.ts";
 import { EXEC, probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
 import { managerFixture, OK } from "./manager-kit.ts";
 
-test("only so many execs run at once; pods take turns, each in its own order", async () => {
+test("the number of parallel execs is limited; pods take turns, each in its own order", async () => {
   const limit = new ExecLimit(2);
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -66,7 +66,7 @@ test("probes with other handlers do not wait for execs", async () => {
   expect(w.asked.filter(({ handler }) => "exec" in handler)).toHaveLength(1);
 });
 
-test("a waiting exec whose pod is gone leaves the queue, and the next one takes its turn", async () => {
+test("a waiting exec whose pod is removed leaves the queue, and the next one takes its turn", async () => {
   const w = managerFixture({ execLimit: 1 });
   w.answer = () => null;
   const pods = execs(3);

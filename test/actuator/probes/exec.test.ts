@@ -19,7 +19,7 @@ const probe = (exec: ExecPort, timeoutMs = LONG_MS) => execProbe(["sh", "-c", "x
 describe("an exec probe", () => {
   test("succeeds or fails by the exit code, with all output", async () => {
     expect(await probe(ended(0, { stdout: "ok\n" }))).toEqual({ result: "success", output: "ok\n" });
-    // as ../exec-exit-3-output of a real kubelet: its event ends with a line break
+    // as in ../exec-exit-3-output of a real kubelet: the message of its event ends with a line break
     expect(await probe(ended(3, { stdout: "out\n", stderr: "err\n" }))).toEqual({
       result: "failure",
       output: "out\nerr\n",

@@ -6,17 +6,17 @@ const SCRIPT = `
 const server = require("node:net").createServer();
 server.listen({ host: "127.0.0.1", port: 0, backlog: 1 }, () => console.log(server.address().port));
 `;
-/** More than its queue holds. */
+/** More connections than the server's queue holds. */
 const FILL = 8;
 
-/** A port where a connection hangs before it is one: who listens there stands still, and its queue is full. */
+/** A port where connection attempts hang: the server process is stopped, and its queue is full. */
 export async function fullListener(): Promise<AsyncDisposable & { readonly port: number }> {
   const child = spawn(process.execPath, ["-e", SCRIPT], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   const port = Number(line.toString());
   child.kill("SIGSTOP");
   const held = Array.from({ length: FILL }, () => connect(port, "127.0.0.1").on("error", () => {}));
-  // those that fit are in; the others wait like whoever comes next
+  // the connections that fit are established; the others wait, as any later one will
   await once(held[0] as (typeof held)[0], "connect");
   return {
     port,

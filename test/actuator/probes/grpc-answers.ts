@@ -29,7 +29,7 @@ const page =
 const UNIMPLEMENTED = "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ";
 const UNEXPECTED = "unexpected HTTP status code received from server:";
 
-/** With what a real kubelet 1.36.3's gRPC prober says. */
+/** Each answer with the outcome that a real kubelet 1.36.3's gRPC prober reports. */
 export const ANSWERS: readonly (readonly [string, Answer, ProbeOutcome])[] = [
   [
     "a page that is missing",

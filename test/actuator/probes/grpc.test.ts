@@ -10,7 +10,7 @@ import { Servers, TARGET } from "./servers.ts";
 
 const servers = new Servers();
 afterAll(() => servers.close());
-/** Timeouts of probes that end by it, and of those that do not. */
+/** The timeout of probes that time out, and that of probes that do not. */
 const SHORT_MS = 2000;
 const LONG_MS = 20_000;
 const probe = (port: number, timeoutMs = LONG_MS, service = "svc"): Promise<ProbeOutcome> =>
@@ -63,7 +63,7 @@ describe("a gRPC probe of a server by Node's library", () => {
   });
 });
 
-describe("a gRPC probe of what is no gRPC server", () => {
+describe("a gRPC probe of a server that does not speak gRPC", () => {
   const noConnection = (port: number) =>
     failure(`timeout: failed to connect service "127.0.0.1:${port}" within 2s: context deadline exceeded`);
 
@@ -78,7 +78,7 @@ describe("a gRPC probe of what is no gRPC server", () => {
     let asked = 0;
     await using server = await healthServer((_, answer) => answer(null, { status: "SERVING" }));
     const late = await servers.serve((socket) => {
-      // the first connection is lost, the next goes on to the server
+      // the first connection is closed, the next is forwarded to the server
       if (asked++ === 0) return void socket.end();
       const behind = connect(server.port, "127.0.0.1");
       behind.on("error", () => socket.destroy());

@@ -8,7 +8,7 @@ import {
 import { loadSync } from "@grpc/proto-loader";
 
 type Call = ServerUnaryCall<{ readonly service: string }, unknown>;
-/** A server's answer about its health; null: it knows no such service. */
+/** A server's answer to a health check; null: the server does not serve the health service. */
 export type Check = ((call: Call, answer: sendUnaryData<unknown>) => void) | null;
 
 const proto = new URL("../../../actuator/probes/grpc/health.proto", import.meta.url).pathname;
@@ -17,7 +17,7 @@ interface Loaded {
   readonly grpc: { readonly health: { readonly v1: { readonly Health: { readonly service: never } } } };
 }
 
-/** A gRPC server of Node's own library, on loopback unless said. */
+/** A gRPC server of Node's own library, on loopback by default. */
 export async function healthServer(
   check: Check,
   address = "127.0.0.1:0",

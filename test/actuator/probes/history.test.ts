@@ -100,7 +100,7 @@ test("an initial result set without an attempt is not recorded as one", async ()
   await w.clock.advance(1_000);
   expect(w.results.map(({ output }) => output)).toEqual(w.results.map(() => ""));
   expect(w.history.map((entry) => entry.kind === "result" && [entry.containerId, entry.from, entry.to])).toEqual([
-    // both failed their first attempt
+    // the first attempt of both readiness probes failed
     false,
     false,
     ["id-1", "Success", "Failure"],
@@ -177,7 +177,7 @@ test("a probe that fails from the start is recorded at its first attempt, once f
   w.manager.sync([of("id-2")]);
   await w.clock.advance(3_000);
   expect(reportOf()).toHaveLength(6);
-  // one that begins well is no news
+  // a first result of success is not recorded
   const well = managerFixture();
   well.manager.sync([probed([probedContainer({ liveness: probe() })])]);
   await well.clock.advance(3_000);
@@ -191,7 +191,7 @@ test("execs that wait longer than their period are recorded when that begins, no
   const slow = probedContainer(exec(4), { name: "slow", id: "id-slow" });
   w.manager.sync([probed([slow, probedContainer(exec(1))])]);
   const overdue = () => w.history.filter(({ kind }) => kind === "overdue").length;
-  /** Each exec takes so long. */
+  /** Runs all execs `times` times, with a duration of `ms` each. */
   const run = async (times: number, ms: number): Promise<void> => {
     for (let i = 0; i < times; i++) {
       await w.clock.advance(ms);
@@ -201,7 +201,7 @@ test("execs that wait longer than their period are recorded when that begins, no
   await run(12, 1_500);
   expect(w.counted.waited).toBeGreaterThan(3);
   expect(overdue()).toBe(1);
-  // none waits for a while
+  // for some time no attempt has to wait
   await run(1_400, 50);
   const calm = w.counted.waited;
   await run(12, 1_500);

@@ -1,4 +1,4 @@
-/** A server's answer, its next act, and the outcome and words of a real kubelet 1.36.3's HTTP prober. */
+/** A server's answer, what the server does next, and the outcome and output of a real kubelet 1.36.3's HTTP prober. */
 export type Answered = readonly [string, "keep" | "end" | "reset", "success" | "warning" | "failure" | "error", string];
 
 const GET = 'Get "http://HOST/": ';
@@ -11,7 +11,7 @@ const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
 const found = (location: string) => `HTTP/1.1 302 x\r\nLocation: ${location}\r\nContent-Length: 2\r\n\r\nok`;
 
 export const ANSWERS: readonly Answered[] = [
-  // the first line
+  // status lines
   ["hello\r\n", "keep", "failure", `${BROKEN}malformed HTTP response "hello"`],
   ["hello", "end", "failure", `${BROKEN}malformed HTTP response "hello"`],
   ["", "end", "failure", `${GET}EOF`],
@@ -69,13 +69,13 @@ export const ANSWERS: readonly Answered[] = [
   [`${OK}\r\n${"x".repeat(20_000)}`, "keep", "success", "x".repeat(10_240)],
   ["HTTP/1.0 200 OK\n\nok", "end", "success", "ok"],
   [`${OK}\r\n\xc3\xbc`, "end", "success", "Ã¼"],
-  // statuses
+  // status codes
   ["HTTP/1.1 204\r\n\r\n", "keep", "success", ""],
   ["HTTP/1.1 101 Sw\r\n\r\n", "keep", "failure", "HTTP probe failed with statuscode: 101"],
   [`HTTP/1.1 100 Continue\r\n\r\n${OK}Content-Length: 2\r\n\r\nok`, "keep", "success", "ok"],
   ["HTTP/1.1 503 No\r\nContent-Length: 6\r\n\r\nsecret", "keep", "failure", "HTTP probe failed with statuscode: 503"],
   ["HTTP/1.1 399 x\r\nContent-Length: 2\r\n\r\nok", "keep", "warning", "Probe terminated redirects, Response body: ok"],
-  // answers that lead elsewhere
+  // redirects
   [found("/"), "keep", "failure", 'Get "/": stopped after 10 redirects'],
   [found("http://localhost/x"), "keep", "warning", "Probe terminated redirects, Response body: ok"],
   [

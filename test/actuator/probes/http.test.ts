@@ -8,7 +8,7 @@ import { getAt, reportOf, Servers, TARGET } from "./servers.ts";
 const servers = new Servers();
 afterAll(() => servers.close());
 
-/** Timeouts of probes that end by it, and of those that do not. */
+/** The timeout of probes that time out, and that of probes that do not. */
 const SHORT_MS = 2000;
 const LONG_MS = 20_000;
 
@@ -21,7 +21,7 @@ describe("the outcome of an HTTP probe", () => {
       const timeoutMs = output.includes("deadline exceeded") ? SHORT_MS : LONG_MS;
       const outcome = await httpProbe(getAt(port), TARGET, timeoutMs);
       expect(reportOf(outcome)).toEqual([result, output]);
-      // a body that cannot be read to its end is an error whose result is a failure
+      // a body that cannot be read to its end is an error, and its result is a failure
       expect("error" in outcome ? outcome.state : null).toBe(result === "error" ? "failure" : null);
     },
   );
@@ -30,7 +30,7 @@ describe("the outcome of an HTTP probe", () => {
       error: 'strconv.Atoi: parsing "web": invalid syntax',
     });
   });
-  test("is a failure when nobody listens, answers or resolves", async () => {
+  test("is a failure when no server listens or answers, or the name does not resolve", async () => {
     const refused = 'Get "http://127.0.0.1:1/": dial tcp 127.0.0.1:1: connect: connection refused';
     expect(reportOf(await httpProbe(getAt(1), TARGET, LONG_MS))).toEqual(["failure", refused]);
     const [, text] = reportOf(await httpProbe(getAt(1, { host: "::1" }), TARGET, LONG_MS));

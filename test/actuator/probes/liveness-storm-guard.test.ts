@@ -57,7 +57,7 @@ test("kills in a storm are held and recorded, and containers that answer again l
   const released = w.guarded.slice(1).flatMap(({ decision }) => decision.released);
   expect(released.map(({ container }) => container).sort()).toEqual(names);
   expect(new Set(released.map(({ why }) => why))).toEqual(new Set(["recovered"]));
-  // the next failure is no storm
+  // a later single failure is not a storm
   w.answer = ({ target }) => (target.containerId === "id-3" ? BAD : OK);
   await w.clock.advance(3_000);
   expect(killed(w)).toEqual(["id-3"]);
@@ -102,7 +102,7 @@ test("a kill goes ahead while the next attempt runs, whose result is ignored", a
     await w.clock.advance(ms);
     w.asked.at(-1)?.end(BAD);
   }
-  // the next attempt begins before what was gathered is judged
+  // the next attempt starts before the gathered failures are judged
   await w.clock.advance(60);
   expect([killed(w), w.asked.length]).toEqual([[], 3]);
   await w.clock.advance(100);
@@ -159,7 +159,7 @@ test("containers with a failed startup probe are killed, however many", async ()
   expect([killed(w).length, w.guarded]).toEqual([5, []]);
 });
 
-test("a held container whose pod is gone is released, and only liveness is held", async () => {
+test("a held container whose pod is removed is released, and only liveness is held", async () => {
   const w = managerFixture({ guard: GUARD });
   w.answer = () => BAD;
   const some = pods(3).map((one) => ({
@@ -198,7 +198,7 @@ test("a guard decision replayed from its recorded input is the same, with a reas
   }
 });
 
-/** Pods whose probes have a period of 3 s, spread over it. */
+/** Pods whose probes have a period of 3 s and start at different times within it. */
 const spreadOut = (failureThreshold: number) =>
   pods(5).map((one) => ({
     ...one,
@@ -242,7 +242,7 @@ test("with failureThreshold 1 the first containers are killed before the storm i
   expect(w.history.find(({ kind }) => kind === "probe-guard")).toMatchObject({ killedBefore: first?.killedBefore });
 });
 
-test("a restarted daemon still holds what was held, and releases containers that answer or are gone", async () => {
+test("a restarted daemon still holds the same containers, and releases those that answer or are removed", async () => {
   const stateDir = scratch();
   const clockOf: { nowMs: () => number } = { nowMs: () => START };
   const faults: string[] = [];
@@ -257,7 +257,7 @@ test("a restarted daemon still holds what was held, and releases containers that
   before.manager.close();
   expect(statSync(join(stateDir, "probe-guard.json")).mode & 0o777).toBe(0o600);
 
-  // three of them answer, one is gone, and the last fails on: alone it would be killed
+  // three of them succeed, one is removed, and the last still fails: without the remembered storm it would be killed
   const after = managerFixture(HOLDS, undefined, memory());
   clockOf.nowMs = () => after.clock.wallMs;
   after.clock.wallMs = before.clock.wallMs;
@@ -290,7 +290,7 @@ test("without its state file a restarted daemon kills; outdated or invalid state
   }
   writeFileSync(file, JSON.stringify({ atMs: START - 1_000, known: [entry] }));
   expect(read()).toEqual([{ ...entry, failedAgoMs: 1_001, heldForMs: 1_005 }]);
-  // a clock that was set back
+  // the clock was set back
   writeFileSync(file, JSON.stringify({ atMs: START + 9_000, known: [entry] }));
   expect(read()).toEqual([entry]);
   const others = ["1", "2"].map((n) => ({ ...entry, containerId: `u-${n}`, group: `u-${n}` }));

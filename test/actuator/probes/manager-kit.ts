@@ -10,7 +10,7 @@ import type { ProbeOutcome, ProbeType } from "../../../api/model/probe-spec.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { START } from "../../kit/runnable-pods.ts";
 
-/** Time that moves only when told. */
+/** A clock that moves only when the test advances it. */
 export class StillClock implements ProbeClock {
   wallMs = START;
   #monoMs = 5_000;
@@ -50,7 +50,7 @@ export class StillClock implements ProbeClock {
     this.#monoMs = monoMs;
   }
 }
-/** Waits for all that promises lead to while no time passes. */
+/** Waits until pending promises are settled, without any time passing. */
 const settled = async (): Promise<void> => {
   for (let i = 0; i < 30; i++) await Promise.resolve();
 };
@@ -68,18 +68,18 @@ export const BAD = {
 export interface ManagerFixture {
   readonly clock: StillClock;
   readonly manager: ProbeManager;
-  /** Attempts that began, in their order. */
+  /** The attempts that started, in order. */
   readonly asked: Asked[];
-  /** The outcome with which attempts end at once; null: they last until they are told to end. */
+  /** The outcome with which attempts end immediately; null: an attempt lasts until the test ends it. */
   answer: (asked: ProbeRequest) => ProbeOutcome | null;
   readonly results: ProbeChange[];
   readonly events: ProbeWarning[];
-  /** Decisions of the guard. */
+  /** The decisions of the liveness storm guard. */
   readonly guarded: Guarded[];
   readonly history: ProbeHistoryEntry[];
   readonly counted: { readonly ended: [ProbeType, AttemptResult][]; waited: number; readonly late: number[] };
 }
-/** A manager whose attempts are scripted; `spread` is off unless said. */
+/** A manager whose attempts are scripted; by default the first attempts are not spread over the period. */
 export function managerFixture(
   more: Partial<ManagerSettings> = {},
   random = () => 0,
@@ -112,7 +112,7 @@ export function managerFixture(
       onEvent: (warning) => void lists.events.push(warning),
       onGuard: (guarded) => void reported.guarded.push(guarded),
     },
-    // the daemon is older than any period, unless said
+    // by default the daemon has run for longer than any period
     {
       startedAtMs: START - 3_600_000,
       strict: false,
@@ -126,6 +126,6 @@ export function managerFixture(
   const made: ManagerFixture = { clock, manager, ...lists, ...reported, counted, answer: () => OK };
   return made;
 }
-/** `liveness Success Failure`: what was told of one type. */
+/** `liveness Success Failure`: the results that were reported for one probe type. */
 export const resultsOf = ({ results }: ManagerFixture, type: ProbeType): readonly string[] =>
   results.filter((change) => change.type === type).map(({ result }) => result);

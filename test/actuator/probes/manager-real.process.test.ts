@@ -19,7 +19,7 @@ const cleanups: (() => void)[] = [];
 afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
-/** Answers with a status; 0: it takes the request, and says nothing. */
+/** A server that answers with a status; 0: it accepts the request and never answers. */
 const serverOf = (status: () => number): Promise<ProbeHandler> =>
   servedBy((response) => {
     if (status() > 0) response.writeHead(status()).end("body");
@@ -62,7 +62,7 @@ test("a real server that starts to fail is reported, and a hanging one does not 
     readiness: probe({ handler, timeoutSeconds }),
   });
   manager.sync([
-    // one that answers does, however busy the machine is
+    // the healthy server answers within its timeout, however busy the machine is
     probed([probedContainer(bothOf(well, 30))], at),
     probed([probedContainer(bothOf(hung), { id: "id-hung" })], { ...at, uid: "pod-2", name: "hung" }),
   ]);
@@ -93,7 +93,7 @@ test("real commands run, at most four of eight at once", async () => {
     const [file = "", ...args] = command;
     return new Promise((resolve) => {
       execFile(file, args, async (error, stdout, stderr) => {
-        // however long it takes to start the others
+        // waits until the others have started, however long that takes
         await four.promise;
         running--;
         const exitCode = typeof error?.code === "number" ? error.code : 0;
@@ -124,7 +124,7 @@ test("response bodies that hang or break off restart no container, and are recor
     }
   });
   const { manager, stateDir, results } = opened();
-  // a probe that is answered must not run out of time on a busy machine
+  // a probe that is answered must not time out on a busy machine
   manager.sync([
     probed([probedContainer({ liveness: probe({ handler, failureThreshold: 1, timeoutSeconds: 3 }) })], at),
   ]);

@@ -71,7 +71,7 @@ test("the startup probe runs first, and the others start as soon as it has succe
   w.answer = () => OK;
   await w.clock.advance(600);
   expect(w.manager.started("pod-1", "c")).toBe(true);
-  // out of its turn, which is at 10 s
+  // the readiness probe ran at once, before its regular attempt at 10 s
   expect(w.manager.ready("pod-1", "c")).toBe(true);
   await w.clock.advance(6_500);
   expect(w.counted.ended.filter(([type]) => type === "startup")).toHaveLength(5);
@@ -107,7 +107,7 @@ test("a trigger probes the containers that are not ready, and restarts their per
   expect(startsOf(w)).toEqual([0, 4_000, 14_000]);
 });
 
-test("deletion stops liveness and startup probes but a sidecar's; readiness goes on to the end", async () => {
+test("deletion stops liveness and startup probes except a sidecar's; readiness probes continue to the end", async () => {
   const w = managerFixture();
   const probes = { liveness: probe(), readiness: probe() };
   const containers = [probedContainer(probes), probedContainer(probes, { name: "side", id: "id-s", isSidecar: true })];
@@ -199,7 +199,7 @@ test("after a daemon restart ready containers stay ready until an attempt fails"
   w.manager.sync([probed([before, young], { wasReady: true })]);
   expect(["c", "young"].map((name) => w.manager.ready("pod-1", name))).toEqual([true, false]);
   await w.clock.advance(4_990);
-  // half its period, as the kubelet's jitter: nothing was asked yet, and nobody is asked out of turn
+  // half a period, which is the kubelet's jitter: no attempt has started yet, and a trigger starts none
   w.manager.trigger("pod-1");
   expect([w.asked.length, w.manager.ready("pod-1", "c")]).toEqual([0, true]);
   await w.clock.advance(20);

@@ -1,15 +1,15 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 
-/** A server's answer to a name: addresses of IPv4, the code of an error, or nothing. */
+/** A server's answer for a name: IPv4 addresses, an error code, or no answer. */
 export type Said = readonly string[] | number | undefined;
 export const NXDOMAIN = 3;
 export const SERVFAIL = 2;
 
-/** A name server on a port of its own; it counts the questions of each name. */
+/** A name server on its own port; it counts the queries for each name. */
 export class NameServer {
   readonly #socket = createSocket("udp4");
   readonly asked = new Map<string, number>();
-  /** By the whole name. */
+  /** The answer for a whole name. */
   says: (name: string) => Said | Promise<Said>;
   port = 0;
 
@@ -41,14 +41,14 @@ export class NameServer {
     head.writeUInt16BE(addresses.length, 6);
     head.writeUInt32BE(0, 8);
     const records = addresses.map((address) =>
-      // the name of the question, an address, for an hour
+      // the queried name, an address, a TTL of one hour
       Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0x0e, 0x10, 0, 4, ...address.split(".").map(Number)]),
     );
     const answer = Buffer.concat([head, message.subarray(12, end), ...records]);
     try {
       this.#socket.send(answer, from.port, from.address);
     } catch {
-      // it was closed meanwhile
+      // the socket was closed meanwhile
     }
   }
 }

@@ -11,7 +11,7 @@ const server = new NameServer(() => NXDOMAIN);
 beforeAll(() => server.listen());
 afterAll(() => server.close());
 const CONF = "nameserver 127.0.0.1\noptions timeout:9 attempts:2\n";
-/** As of a daemon that has just begun. */
+/** A resolver as in a daemon that has just started. */
 function namesOf(conf = CONF, hostsText = ""): HostResolver {
   writeFileSync(hosts, hostsText);
   writeFileSync(resolvConf, conf);
@@ -30,7 +30,7 @@ test("addresses and names in the hosts file resolve at once while all name serve
   expect(names.addressesOf("c")).toBeInstanceOf(Promise);
   const localhost = names.addressesOf("localhost");
   expect("ok" in localhost && localhost.ok && localhost.value.includes("127.0.0.1")).toBe(true);
-  // the others are not held up either
+  // lookups of other names do not wait either
   server.says = (name) => (name.startsWith("silent") ? undefined : ["10.0.0.9"]);
   expect(await names.addressesOf("spoken.example")).toEqual({ ok: true, value: ["10.0.0.9"] });
 });
@@ -45,7 +45,7 @@ test("concurrent lookups of a name share one query, and a later lookup asks agai
   held.resolve(["10.0.0.1"]);
   expect(await first).toEqual({ ok: true, value: ["10.0.0.1"] });
   server.says = () => ["10.0.0.2"];
-  // whatever a record says of its age: as the kubelet
+  // regardless of a record's TTL, as in the kubelet
   expect(await names.addressesOf("once.example")).toEqual({ ok: true, value: ["10.0.0.2"] });
 });
 

@@ -9,11 +9,11 @@ import captured from "../../data/real-probes.json" with { type: "json" };
 import { healthServer } from "./health-server.ts";
 import { getAt, Servers, TARGET } from "./servers.ts";
 
-/** A real kubelet 1.36.3's words about servers and commands, beside those of the handlers here. */
+/** Compares the texts of a real kubelet 1.36.3 about servers and commands with those of the handlers here. */
 const servers = new Servers();
 afterAll(() => servers.close());
 
-/** Commands run here as a runtime would run them. */
+/** Runs a command here as a runtime would run it in a container. */
 const exec: ProbeDeps["exec"] = (_id, [file = "", ...args]) =>
   new Promise((resolve) => {
     execFile(file, args, { maxBuffer: 2 ** 20 }, (error, stdout, stderr) => {
@@ -26,7 +26,7 @@ async function said(type: ProbeType, handler: ProbeHandler, timeoutMs = 20_000):
   const outcome = await attempt({ handler, timeoutMs, target: TARGET }, { exec });
   return probeEvent(type, outcome)?.message.replace(HOST, "HOST");
 }
-/** The texts of one capture, its addresses as HOST. */
+/** The texts of one capture, with addresses replaced by HOST. */
 const textsOf = (name: string): readonly string[] =>
   (captured.find((one) => one.name === name)?.events ?? [])
     .filter(({ type }) => type === "Warning")
@@ -45,7 +45,7 @@ test("exec probes have the real kubelet's texts: stdout, then stderr, at most 10
   expect(textsOf("live-grace")).toEqual([await said("liveness", { exec: commandOf("live-grace", "livenessProbe") })]);
   const long = await said("readiness", { exec: commandOf("exec-long-output", "readinessProbe") });
   const [real = ""] = textsOf("exec-long-output");
-  // the capture was shortened, and says how long it was
+  // the captured text is truncated, and contains its original length
   const [, length] = /\.\.\.\((\d+) characters\)$/.exec(real) ?? [];
   expect(long).toHaveLength(Number(length));
   expect(long?.startsWith(real.replace(/\.\.\.\(.*$/, ""))).toBe(true);
@@ -57,7 +57,7 @@ test("HTTP probes have the real kubelet's texts: status without body, refusals a
     expect(textsOf(name)).toContain(await said("readiness", { http: getAt(await answering(status)) }));
   expect(textsOf("http-refused")).toContain(await said("readiness", { http: getAt(1) }));
   expect(textsOf("http-400")).toContain(await said("readiness", { http: getAt(1) }));
-  // it answers once, and is gone when it is asked for the next page
+  // the server answers once, and is closed before the redirected request arrives
   const once = createTcp((socket) => {
     once.close();
     const location = `HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
@@ -70,7 +70,7 @@ test("HTTP probes have the real kubelet's texts: status without body, refusals a
     unnamed((await said("readiness", { http: getAt(resets) })) ?? ""),
   );
 });
-/** The client's own port has another form in a text of two ends. */
+/** Texts with two addresses differ in the form of the client's own port, so both addresses are replaced. */
 const unnamed = (text: string): string => text.replace(/HOST->HOST/, "ENDS");
 
 test("gRPC probes have the real kubelet's texts: not serving, and refused", async () => {

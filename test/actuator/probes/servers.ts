@@ -4,12 +4,12 @@ import type { ProbeTarget } from "../../../actuator/probes/net/dial.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe-spec.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 
-/** Servers of one file of tests, and the connections that they hold. */
+/** The servers of one test file, and their open connections. */
 export class Servers {
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
 
-  /** On loopback; its port. */
+  /** Listens on loopback, and returns the port. */
   async listen(server: Server, host = "127.0.0.1"): Promise<number> {
     this.#servers.push(server);
     server.on("connection", (socket) => {
@@ -21,11 +21,11 @@ export class Servers {
     await once(server, "listening");
     return (server.address() as AddressInfo).port;
   }
-  /** Listens; unless told otherwise it hears everything on a connection, and says nothing. */
+  /** Listens; by default the server reads all data of a connection and never answers. */
   serve(onSocket: (socket: Socket) => void = (socket) => socket.resume()): Promise<number> {
     return this.listen(createServer(onSocket));
   }
-  /** Says one thing to whoever asks. */
+  /** Sends one text to each client. */
   raw(text: string, after: "keep" | "end" | "reset" = "keep"): Promise<number> {
     return this.serve((socket) =>
       socket.once("data", () => {
@@ -35,7 +35,7 @@ export class Servers {
       }),
     );
   }
-  /** Connections that are open at this moment. */
+  /** The number of connections that are open at this moment. */
   get open(): number {
     return this.#sockets.size;
   }
@@ -50,7 +50,7 @@ export const getAt = (port: number, more: Partial<ProbeHttpGet> = {}): ProbeHttp
   ...{ scheme: "HTTP", host: "", port, path: "/", headers: [] },
   ...more,
 });
-/** A word for the result, and its text; the ports of the moment as HOST. */
+/** A word for the result, and its text, with addresses replaced by HOST. */
 export function reportOf(outcome: ProbeOutcome): readonly [string, string] {
   const [word, text] = "error" in outcome ? ["error", outcome.error] : [outcome.result, outcome.output];
   return [word, text.replace(/127\.0\.0\.1:\d{2,}/g, "HOST")];

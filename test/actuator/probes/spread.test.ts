@@ -10,7 +10,7 @@ const many = (count: number, periodSeconds = 1) =>
       name: `p-${i}`,
     }),
   );
-/** How many began in each 100 ms from then on. */
+/** How many attempts started in each 100 ms from `fromMs` on. */
 function windows({ asked }: ManagerFixture, fromMs: number, count: number): readonly number[] {
   const counts = Array<number>(count).fill(0);
   for (const { atMs } of asked) {

@@ -39,7 +39,7 @@ test("a TCP probe succeeds when the connection is reset right after it opened", 
     expect(text).toMatch(/: (read|write) tcp HOST->HOST: /);
   }
 });
-test("a TCP probe fails when nobody listens, or the host does not resolve", async () => {
+test("a TCP probe fails when no server listens, or the host does not resolve", async () => {
   expect(await tcpProbe({ host: "", port: 1 }, TARGET, LONG_MS)).toEqual(
     failure("dial tcp 127.0.0.1:1: connect: connection refused"),
   );
@@ -47,7 +47,7 @@ test("a TCP probe fails when nobody listens, or the host does not resolve", asyn
     failure("dial tcp: lookup no..name: no such host"),
   );
 });
-test("a TCP probe times out when nobody accepts", async () => {
+test("a TCP probe times out when the server does not accept", async () => {
   await using full = await fullListener();
   expect(await tcpProbe({ host: "", port: full.port }, TARGET, 300)).toEqual(
     failure(`dial tcp 127.0.0.1:${full.port}: i/o timeout`),

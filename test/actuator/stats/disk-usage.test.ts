@@ -18,7 +18,7 @@ const tree = (path: string): DiskPath => ({ path, what: "tree" });
 const files = (path: string): DiskPath => ({ path, what: "files" });
 const KiB = 1024;
 
-/** On a clock that moves only when told. */
+/** A disk usage counter with a clock that moves only when the test sets it. */
 function counting(options: DiskUsageOptions = {}) {
   const clock = { ms: 0 };
   const usage = new DiskUsage({
@@ -34,7 +34,7 @@ async function figureOf(place: DiskPath) {
   await usage.count([place]);
   return usage.of(place.path);
 }
-/** So many files of 4 KiB, in directories of at most 50. */
+/** Creates `count` files of 4 KiB, in directories of at most 50 files. */
 function plantFiles(dir: string, count: number): void {
   for (let i = 0; i < count; i++) {
     const below = join(dir, `d${Math.floor(i / 50)}`);
@@ -66,7 +66,7 @@ describe("the usage of a directory tree equals du's", () => {
     expect(expected.inodesUsed).toBe(127);
     expect(await figureOf(tree(dir))).toEqual({ ...expected, at: "2026-01-31T12:00:00.000Z", isWhole: true });
   });
-  test("for a sparse file, which counts only what is allocated", async () => {
+  test("for a sparse file, which counts only its allocated blocks", async () => {
     const dir = scratch();
     writeFileSync(join(dir, "sparse"), "x".repeat(64 * KiB));
     truncateSync(join(dir, "sparse"), 2 ** 30);
@@ -101,11 +101,11 @@ describe("the usage of a directory tree equals du's", () => {
     if (!mountedBelow(join(dir, "mounted"))) skip("this process may not mount");
     writeFileSync(join(dir, "mounted/large"), "x".repeat(512 * KiB));
     expect(await figureOf(tree(dir))).toMatchObject({ ...du(dir), inodesUsed: 2 });
-    // also where the mount table did not tell of it
+    // the same if the mount table did not list the mount
     const walk = new DiskWalk(tree(dir), new Set());
     while (!walk.isDone) walk.step(100, () => false);
     expect(walk).toMatchObject({ ...du(dir), inodesUsed: 2 });
-    // the top of a volume in memory is the mount itself
+    // the root of a memory-backed volume is the mount itself
     expect(await figureOf(tree(join(dir, "mounted")))).toMatchObject({ usedBytes: 512 * KiB, inodesUsed: 2 });
   });
   test("for a bind mount of the same disk, which is not counted", async ({ skip }) => {
@@ -124,7 +124,7 @@ describe("the usage of a directory tree equals du's", () => {
 });
 
 describe("the usage of a directory's files", () => {
-  test("counts neither the directory itself nor what is further below", async () => {
+  test("counts neither the directory itself nor deeper levels", async () => {
     const dir = scratch();
     writeFileSync(join(dir, "0.log"), "x".repeat(20 * KiB));
     writeFileSync(join(dir, "1.log"), "x".repeat(4 * KiB));
@@ -273,7 +273,7 @@ describe("a tree too large for one count", () => {
 test("counting yields to other work every few milliseconds", async () => {
   const dir = scratch();
   plantFiles(dir, 200);
-  // each look at the clock takes a millisecond
+  // each reading of the clock takes a millisecond
   let ms = 0;
   const usage = new DiskUsage({ monotonicMs: () => ms++ });
   let turns = 0;
@@ -310,7 +310,7 @@ test("places requested again during a count are counted again once, after it", a
   const before = bytes();
   write("first");
   clock.ms = 1;
-  // one that is asked for meanwhile is the one that runs; this one comes after it
+  // a count that is requested meanwhile joins the running one; countAgain starts another one afterwards
   const running = usage.count(places);
   await usage.countAgain(places);
   await running;

@@ -19,7 +19,7 @@ const LOOKS: readonly CgroupStatsTarget[] = [
 const MiB = 2 ** 20;
 const HELD_BYTES = 64 * MiB;
 const LIMIT_BYTES = 512 * MiB;
-/** Holds memory, tells so, and then burns what it gets of a CPU. */
+/** Allocates memory, reports it, and then uses all the CPU time that it gets. */
 const BURNER = `globalThis.held = Buffer.alloc(${HELD_BYTES}, 1); process.stdout.write("held"); for (;;);`;
 
 const opened = openOwn("stats");
@@ -60,7 +60,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () =>
   const look = (): ReadonlyMap<string, CgroupUsage> => readUsages(hierarchy, LOOKS);
   const at = (usages: ReadonlyMap<string, CgroupUsage>, path: string): CgroupUsage => usages.get(path) as CgroupUsage;
 
-  /** In the container's cgroup from its first page on. */
+  /** Starts a shell, moves it into the container's cgroup, and executes the burner there. */
   async function startBurner(): Promise<ChildProcess> {
     const script = `read go && exec "${process.execPath}" -e '${BURNER}'`;
     const started = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
@@ -86,7 +86,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () =>
     const { pid } = await startBurner();
     const resident = (): number =>
       Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
-    // the kernel sums up what its CPUs have counted only now and then
+    // the kernel sums up its per-CPU counters only from time to time
     const off = (path: string): number => Math.abs((at(look(), path).memory?.rssBytes ?? 0) - resident());
     for (const path of [CONTAINER, POD, PODS]) await expect.poll(() => off(path)).toBeLessThan(16 * MiB);
     expect(resident()).toBeGreaterThan(HELD_BYTES);
@@ -104,7 +104,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () =>
 
   test("includes the CPU time of a process and its throttling by a quota", async () => {
     await startBurner();
-    // a tenth of a CPU
+    // a quota of a tenth of a CPU
     await write(CONTAINER, "cpu.cfs_quota_us", "10000");
     const history = new UsageHistory();
     const first = look();
@@ -125,12 +125,12 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () =>
     }
     expect(row?.throttledPermille).toBeGreaterThan(0);
     expect(row?.cpuMilli).toBeGreaterThan(0);
-    // more than its quota, since what runs when it is set runs on for a moment; far from a whole CPU
+    // above the quota, since the process continues for a moment when the quota is set; far below a whole CPU
     expect(row?.cpuMilli).toBeLessThan(500);
     expect(at(usages, CONTAINER).throttling?.throttledNanos).toBeGreaterThan(0);
     expect(at(usages, POD).throttling?.throttledPeriods).toBe(0);
     expect(at(usages, POD).cpuNanos).toBeGreaterThan(at(first, POD).cpuNanos as number);
-    // it burns on from one file read to the next
+    // the process uses more CPU time between the reads of two files
     expect(at(look(), POD).cpuNanos).toBeGreaterThanOrEqual(at(usages, CONTAINER).cpuNanos as number);
   });
 });

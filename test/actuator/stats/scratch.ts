@@ -4,17 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** A directory that goes with the test. */
+/** A directory that is removed after the test. */
 export function scratch(): string {
   const dir = mkdtempSync(join(tmpdir(), "nodewise-disk-"));
-  // not rmSync: it does not reach paths longer than the kernel takes
+  // not rmSync, which cannot remove paths longer than the kernel's limit
   onTestFinished(() => void run("rm", "-rf", dir));
   return dir;
 }
 
 const TMPFS = ["-t", "tmpfs", "-o", "size=1m", "nodewise-test"];
 
-/** Mounts a file system of its own, or what is given, and unmounts it with the test; false: this process may not mount. */
+/**
+ * Mounts a separate file system, or the given one, and unmounts it after the test; false: this process may not mount.
+ */
 export function mountedBelow(dir: string, ...what: readonly string[]): boolean {
   mkdirSync(dir);
   if (run("mount", ...(what.length === 0 ? TMPFS : what), dir) === null) return false;
@@ -24,7 +26,7 @@ export function mountedBelow(dir: string, ...what: readonly string[]): boolean {
   return true;
 }
 
-/** The size of a tree as du says it, on its own file system. */
+/** The size of a tree according to du, on the tree's own file system. */
 export function du(path: string): { readonly usedBytes: number; readonly inodesUsed: number } {
   const figure = (...options: string[]): number => Number.parseInt(run("du", "-s", "-x", ...options, path) ?? "", 10);
   return { usedBytes: figure("--block-size=1"), inodesUsed: figure("--inodes") };

@@ -41,7 +41,7 @@ function lookAt(name: string, dir: string, more: Partial<PodStatsTarget> = {}): 
   };
 }
 
-/** One look at all of these pods. */
+/** One measurement of all these pods. */
 async function lookAround(
   { hierarchy }: TextTree,
   pods: readonly PodStatsTarget[],
@@ -54,7 +54,7 @@ async function lookAround(
   await disk.count(diskStatsTargets(pods));
   return { at: at(ms), usages, rates: history.rates(usages, ms), diskOf: (path) => disk.of(path), layers };
 }
-/** As a snapshot carries it. */
+/** The value as a snapshot contains it. */
 const json = (value: unknown) => JSON.parse(JSON.stringify(value));
 
 function plantPod(tree: TextTree, version: 1 | 2, look: PodStatsTarget, facts: Partial<Facts>): void {
@@ -156,17 +156,17 @@ describe.each([1, 2] as const)("pod stats, cgroup v%i,", (version) => {
           "Container c was using 400Mi, request is 100Mi, has larger consumption of memory. ",
       ],
     ]);
-    // the same look again says nothing new; one of a millisecond later does
+    // the same measurement causes no second eviction; one that is a millisecond later does
     expect(decide(5, first, evicts.next).decision.evicted).toEqual([]);
     const later = await lookAround(tree, [a, b], 1);
     expect(decide(5, later, evicts.next).decision.evicted.map(({ pod }) => pod.name)).toEqual(["b"]);
-    // more than the limit is in use: nothing is available, which is still a number
+    // the usage exceeds the limit: 0 bytes are available, which is still a number
     tree.plant(PODS, filesOf(version, { ...FACTS, memory: 1100 * Mi, inactiveFile: 0, limit: 1024 * Mi }));
     expect(decide(9, await lookAround(tree, [a, b], 9)).decision.thresholds[1]).toMatchObject({
       signal: "allocatableMemory.available",
       available: 0,
     });
-    // without a limit there is no such signal
+    // without a limit this signal does not exist
     tree.plant(PODS, filesOf(version, { ...FACTS, limit: null }));
     expect(decide(9, await lookAround(tree, [a, b], 9)).decision.thresholds[1]?.state).toBe("unobserved");
   });
@@ -202,7 +202,7 @@ describe.each([1, 2] as const)("pod stats, cgroup v%i,", (version) => {
     const pressure = version === 1 ? null : { cpu: 1.53, memory: 0, io: 20.25 };
     const row = { memoryWorkingSetBytes: 200_000_000, pids: 7, pressure };
     expect(podUsageOf(look, first)).toEqual({ ...row, cpuMilli: null, throttledPermille: null });
-    // the pod has no quota of its own, its container has
+    // the pod has no quota, its container has one
     const used = { inactiveFile: 100_000_000, cpuMicros: FACTS.cpuMicros + 2_500_400 };
     plantPod(tree, version, look, used);
     const [container] = look.containers;

@@ -6,7 +6,7 @@ import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { ROOT } from "../cgroups/hierarchy-kit.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 
-/** The figures of a cgroup; the same facts are written as either kernel tells them. */
+/** The figures of a cgroup; the same figures are written in the format of either cgroup version. */
 export interface Facts {
   readonly cpuMicros: number;
   readonly periods: number;
@@ -37,7 +37,7 @@ export const FACTS: Facts = {
 
 type Files = Readonly<Record<string, string>>;
 
-/** The kernel's files, but only the lines that are read and those that could be mistaken for them. */
+/** The kernel's files, reduced to the lines that are read and those that could be confused with them. */
 export function filesOf(version: 1 | 2, facts: Facts): Files {
   const procs = facts.processes.map((pid) => `${pid}\n`).join("");
   const shared = { "cgroup.procs": procs, "pids.current": `${facts.tasks}\n` };
@@ -95,11 +95,11 @@ const pressure = (avg10: string): string =>
 
 export interface TextTree {
   readonly hierarchy: Hierarchy;
-  /** Writes files of a cgroup, whichever hierarchy they belong to. */
+  /** Writes files of a cgroup, in any hierarchy. */
   plant(path: string, files: Files): void;
 }
 
-/** Cgroups as directories and texts, gone with the test. */
+/** Cgroups as directories and text files, removed after the test. */
 export function textTree(version: 1 | 2): TextTree {
   const tree = tempTree(version, ROOT);
   onTestFinished(() => tree.remove());

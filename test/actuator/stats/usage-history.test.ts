@@ -13,7 +13,7 @@ const usage = (cpuNanos: number | null, periods = 0, throttledPeriods = 0): Cgro
 });
 const UNKNOWN: UsageRate = { cpuNanoCores: null, throttledPermille: null };
 
-/** The rates of looks at one pod, each `[ms, usage]`. */
+/** The rates from measurements of one pod, each `[ms, usage]`. */
 function ratesOf(...looks: readonly (readonly [number, CgroupUsage | null])[]): readonly (UsageRate | undefined)[] {
   const history = new UsageHistory();
   return looks.map(([atMs, one]) => history.rates(new Map(one === null ? [] : [[POD, one]]), atMs).get(POD));

@@ -37,7 +37,7 @@ const nameOf = (uid: string): string => (uid === "u1" ? "shop/web" : uid);
 test("a device row counts healthy and held devices by NUMA node and holder", () => {
   const held = checkpoint(
     entry("u2", [[-1, ["g4"]]], { containerName: "b", allocResp: null }),
-    // a device of two nodes stands below both
+    // a device with two NUMA nodes is listed below both
     entry("u1", [
       [1, ["g3"]],
       [0, ["g10", "g2", "g3"]],

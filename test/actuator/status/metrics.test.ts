@@ -6,7 +6,7 @@ import { deviceRow, nodeStatus, podRow, WEB } from "../../kit/node-status.ts";
 const lines = async (metrics: ReturnType<typeof daemonMetrics>, status = nodeStatus()): Promise<readonly string[]> =>
   (await metrics.render(status)).text.split("\n").filter((line) => !line.startsWith("#") && line !== "");
 
-test("counters are exported with what was counted", async () => {
+test("counters are exported with their counts", async () => {
   const metrics = daemonMetrics();
   const { counters } = metrics;
   counters.pass(48, 31);
@@ -78,7 +78,7 @@ test("a pass that compared nothing exports no drift figure, rather than 0", asyn
   expect((await lines(metrics)).filter(isDrift)).toEqual(["nodewise_drift_files 1"]);
 });
 
-test("gauges follow the status, and pods that are gone disappear", async () => {
+test("gauges follow the status, and removed pods disappear", async () => {
   const metrics = daemonMetrics();
   const messages = await lines(metrics);
   for (const line of [
@@ -185,7 +185,7 @@ test("devices are exported with capacity, holders, plugin state and allocations"
     'nodewise_device_plugin_registrations_total{result="refused"} 2',
   ])
     expect(messages).toContain(line);
-  // the second look counts no change twice
+  // the second scrape does not count a change again
   expect(await of()).toEqual(messages);
   const gone = await of(nodeStatus());
   expect(gone.filter((line) => line.includes("capacity") || line.includes("_up{"))).toEqual([]);

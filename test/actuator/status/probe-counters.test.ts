@@ -30,6 +30,6 @@ test("probe attempts, results, durations and waits are counted in a bounded numb
     "nodewise_probe_kills_held_total 4",
   ])
     expect(lines).toContain(line);
-  // 12 attempts, 9 results, 3 durations of 14, 12 of lateness, 2, and 1 deprecated
+  // 12 attempts, 9 results, 3 durations with 14 lines each, 12 lines of lateness, 2 others, and 1 deprecated
   expect(lines.length).toBeLessThanOrEqual(12 + 9 + 42 + 12 + 2 + 1);
 });

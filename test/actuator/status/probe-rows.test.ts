@@ -77,7 +77,7 @@ test("the status file is written for each change of a probe result, not for each
   const looked = async (at: string, more: Partial<ProbeFacts>): Promise<void> => {
     nowMs += 6_000;
     const before = looks;
-    // none is looked at while a write is under way
+    // no status is read while a write is in progress
     await vi.waitUntil(() => {
       file.offer(() => {
         looks++;

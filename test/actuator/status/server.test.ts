@@ -23,7 +23,7 @@ async function serve(
   return started.value.url;
 }
 
-/** Fetch does not let a Host header be chosen. */
+/** Fetch does not allow a Host header to be set. */
 function ask(url: string, options: { method?: string; host?: string; path?: string; headers?: object }) {
   return new Promise<{ status: number; text: string; headers: Record<string, unknown> }>((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -77,7 +77,7 @@ describe("the status server answers", () => {
     for (const limit of ["0", "1001", "x", "1.5"])
       expect(await get(`?limit=${limit}`)).toMatchObject({ status: 400, detail: expect.stringMatching(/^limit: /) });
     expect(await get("?pod=shop/broken")).toMatchObject({ status: 500, detail: "EIO" });
-    // a daemon that keeps none
+    // a daemon without a history
     expect(await (await fetch(`${await serve()}/v1/probes/history`)).json()).toMatchObject({ entries: [] });
   });
 
@@ -114,7 +114,7 @@ describe("the status server answers", () => {
     expect(await get("?since=yesterday")).toMatchObject({ status: 400, code: "bad_request" });
   });
 
-  test("500 when the status cannot be made, and goes on", async () => {
+  test("500 when the status cannot be computed, and continues to serve", async () => {
     let fails = true;
     const url = await serve(() => {
       if (fails) throw new Error("no records");

@@ -30,7 +30,7 @@ test("the status file is written at most every 5 s and at the end, readable by i
     isLookedAt = true;
     return named("second")();
   };
-  // none is looked at while a write is under way
+  // no status is read while a write is in progress
   const lookedAt = () => {
     file.offer(second);
     return isLookedAt;
@@ -40,7 +40,7 @@ test("the status file is written at most every 5 s and at the end, readable by i
   now = 10_000;
   isLookedAt = false;
   await vi.waitUntil(lookedAt, PATIENT);
-  // nothing was new, so nothing is under way
+  // the status was unchanged, so no write is in progress
   now = 14_999;
   file.offer(() => {
     throw new Error("asked too early");
@@ -56,7 +56,7 @@ test("the status file is written at most every 5 s and at the end, readable by i
 test("the status file is written once a minute while only times and measurements change", async () => {
   let [now, looks, writes] = [0, 0, 0];
   const file = new StatusFile({ stateDir: dir, onProblem: () => {}, now: () => now });
-  /** Looks in this second, and answers how often the file was written in all. */
+  /** Offers a status at this second, and returns how often the file has been written in total. */
   const writesAt = async (second: number, more: object = {}): Promise<number> => {
     now = second * 1000;
     const at = { toJSON: () => `write ${++writes}` };
@@ -71,7 +71,7 @@ test("the status file is written once a minute while only times and measurements
       ...more,
     };
     const wanted = looks + 1;
-    // none is made while a write is under way
+    // no status is computed while a write is in progress
     await vi.waitUntil(() => {
       file.offer(() => {
         looks++;

@@ -19,13 +19,13 @@ import { PodTime } from "../../sim/pod-time.ts";
 const ME = "/nodewise";
 const MANIFEST = { "kubernetes.io/config.source": "file" };
 
-/** A runtime in which others run pods, and the pods that Nodewise is to run. */
+/** A runtime in which other programs run pods, and the pods that Nodewise should run. */
 function world(wanted: readonly RunnablePod[], refused: PodsToRun["refused"] = []) {
   const time = new PodTime(new SimClock(1_800_000_000_000));
   const runtime = new FakePodRuntime(time);
   runtime.images.set("busybox", { id: "sha256:1" });
   const desired: PodsToRun = { pods: new Map(wanted.map((one) => [one.uid, one])), refused };
-  /** Answers its sandbox. */
+  /** Runs a pod, and returns its sandbox. */
   const run = async (name: string, containers: readonly string[] = ["app"], labels: Record<string, string> = {}) => {
     const metadata = { name, namespace: "default", uid: `foreign-${name}`, attempt: runtime.sandboxes.size };
     const config = { metadata, labels, annotations: MANIFEST };
@@ -59,7 +59,7 @@ function world(wanted: readonly RunnablePod[], refused: PodsToRun["refused"] = [
       ends: done.ends.map(({ stop, outcome, message }) => `${stop.pod.name} ${outcome} ${message}`.trim()),
     };
   };
-  /** Calls that change something. */
+  /** The calls that change something. */
   const calls = () => runtime.calls.filter((call) => !call.startsWith("List"));
   const ready = () => [...runtime.sandboxes.values()].filter(({ isReady }) => isReady).map(({ id }) => id);
   return { time, runtime, run, plan, stopAll, calls, ready };
@@ -135,14 +135,14 @@ describe("taking over a kubelet's pods", () => {
     expect(runtime.running("app")).toHaveLength(2);
   });
 
-  test("checks before each stop that a manifest still names the pod and that nobody else took it", async () => {
+  test("checks before each stop that a manifest still names the pod and that no other program took it", async () => {
     const { run, stopAll, ready, runtime } = world([named("web")]);
     const id = await run("web");
     expect((await stopAll({ podsToRun: async () => ({ pods: new Map(), refused: [] }) })).ends).toEqual([
       "web left no manifest names it now",
     ]);
     expect((await stopAll({ podsToRun: async () => null })).ends).toEqual(["web left the pods cannot be read now"]);
-    // the id is another pod's by now
+    // the sandbox id now belongs to another pod
     const podsToRun = async (): Promise<PodsToRun> => {
       const sandbox = runtime.sandboxes.get(id);
       if (sandbox !== undefined)
@@ -161,7 +161,7 @@ describe("taking over a kubelet's pods", () => {
   test("that was interrupted is completed by the next run", async () => {
     const { run, stopAll, ready, runtime } = world([named("web"), named("db")]);
     for (const name of ["web", "db"]) await run(name);
-    // its container has stopped, its sandbox has not
+    // the container has stopped, and its sandbox has not
     const [, db] = runtime.containers.values();
     runtime.exit(db?.id ?? "", 0);
     const stopped = AbortSignal.abort();

@@ -7,7 +7,7 @@ import { node } from "../../kit/nodes.ts";
 import { requesting } from "../../kit/pods.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
 
-/** The whole way of a posted question; a fault of the ask fails the test. */
+/** Decides an admission from the posted JSON, as the API does; an invalid ask throws. */
 export function admissionOf(snapshot: Json, pod: unknown, at: ManagersAtHand = {}, explain: Explain = "reasons") {
   const ask = decodePodAsk({ pod }, "ask");
   if (!ask.ok) throw new Error(JSON.stringify(ask.error));
@@ -26,7 +26,7 @@ export function refusal(snapshot: Json, pod: unknown): Refusal {
   if (answer.ok) throw new Error("answered");
   return answer.error;
 }
-/** HANDLER REASON of everything that would refuse, in order. */
+/** `HANDLER REASON` of each handler that would refuse the pod, in order. */
 export const wouldRefuse = ({ decision }: Decided<AdmissionDecision>): readonly string[] =>
   decision.wouldRefuse.map(({ handler, reason }) => `${handler} ${reason}`);
 
@@ -35,7 +35,10 @@ const READY = {
   conditions: [{ type: "Ready", status: "True", message: "kubelet is posting ready status" }],
   nodeInfo: { kernelVersion: "6.1.0" },
 };
-/** A snapshot of a node of 4 CPUs, 8 GiB and 10 pods, and what a test adds to it, to the node's status and to the node. */
+/**
+ * A snapshot of a node with 4 CPUs, 8 GiB and 10 pods, with additions to the snapshot, to the node's status and to the
+ * node.
+ */
 export const readyNode = (parts: Json = {}, status: Json = {}, more: Json = {}): Json => ({
   node: {
     ...node({ ...READY, ...status }, { metadata: { labels: { "kubernetes.io/os": "linux", zone: "a" } } }),
@@ -43,7 +46,7 @@ export const readyNode = (parts: Json = {}, status: Json = {}, more: Json = {}):
   },
   ...parts,
 });
-/** A pod of one container that is bound to that node. */
+/** A pod of one container that is bound to the node of `readyNode`. */
 export const boundPod = (name: string, requests: Json = {}, spec: Json = {}, more: Json = {}): Json =>
   requesting(name, requests, { nodeName: "n", ...spec }, more);
 export const CRITICAL = { priority: 2_000_000_000 };

@@ -78,7 +78,7 @@ describe("node resources that a pod gets through its resource claims", () => {
     (version) => {
       expect(reportOf(version)).toEqual([{ at: "cpu", field: "requested", resource: "cpu", milliCpu: 500 }, memory]);
       expect(reportOf(version, {}, {})).toEqual([]);
-      // in place of the CPUs of containers and claims stand those of the pod
+      // pod-level CPUs replace those of containers and claims
       expect(reportOf(version, { resources: { requests: { cpu: "2" } } })).toEqual([memory]);
     },
   );

@@ -16,7 +16,7 @@ describe("a critical pod", () => {
       },
     ]);
   });
-  it("preempts nobody when an earlier handler refuses it, and preempts in vain when a later one does", () => {
+  it("preempts no pod when an earlier handler refuses it, and preempts in vain when a later one does", () => {
     const refuses = { managers: () => ({ reason: "r", message: "m" }) };
     expect(admitted(full(), asking, refuses).decision.preempt).toEqual([]);
     const later = admitted(full({ kubelet: { shuttingDown: true } }), asking);
@@ -32,7 +32,7 @@ describe("a critical pod", () => {
       wouldRefuse: [{ reason: "NodeAffinity" }],
     });
   });
-  it("is told how much less to request when preemption cannot free enough", () => {
+  it("has a counterfactual with the highest possible request when preemption cannot free enough", () => {
     const { decision } = admitted(full(), boundPod("p", { cpu: "5" }, CRITICAL));
     expect(decision).toMatchObject({
       reason: "UnexpectedAdmissionError",

@@ -69,17 +69,18 @@ describe("features that a pod needs", () => {
       );
     const lacks = (...names: string[]): string =>
       `PodFeatureUnsupported: Pod requires node features that are not available: ${names.join(", ")}`;
-    // by its own gates, whatever its status told before; the second one is off by default
+    // the node's own feature gates count, not the features that its status declared before; USERS is off by default
     expect(shown(on("1.36", { [RESTART]: false }, [RESTART, USERS]), pod)).toBe(lacks(RESTART, USERS));
     expect(shown(on("1.36", {}), pod)).toBe(lacks(USERS));
-    // and the runtime must have it
+    // the container runtime must support the feature too
     expect(shown(on("1.36", { [USERS]: true }, []), pod)).toBe(lacks(USERS));
     expect(shown(on("1.37", { [USERS]: true }, [USERS]), pod)).toBe(": ");
     expect(admitted(on("1.36", { [USERS]: true }), pod)).toMatchObject({
       decision: { admit: true },
       needs: ["node.status.declaredFeatures"],
     });
-    // 1.34 does not know the gate of it all, and in 1.35, which knows one of the features, it is off
+    // 1.34 does not know the gate NodeDeclaredFeatures. 1.35 knows it, and one of the features, but has it off by
+    // default
     expect([shown(on("1.35", {}), pod), shown(on("1.34", {}), pod)]).toEqual([": ", ": "]);
     expect(shown(on("1.35", { NodeDeclaredFeatures: true }), pod)).toBe(lacks(RESTART));
   });

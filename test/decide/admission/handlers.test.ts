@@ -163,7 +163,7 @@ describe("the reasons of a refusal", () => {
 
 describe("the resource managers in an admission", () => {
   const given = [{ container: "c", cpus: "1", exclusive: true, memory: [], devices: {} }];
-  it("show what they would assign, unless one of them refuses", () => {
+  it("show their assignments, unless one of them refuses", () => {
     expect(
       admitted(readyNode(), boundPod("p"), { managers: () => null, assigned: () => given }).decision.assigned,
     ).toBe(given);

@@ -45,7 +45,7 @@ describe("a refusal for a host port in use", () => {
       expect(holdersOf(inItsOwn, agent).holders).toEqual([]);
     }
   });
-  it("names nobody when the port is free", () => {
+  it("names no process when the port is free", () => {
     expect(holdersOf(asking80({}), boundPod("udp", {}, with80({ protocol: "UDP" })))).toEqual({
       admit: true,
       message: "",

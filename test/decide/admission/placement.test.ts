@@ -135,7 +135,7 @@ describe("host ports", () => {
 });
 
 describe("parsing of names", () => {
-  it("extended resources are told from Kubernetes' own resources", () => {
+  it("extended resources are distinguished from Kubernetes' own resources", () => {
     const names = [
       "example.com/gpu",
       "cpu",

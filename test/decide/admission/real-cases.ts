@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "../../kit/snapshots.ts";
 
-/** A kubelet 1.36.3 with a pod that was posted to a node of two CPUs. */
+/** A kubelet 1.36.3, and a pod that was posted to its node of two CPUs. */
 interface RealCase {
   readonly name: string;
   readonly snapshot: Json;
-  /** As it was given to the API server. */
+  /** The pod as it was posted to the API server. */
   readonly applied: Json;
   /** The pod's status. */
   readonly outcome: { readonly phase: string; readonly reason?: string; readonly message?: string };
-  /** Names, in the order of the events; of preemption cases. */
+  /** Names of the victims in the order of their events; present in preemption cases. */
   readonly victims?: readonly string[];
 }
 interface File {
@@ -29,5 +29,5 @@ export function realCases(dir: "real-admission" | "real-preemption"): readonly R
 }
 
 const PREFIX = "Pod was rejected: ";
-/** The message as the event has it. */
+/** The message as the event contains it. */
 export const eventMessage = ({ outcome }: RealCase): string => (outcome.message ?? "").slice(PREFIX.length);

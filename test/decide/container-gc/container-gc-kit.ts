@@ -10,7 +10,7 @@ import { decoded, type Json } from "../../kit/snapshots.ts";
 export const NOW = Date.parse("2026-01-31T12:00:00Z");
 export type Answer = Decided<ContainerGcDecision>;
 
-/** A time in the past, as the runtime writes it. */
+/** A time in the past, in the runtime's format. */
 export const made = (agoMs: number): string => unixNanos(NOW - agoMs);
 /** An exited container `c` of `pod`, in the sandbox `sb-POD`. */
 export const gcContainer = (id: string, pod: string, agoMs: number, more: Json = {}): Json =>
@@ -26,7 +26,7 @@ export const EVICTED = {
 };
 export const evictedPod = (name: string): Json => pod(name, { status: EVICTED });
 
-/** A snapshot of these pods and what the runtime lists; every list is there. */
+/** A snapshot with these pods and with every list of the runtime. */
 export const gcNode = (pods: readonly Json[], runtime: Json, kubelet: Json = {}): Json => ({
   observedAt: new Date(NOW).toISOString(),
   pods,
@@ -44,7 +44,7 @@ export function attempt(snapshot: unknown, ask: unknown = undefined): Result<Ans
     explain: "full",
   });
 }
-/** Answers; a refusal fails the test with its message. */
+/** The decision; a refusal throws its message. */
 export function answer(snapshot: unknown, ask?: unknown): Answer {
   const result = attempt(snapshot, ask);
   if (!result.ok) throw new Error(`refused: ${result.error.message}`);
@@ -52,7 +52,7 @@ export function answer(snapshot: unknown, ask?: unknown): Answer {
 }
 export const UNDER_PRESSURE = { operation: "delete-unused" };
 
-/** `id: why`, in order. */
+/** `id: why` of each removal, in order. */
 export const removed = ({ decision }: Answer): readonly string[] => decision.remove.map((r) => `${r.id}: ${r.why}`);
 export const kept = ({ decision }: Answer): readonly string[] => decision.keep.map((k) => `${k.id}: ${k.why}`);
 export const codesOf = ({ reasons }: Answer, id: string): readonly string[] =>

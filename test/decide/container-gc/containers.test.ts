@@ -3,7 +3,7 @@ import type { Json } from "../../kit/snapshots.ts";
 import { answer, codesOf, gcContainer, gcNode, kept, live, NOW, READY, removed, sandbox } from "./container-gc-kit.ts";
 
 const MINUTE = 60_000;
-/** Three dead of `a`, the newest last; its sandbox is in use. */
+/** Three dead containers of `a`, the newest last; their sandbox is in use. */
 const THREE = [gcContainer("a1", "a", 3 * MINUTE), gcContainer("a2", "a", 2 * MINUTE), gcContainer("a3", "a", MINUTE)];
 const LIVE = [sandbox("sb-a", "a", 9 * MINUTE, READY)];
 const limits = (perContainer: number, total = -1, more: Json = {}): Json => ({
@@ -107,7 +107,7 @@ describe("the minimum age of dead containers", () => {
     expect(removed(at(String(edge)))).toEqual(["a1: per-container-limit"]);
     const young = at(String(edge + 1n));
     expect(kept(young)[0]).toBe("a1: too-young");
-    // its age is that of the next whole millisecond
+    // its age counts from the next whole millisecond
     expect(young.decision.keep[0]?.oldEnoughAtMs).toBe(NOW + 1);
     expect(at(String(edge + 1_000_000n)).decision.keep[0]?.oldEnoughAtMs).toBe(NOW + 1);
   });
@@ -130,7 +130,7 @@ describe("the minimum age of dead containers", () => {
 
 describe("the total limit of dead containers", () => {
   const minutes = (n: number) => n * MINUTE;
-  /** `a` has four, `b` two, `d` one. */
+  /** Dead containers: `a` has four, `b` has two, `d` has one. */
   const CROWD = [
     ...[9, 8, 7, 2].map((n) => gcContainer(`a${n}`, "a", minutes(n))),
     ...[6, 3].map((n) => gcContainer(`b${n}`, "b", minutes(n))),
@@ -146,11 +146,11 @@ describe("the total limit of dead containers", () => {
   });
   test("first leaves each container name an equal share", () => {
     expect(ids(7)).toEqual([]);
-    // six for three: two each
+    // six containers for three pods: two each
     expect(ids(6)).toEqual(["a9", "a8"]);
   });
   test("leaves each name at least one, then removes the oldest of all", () => {
-    // four for three: one each
+    // four containers for three pods: one each
     expect(ids(4)).toEqual(["a9", "a8", "a7", "b6"]);
     expect(ids(2)).toEqual(["a9", "a8", "a7", "b6", "d5"]);
     expect(ids(0)).toEqual(["a9", "a8", "a7", "b6", "d5", "b3", "a2"]);

@@ -18,11 +18,11 @@ import {
 } from "./container-gc-kit.ts";
 
 const MINUTE = 60_000;
-/** Three dead of `a`, the newest last; its sandbox is in use. */
+/** Three dead containers of `a`, the newest last; their sandbox is in use. */
 const THREE = [gcContainer("a1", "a", 3 * MINUTE), gcContainer("a2", "a", 2 * MINUTE), gcContainer("a3", "a", MINUTE)];
 const LIVE = [sandbox("sb-a", "a", 9 * MINUTE, READY)];
 
-describe("dead containers of a pod that is gone", () => {
+describe("dead containers of a removed pod", () => {
   const gone = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown, more: readonly Json[] = []) =>
     answer(gcNode(pods, { containers: [...THREE, ...more] }, kubelet), ask);
   const ALL = ["a1", "a2", "a3"].map((id) => `${id}: pod-removed`);
@@ -51,7 +51,7 @@ describe("dead containers of a pod that is gone", () => {
     expect(removed(gone([evictedPod("a")], startedAt(NOW - MINUTE)))).toEqual(ALL);
     expect(removed(gone([evictedPod("a")], { shuttingDown: true }))).toEqual(LIMITED);
   });
-  test("are all removed when the pod was deleted and nothing of it runs", () => {
+  test("are all removed when the pod was deleted and no container runs", () => {
     const deleted = pod("a", { status: { phase: "Running" }, metadata: DELETED });
     expect(removed(gone([deleted]))).toEqual(ALL);
     expect(removed(gone([deleted], {}, undefined, [running]))).toEqual(LIMITED);

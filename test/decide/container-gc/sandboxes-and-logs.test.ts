@@ -48,7 +48,7 @@ describe("removal of dead sandboxes", () => {
     expect(removed(of([ENDED], TWO))).toEqual(["old: older-sandbox"]);
     expect(removed(of([ENDED], TWO, {}, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
   });
-  test("waits for all pod sources when the pod is not posted, but not when it is known to be gone", () => {
+  test("waits for all pod sources when the pod is not posted, but not when it is known to be removed", () => {
     const unready = { sourcesReady: false };
     const decided = of([], TWO, unready);
     expect(removed(decided)).toEqual(["old: older-sandbox"]);
@@ -56,7 +56,7 @@ describe("removal of dead sandboxes", () => {
     expect(removed(of([DELETED], TWO, unready))).toEqual(["old: pod-removed", "new: pod-removed"]);
     expect(removed(of([ENDED], TWO, unready, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
   });
-  test("keeps a ready sandbox, whatever became of its pod", () => {
+  test("keeps a ready sandbox, whatever the state of its pod", () => {
     expect(removed(of([evictedPod("a")], [sandbox("r", "a", 1, READY)]))).toEqual([]);
   });
   test("keeps the greater id of two sandboxes created at the same time, as a tie", () => {
@@ -121,7 +121,7 @@ describe("pod log directories", () => {
   const directories = ["default_b_uid-b", "default_a_uid-a"];
   const of = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
     answer(gcNode(pods, { podLogDirectories: directories }, kubelet), ask);
-  test("are removed when their pod is gone, sorted by name", () => {
+  test("are removed when their pod was removed, sorted by name", () => {
     const decided = of([live("a")]);
     expect(removed(decided)).toEqual(["default_b_uid-b: pod-removed"]);
     expect(kept(decided)).toEqual(["default_a_uid-a: pod-exists"]);
@@ -170,7 +170,7 @@ describe("dangling links to container logs", () => {
     "are kept while the container is %s",
     (state) => {
       expect(kept(of([link(ID)], state))).toContain(`${link(ID)}: container-not-exited`);
-      // a long name is cut
+      // a long file name is truncated
       expect(kept(of([link(ID.slice(0, 40))], state))).toContain(`${link(ID.slice(0, 40))}: container-not-exited`);
     },
   );

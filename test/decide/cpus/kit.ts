@@ -24,7 +24,7 @@ import type { Json } from "../../kit/snapshots.ts";
 
 type Row = NonNullable<Machine["cpus"]>[number];
 
-/** The topology of these rows; a CPU that is left out is offline. */
+/** A topology with these CPUs; missing numbers are offline CPUs. */
 export function topologyOf(cpus: readonly Row[]): CpuTopology {
   const offlineCpus = formatCpuSet(gapsIn(cpus.map(({ cpu }) => cpu)));
   const topology = cpuTopology(machine.parse({ cpus, offlineCpus }));
@@ -34,14 +34,14 @@ export function topologyOf(cpus: readonly Row[]): CpuTopology {
 
 interface Shape {
   readonly sockets?: number;
-  /** In all. */
+  /** The total number. */
   readonly nodes?: number;
   readonly caches?: number;
-  /** In all; each has two threads, the second one `cores` CPUs further. */
+  /** The total number; each core has two threads, the second with a CPU number that is higher by `cores`. */
   readonly cores: number;
   readonly threads?: number;
 }
-/** A machine as they are built: everything of the same size. */
+/** A usual machine, on which all sockets, NUMA nodes and caches have the same size. */
 export function evenMachine({ sockets = 1, nodes = sockets, caches = nodes, cores, threads = 2 }: Shape): CpuTopology {
   const rows = Array.from({ length: cores * threads }, (_, cpu): Row => {
     const core = cpu % cores;
@@ -53,7 +53,7 @@ export function evenMachine({ sockets = 1, nodes = sockets, caches = nodes, core
 
 export const cpus = (text: string): ReadonlySet<number> => new Set(parseCpuSet(text));
 
-/** CPU 0 reserved, every option by its name. */
+/** A static policy with CPU 0 reserved and the options of these names. */
 export function policyOn(
   topology: CpuTopology,
   options: readonly string[] = [],
@@ -77,7 +77,7 @@ export function nonePolicyOf(): CpuPolicy {
   return policy.value;
 }
 export const freshManager = (policy: StaticPolicy): CpuManager => cpuManager(policy, freshState(policy));
-/** A manager that has read this pool and these CPUs, by pod and container. */
+/** A manager whose state file contains this pool and these CPUs, by pod and container. */
 export function managerWith(
   policy: StaticPolicy,
   defaultCpuSet: string,
@@ -93,7 +93,7 @@ export function managerWith(
   return cpuManager(policy, state.value);
 }
 
-/** Container -> CPUs; init containers end in `-init`, sidecars in `-side`. */
+/** The CPUs requested by each container; names of init containers end in `-init`, names of sidecars in `-side`. */
 export function cpuPod(uid: string, asked: Readonly<Record<string, number | string>>, more: object = {}): Pod {
   const all = Object.entries(asked).map(([name, cpu]) => {
     const amounts = { cpu: String(cpu), memory: "1Gi" };
@@ -105,7 +105,7 @@ export function cpuPod(uid: string, asked: Readonly<Record<string, number | stri
   return decodedPod({ ...namedPod(uid, containers, { initContainers }), ...more });
 }
 
-/** Gives each container its CPUs, up to the first that gets none: the message. */
+/** Allocates CPUs to each container until one fails; returns that error's message. */
 export function admit(manager: CpuManager, pod: Pod, hint: TopologyHint = ANY_NODE): string | undefined {
   for (const container of containersOf(pod)) {
     const given = manager.allocate(pod, container, hint);
@@ -113,7 +113,7 @@ export function admit(manager: CpuManager, pod: Pod, hint: TopologyHint = ANY_NO
   }
   return undefined;
 }
-/** `pod/container` -> CPUs, and the pool. */
+/** The CPUs of each `pod/container`, and the shared pool. */
 export function shown(manager: CpuManager): Readonly<Record<string, string>> {
   const { assignments, defaultCpus } = manager.state();
   const held = [...assignments].flatMap(([uid, containers]) =>
@@ -122,7 +122,7 @@ export function shown(manager: CpuManager): Readonly<Record<string, string>> {
   return { ...Object.fromEntries(held), pool: cpuText(defaultCpus) };
 }
 
-/** The cases of a file of captured answers. */
+/** The cases in a file of recorded answers. */
 export function linesOf<Case>(file: string): readonly Case[] {
   const text = gunzipSync(readFileSync(join(import.meta.dirname, "../../data/cpu-manager", file))).toString();
   return text

@@ -6,8 +6,8 @@ import type { Suite } from "../../conformance/suite.ts";
 import { linesOf } from "./kit.ts";
 
 /**
- * Random cases on machines that are built unevenly (cores of two sizes, CPUs offline, sockets and NUMA nodes across each
- * other), as the static policy of k8s.io/kubernetes v1.36.3 answered them, run as a library.
+ * Random cases on unevenly built machines (cores of two sizes, offline CPUs, sockets and NUMA nodes that overlap), with
+ * the answers of the static policy of k8s.io/kubernetes v1.36.3, run as a library.
  */
 interface Case {
   readonly name: string;
@@ -18,7 +18,7 @@ interface Case {
         readonly containerHints: object;
         readonly podHints: object | null;
       }
-    /** The call did not come back. */
+    /** The call did not return. */
     | { readonly hang: true };
 }
 const cases = linesOf<Case>("kubelet-answers.jsonl.gz");

@@ -18,7 +18,7 @@ import {
   topologyOf,
 } from "./kit.ts";
 
-/** Two sockets of four cores: CPUs 0-3 and 8-11, 4-7 and 12-15. */
+/** Two sockets of four cores: CPUs 0-3 and 8-11, and CPUs 4-7 and 12-15. */
 const twoSockets = evenMachine({ sockets: 2, cores: 8 });
 const near = (nodes: number): TopologyHint => ({ nodes, preferred: true });
 
@@ -41,7 +41,7 @@ describe("exclusive CPUs", () => {
       manager.podHints(whole).size + manager.containerHints(whole, whole.spec.containers[0] as Container).size,
     ).toBe(0);
   });
-  test("are given to nobody by policy none, which also leaves the state alone", () => {
+  test("are given to no container by policy none, which also does not change the state", () => {
     const state = {
       defaultCpus: cpus("0-2"),
       assignments: new Map([["x", new Map([["c", cpus("3")]])]]),
@@ -61,7 +61,7 @@ describe("CPUs within a pod", () => {
   test("are reused from an init container, but not from a sidecar", () => {
     const manager = freshManager(policyOn(twoSockets));
     expect(admit(manager, cpuPod("a", { "big-init": 4, "log-side": 2, app: 2, more: 3 }))).toBeUndefined();
-    // the sidecar comes first after the init container and keeps what it took of its CPUs
+    // the sidecar is first to reuse the init container's CPUs, and keeps the ones that it took
     expect(shown(manager)).toEqual({
       "a/big-init": "1-2,9-10",
       "a/log-side": "1,9",
@@ -123,7 +123,7 @@ describe("CPUs for a topology hint", () => {
   });
   test("come from all NUMA nodes of the hinted sockets with align-by-socket", () => {
     const quarters = evenMachine({ sockets: 2, nodes: 4, cores: 8 });
-    // the first socket has less left, so the rest would come from there
+    // the first socket has fewer free CPUs, so without align-by-socket the remaining CPUs come from there
     const [plain, bySocket] = [[], ["align-by-socket"]].map((options) =>
       managerWith(policyOn(quarters, options), "0,3-8,11-15", { other: { c: "1-2,9-10" } }),
     );
@@ -186,7 +186,8 @@ describe("strict-cpu-reservation", () => {
 
 describe("a flaw of the kubelet's CPU manager is reproduced", () => {
   test("on cores of two sizes it assigns a CPU that another container holds", () => {
-    // cores 0 and 1 have two threads, 2 to 4 have one: 1.4 a core, so one free thread makes a free core
+    // cores 0 and 1 have two threads, cores 2 to 4 have one: 1.4 threads per core, so a core with one free thread
+    // counts as free
     const rows = [0, 0, 1, 1, 2, 3, 4].map((core, cpu) => ({ cpu, core, socket: 0, numa: 0 }));
     const manager = managerWith(policyOn(topologyOf(rows)), "0-1,3-6", { other: { c: "2" } });
     expect(admit(manager, cpuPod("a", { c: 4 }))).toBeUndefined();

@@ -12,7 +12,7 @@ import { admit, cpuPod, evenMachine, policyOn, shown } from "./kit.ts";
 const policy = policyOn(evenMachine({ sockets: 2, cores: 8 }));
 const manager = (): CpuManager => cpuManager(policy, freshState(policy), true);
 
-/** A pod with so many CPUs as a whole; containers that ask for 0 have no resources of their own. */
+/** A pod with `cpu` pod-level CPUs; containers that ask for 0 have no resources of their own. */
 function wholePod(cpu: number, asked: Readonly<Record<string, number>>): Pod {
   const pod = cpuPod("a", asked);
   for (const container of containersOf(pod)) if (asked[container.name] === 0) delete container.resources;
@@ -76,7 +76,7 @@ describe("pod-level CPUs with the gate PodLevelResourceManagers", () => {
       expect(m.podHints(whole)).toEqual(new Map([["cpu", []]]));
       expect(shown(m)).toEqual({ pool: "0-15" });
     }
-    // all for themselves: nobody shares
+    // all CPUs are exclusive: no container needs the shared pool
     expect(given(manager(), wholePod(2, { app: 2 }))).toBeUndefined();
   });
   test("are allocated per container under container scope", () => {

@@ -15,7 +15,7 @@ function podInStates(uid: string, asked: Parameters<typeof cpuPod>[1], states: R
 }
 const changesOf = (...asked: Parameters<typeof reconcile>): readonly string[] =>
   reconcile(...asked).changes.map((c) => `${c.pod.name}/${c.container} ${c.containerId}: ${c.from} -> ${c.cpus}`);
-/** The CPUs that each container has, by `pod/container`. */
+/** Looks up each container's current CPUs by `pod/container`. */
 const having =
   (current: Readonly<Record<string, string>>): CurrentCpus =>
   (uid, container) => {
@@ -24,7 +24,7 @@ const having =
   };
 
 describe("reconciling CPU sets when a pod with 16 exclusive CPUs comes to a node of 64 CPUs", () => {
-  // 2 sockets of 2 NUMA nodes of 8 cores; others hold 12 CPUs, and one thread of two cores is reserved
+  // 2 sockets, 4 NUMA nodes of 8 cores; other pods hold 12 CPUs, and one thread of two cores is reserved
   const topology = evenMachine({ sockets: 2, nodes: 4, cores: 32 });
   const policy = policyOn(topology, [], { numReserved: 2, reserved: cpus("0,7") });
   const manager = managerWith(policy, "0,7-32,39-63", { other: { c: "1-6,33-38" } });

@@ -10,7 +10,7 @@ import { ALL_OPTIONS } from "../../kit/profiles.ts";
 import { capturedText } from "../../kit/real-node.ts";
 import { evenMachine, linesOf, nonePolicyOf, policyOn } from "./kit.ts";
 
-/** The words below are those of that version; test/decide/state-files.test.ts has the others. */
+/** The messages below are those of kubelet 1.36; test/decide/state-files.test.ts covers the other versions. */
 const AS_1_36 = { profile: v1_36, podLevel: false };
 
 /** Four cores of two threads, CPUs 0 and 4 reserved. */
@@ -23,7 +23,7 @@ const containers = new Map([
   ["id2", { uid: "uid-1", container: "c1" }],
 ]);
 
-/** The kubelet's words, or the pool and each container's CPUs. */
+/** The kubelet's message, or the pool and each container's CPUs. */
 function startOf(file: string | undefined, more: Partial<StartInput> = {}): string | Readonly<Record<string, string>> {
   const state = startState({ ...AS_1_36, policy, file, containers, ...more });
   if (!state.ok) return state.error;
@@ -66,7 +66,7 @@ describe("a missing or empty cpu_manager_state", () => {
     expect(startOf(undefined, { policy: strict })).toEqual({ pool: "1-3,5-7" });
     expect(startOf(undefined, { policy: none })).toEqual({ pool: "" });
   });
-  test("an empty default set without containers is initialised anew", () => {
+  test("an empty default set without containers is initialised again", () => {
     expect(startOf(fileOf(""))).toEqual({ pool: "0-7" });
     expect(startOf(fileOf("", { u: { c: "1" } }))).toBe("default cpuset cannot be empty");
   });
@@ -192,7 +192,7 @@ interface KubeletStart {
   readonly podLevelManagers: boolean;
   readonly text: string | null;
   readonly error?: string;
-  /** The file's text afterwards. */
+  /** The file's text after the start. */
   readonly file?: string;
 }
 describe("the kubelet's own errors on cpu_manager_state", () => {
@@ -213,11 +213,12 @@ describe("the kubelet's own errors on cpu_manager_state", () => {
   };
   test(`are the same for ${starts.length} recorded files`, () => {
     expect(starts.length).toBeGreaterThan(200);
-    // a reserve of three for a kubelet that is to reserve two cannot be posted: reservedSystemCPUs sets the number
+    // a case where three CPUs are reserved for a kubelet that must reserve two cannot be posted, since
+    // reservedSystemCPUs sets the number
     for (const start of starts.filter(({ reserved }) => reserved === "")) {
       const { error, file } = answered(start);
       expect(error, JSON.stringify(start)).toBe(start.error);
-      // a kubelet writes only what it changes
+      // a kubelet writes the file only if its state changes
       if (start.text === null && !start.podLevelManagers) expect(file).toBe(start.file);
     }
   });

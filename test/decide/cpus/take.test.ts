@@ -24,7 +24,7 @@ describe("taking CPUs packed", () => {
     const caches = evenMachine({ caches: 4, cores: 16 });
     const byCache = ["prefer-align-cpus-by-uncorecache"];
     expect(taken(caches, 10, byCache)).toBe("0-4,16-20");
-    // cores 1 to 3 are fewer than those that are asked for, the next cache has room
+    // the first cache has fewer free cores than requested, the next one has enough
     expect(taken(caches, 8, [], "1-8,17-24")).toBe("1-4,17-20");
     expect(taken(caches, 8, byCache, "1-8,17-24")).toBe("4-7,20-23");
     expect(taken(caches, 5, byCache, "1-3,5-7,17-19,21-23")).toBe("1-3,17-18");

@@ -5,7 +5,10 @@ import { epochMs } from "../../../api/model/units.ts";
 import { admit, devicePod, GPU, held, managerOf, NIC, NOW, plain, resource, type Scene } from "./devices-kit.ts";
 
 const one = (limits: Record<string, number>) => devicePod("p", { containers: { c: limits } });
-/** The devices that a lone container gets near these NUMA nodes, by list; or the text of the error. */
+/**
+ * The devices that a pod's only container gets with this NUMA affinity, by the list they are taken from; or the error's
+ * message.
+ */
 function given(scene: Scene, limits: Record<string, number>, affinity: number | null = null) {
   const manager = managerOf(scene);
   const error = admit(manager, one(limits), { nodes: affinity, preferred: false });
@@ -31,7 +34,7 @@ describe("the kubelet's checks before it allocates devices", () => {
     const running = { sourcesReady: false, runningAtStart: () => true };
     expect(given({ resources: [], checkpoint: holding("a-0"), ...running }, { [GPU]: 2 })).toBe(changed);
   });
-  it("refuse a container that holds devices of a resource whose plugin is gone", () => {
+  it("refuse a container that holds devices of a resource whose plugin was removed", () => {
     expect(given({ resources: [], checkpoint: holding("a-0") }, { [GPU]: 1 })).toBe(unregistered);
     const gone = { ...plain(GPU, 1), plugin: { registered: false, stoppedAt: epochMs(NOW - 300_001) } };
     expect(given({ resources: [gone], checkpoint: holding("a-0") }, { [GPU]: 1 })).toBe(unregistered);

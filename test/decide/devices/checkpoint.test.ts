@@ -20,7 +20,7 @@ const faultOf = (text: string): unknown => {
 };
 
 describe("kubelet_internal_checkpoint", () => {
-  // the checksums are those of the kubelet's own code
+  // the checksums were computed by the kubelet's own code
   it.each([
     ["null for both parts", fileOf("null", "null", 1944006890)],
     ["nothing in either", fileOf("[]", "{}", 2932075448)],
@@ -148,7 +148,7 @@ describe("kubelet_internal_checkpoint", () => {
       const changed = readCheckpoint(`${text.slice(0, i)}${text[i] === "1" ? "2" : "1"}${text.slice(i + 1)}`);
       if (changed.ok) taken.push(writeCheckpoint(changed.value));
     }
-    // the last character of a base64 text has bits that mean nothing
+    // in the last character of a base64 text some bits are unused
     expect(taken).toEqual([text]);
     for (let i = 0; i < text.length; i++) expect(readCheckpoint(text.slice(0, i)).ok).toBe(false);
   });

@@ -105,7 +105,8 @@ describe("a plugin's AllocateResponse in protobuf", () => {
       { length: bytes.length },
       (_, i) => readAllocateResponse(bytes.subarray(0, i).toString("base64")).ok,
     );
-    // at the ends of its 9 fields, the last left out and the empty one in
+    // the message is valid at the ends of its 9 fields: the empty message counts, and the whole message is not in the
+    // loop
     expect(whole.filter(Boolean)).toHaveLength(9);
   });
 });

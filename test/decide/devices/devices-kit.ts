@@ -11,7 +11,7 @@ export const GPU = "example.com/gpu";
 export const NIC = "example.com/nic";
 export const NOW = epochMs(1_800_000_000_000);
 
-/** `gpu-0: 0` stands for a healthy device on NUMA node 0; null: without topology; `-gpu-0` is an unhealthy one. */
+/** `gpu-0: 0` is a healthy device on NUMA node 0; null: without topology; `-gpu-0` is an unhealthy device. */
 export function resource(
   name: string,
   devices: Readonly<Record<string, readonly number[] | null>>,
@@ -27,7 +27,7 @@ export function resource(
     plugin: { registered: true, options },
   };
 }
-/** As many devices without topology: `a-0`, `a-1`. */
+/** `count` devices without topology: `a-0`, `a-1`. */
 export const plain = (name: string, count: number, options: PluginOptions = {}): DeviceResource =>
   resource(name, Object.fromEntries(Array.from({ length: count }, (_, i) => [`a-${i}`, null])), options);
 
@@ -69,7 +69,9 @@ export function managerOf({ resources, numaNodes: ids = [0, 1], ...rest }: Scene
   });
 }
 
-/** Gives every container of a pod its devices, as the kubelet does at admission; the text of the first error. */
+/**
+ * Allocates devices to every container of a pod, as the kubelet does at admission; returns the first error's message.
+ */
 export function admit(manager: DeviceManager, pod: Pod, affinity: TopologyHint = ANY_NODE): string | undefined {
   for (const container of containersOf(pod)) {
     const allocated = manager.allocate(pod, container, affinity);
@@ -77,7 +79,7 @@ export function admit(manager: DeviceManager, pod: Pod, affinity: TopologyHint =
   }
   return undefined;
 }
-/** `pod/container` -> the ids that it holds of the resource. */
+/** The ids of the resource that each `pod/container` holds. */
 export function held(manager: DeviceManager, resource: string): Record<string, readonly string[]> {
   const entries: [string, readonly string[]][] = [];
   for (const [uid, containers] of manager.state.pods) {

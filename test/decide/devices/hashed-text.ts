@@ -1,6 +1,6 @@
 import { type DeviceCheckpoint, hashedPieces } from "../../../api/decide/devices/checkpoint.ts";
 
-/** The text that the checksum is taken of. */
+/** The text from which the checksum is computed. */
 export function hashedText(checkpoint: DeviceCheckpoint): string {
   const decoder = new TextDecoder();
   return [...hashedPieces(checkpoint)].map((p) => (typeof p === "string" ? p : decoder.decode(p))).join("");

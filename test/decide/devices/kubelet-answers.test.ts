@@ -21,8 +21,9 @@ import { decodedPod } from "../../kit/pods.ts";
 import { BEHAVIOUR } from "../../kit/profiles.ts";
 
 /**
- * Random cases that the device manager of k8s.io/kubernetes v1.36.3 answered, run as a library with plugins that answer like
- * `plugin` below: one container each, after the containers before it in its pod.
+ * Random cases and the answers of the device manager of k8s.io/kubernetes v1.36.3, run as a library with plugins that
+ * answer like `plugin` below. Each case is about one container, whose pod's earlier containers have their devices
+ * already.
  */
 interface Case {
   readonly nodes: readonly number[];
@@ -53,7 +54,10 @@ const CASES = gunzipSync(readFileSync(FILE))
   .split("\n")
   .map((line) => JSON.parse(line) as Case);
 
-/** A plugin's answer: the devices that must be included, then the available ones from the back of the alphabet; of odd sizes one too few. */
+/**
+ * A plugin's answer: the devices that must be included, then the available ones in reverse alphabetical order; one
+ * device too few for an odd size.
+ */
 const plugin: PreferredAllocation = ({ available, mustInclude, size }) => {
   const rest = available
     .filter((id) => !mustInclude.includes(id))
@@ -69,7 +73,7 @@ interface Replay {
   readonly pod: Pod;
   readonly container: Container;
 }
-/** The manager as it was before the container's turn. */
+/** The manager's state before the container's allocation. */
 function replay(c: Case): Replay {
   const inventories = inventoriesOf({
     resources: c.resources.map((r) => ({
@@ -124,7 +128,7 @@ const decided = (c: Case) => {
   return { manager, allocated: manager.allocate(pod, container, affinity) };
 };
 
-/** Devices that init containers before it left, as far as the case's own words tell. */
+/** Devices that the pod's earlier init containers can pass on, according to the case. */
 function leftBefore(c: Case, resource: string): ReadonlySet<string> {
   const pod = decodedPod(c.pod);
   let left: readonly string[] = [];
@@ -136,7 +140,10 @@ function leftBefore(c: Case, resource: string): ReadonlySet<string> {
   }
   return new Set(left);
 }
-/** Where ids come from: which of equals the kubelet takes is left to a Go map, so answers compare in these. */
+/**
+ * The group from which each id comes. A Go map decides which of equal devices the kubelet takes, so answers are
+ * compared by group.
+ */
 function kinds(c: Case, resource: string, ids: Iterable<string>): readonly string[] {
   const devices = c.resources.find((r) => r.resource === resource)?.devices ?? [];
   const placed = devices.some((d) => (d.numaNodes?.length ?? 0) > 0);

@@ -108,7 +108,7 @@ describe("devices of pods that are no longer active", () => {
     expect(manager.purged).toEqual(["q"]);
     expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
   });
-  it("are purged only when somebody asks for devices or hints", () => {
+  it("are purged only when devices or hints are requested", () => {
     const manager = managerOf(scene);
     expect(admit(manager, devicePod("q", { containers: { c: { cpu: 1 } } }))).toBeUndefined();
     expect(manager.purged).toEqual([]);
@@ -153,7 +153,10 @@ describe("a device manager after a kubelet start", () => {
   });
 });
 
-/** The calls before a start, and the words of one that fails: test/actuator/pods/devices/start-of.test.ts. */
+/**
+ * The calls before a start, and the messages of failed calls, are tested in
+ * test/actuator/pods/devices/start-of.test.ts.
+ */
 describe("a container that is being started", () => {
   const pod = devicePod("p", { containers: { c: { [GPU]: 1, [NIC]: 0 } } });
 

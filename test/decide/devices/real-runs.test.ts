@@ -17,7 +17,7 @@ import { decodedPod } from "../../kit/pods.ts";
 import { BEHAVIOUR } from "../../kit/profiles.ts";
 import { admit } from "./devices-kit.ts";
 
-/** A kubelet 1.36.3 at one moment. */
+/** The state of a kubelet 1.36.3 at one moment. */
 interface Seen {
   readonly at: string;
   readonly capacity: Readonly<Record<string, string>>;
@@ -54,7 +54,7 @@ const listed = (resource: string, ids: readonly string[], plugin: DevicePlugin):
   plugin,
 });
 
-/** The plugins by each step; the sample plugin stopped before step 12 and came back after a restart, with step 17. */
+/** The plugins at each step; the sample plugin stopped before step 12 and came back after a restart, at step 17. */
 function pluginsAt(name: string): readonly DeviceResource[] {
   const number = Number(name.slice(0, 2));
   const sample = (): DevicePlugin => {
@@ -80,7 +80,7 @@ function checkpointOf(seen: Seen): DeviceCheckpoint {
   if (!read.ok) throw new Error(JSON.stringify(read.error));
   return read.value;
 }
-/** A checkpoint without the orders that come from Go maps. */
+/** A checkpoint without the orders that depend on Go maps. */
 const content = ({ entries, registered }: DeviceCheckpoint) => ({
   entries: (entries ?? [])
     .map((e) => ({ ...e, deviceIds: [...(e.deviceIds ?? [])].map(([node, ids]) => [node, [...(ids ?? [])].sort()]) }))
@@ -104,7 +104,7 @@ function managerBefore({ name, before }: Step): DeviceManager {
   });
 }
 
-/** The plugins' answers, as the kubelet has them afterwards. */
+/** Adds the plugins' answers from the kubelet's later checkpoint. */
 function answer(manager: DeviceManager, after: DeviceCheckpoint): void {
   for (const { podUid, containerName, resourceName, allocResp } of after.entries ?? []) {
     const holding = manager.state.holding(podUid, containerName, resourceName);
@@ -158,7 +158,7 @@ describe("device plugins captured on a real node", () => {
       const text = admit(manager, decodedPod(s.pod));
       expect(`Pod was rejected: Allocate failed due to ${text}, which is unexpected`).toBe(s.outcome?.message);
       expect(manager.given).toEqual([]);
-      // the kubelet writes nothing either
+      // the kubelet writes nothing in this step either
       expect(fileOf(s.after)).toBe(fileOf(s.before as Seen));
     },
   );
@@ -193,7 +193,7 @@ describe("the captured kubelet after a restart with a dead plugin", () => {
     expect(manager.state.pods.has(gone)).toBe(true);
     admit(manager, decodedPod(s.pod));
     expect(manager.purged).toEqual([gone]);
-    // the next write, when the plugin registers again
+    // the next write happens when the plugin registers again
     expect(content(manager.checkpoint()).entries).toEqual(content(checkpointOf(step("17").after)).entries);
   });
 

@@ -6,7 +6,7 @@ import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
 
-/** The decision about a pod with claims. */
+/** The decision about the claims of a pod. */
 function decided(dra: Json, asked: unknown, version?: string): ClaimsDecision {
   const answered = decide({ dra }, asked, version);
   if (!("decision" in answered)) throw new Error(JSON.stringify(answered));

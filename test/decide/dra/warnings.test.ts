@@ -50,7 +50,7 @@ describe("claims of a pod that has ended or is being deleted", () => {
     expect(messages(others, "default/p")).toEqual([
       `${warning} default/p: ${why}: no claim is prepared, and it holds none that would be given back`,
     ]);
-    // without the file it may hold some; its claims are not needed for that
+    // without the state file the pod may hold claims; the claims themselves are not needed for this warning
     expect(messages({ pods: [of] }, "default/p")).toEqual(messages(held, "default/p"));
     expect(decisionOf({ pods: [of] }, "default/p").pods).toEqual([]);
   });
@@ -146,7 +146,7 @@ describe("a warning about a posted driver says", () => {
       `answer-for-no-claim ${DRIVER}: no ResourceClaim has the uid ${uid}, of which it answers; that of ResourceClaim default/gpu is claim-gpu`,
     ]);
   });
-  test("what is wrong in its answer that the kubelet takes unchecked", () => {
+  test("which faults of its answer the kubelet does not check", () => {
     const devices = [
       { poolName: "n1", deviceName: "0", cdiDeviceIds: ["example.com/gpu=0", "notcdi", "a.b/c-d=0:1"] },
       { poolName: "n1", deviceName: "9" },
@@ -157,7 +157,7 @@ describe("a warning about a posted driver says", () => {
       `no-cdi-device ${DRIVER}: ${of} \`notcdi\`, which is no CDI device (VENDOR/CLASS=NAME); the kubelet does not check it, and the runtime creates no container with it`,
       `device-not-allocated ${DRIVER}: ${of} device n1/9, which is not allocated to that claim; the kubelet does not check it, and gives it`,
     ]);
-    // one that is prepared is not asked about again
+    // a prepared claim is not checked again
     const held = { pods: [claiming("p", ["gpu"])], dra: { ...dra, ...wrong }, assignments: stateOf("gpu", "uid-p") };
     expect(messages(held, "default/p")).toEqual([]);
   });

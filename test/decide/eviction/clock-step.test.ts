@@ -22,7 +22,7 @@ const stepped = (clockSteppedMs: number, sinceMs: number): Json => ({
 });
 const soft = ({ decision }: Answer) => decision.thresholds.find(({ graceMs }) => graceMs > 0);
 const next = (decided: Answer): EvictionFacts => decided.next as EvictionFacts;
-/** Remembered after thirty seconds below the soft threshold. */
+/** The facts after thirty seconds below the soft threshold. */
 const known = (): EvictionFacts => next(answer(at(START + 30_000, Gi), next(answer(at(START, Gi)))));
 
 test.each([-2 * HOUR, 2 * HOUR])("remembered times move with a clock that is set by %i ms", (step) => {
@@ -38,7 +38,7 @@ test.each([-2 * HOUR, 2 * HOUR])("remembered times move with a clock that is set
   expect(thresholdsFirstObservedAt.map(({ atMs }) => atMs)).toEqual([START + step]);
   expect(nodeConditionsLastObservedAt.map(({ atMs }) => atMs)).toEqual([now]);
   expect(samples.map(({ atMs }) => atMs)).toEqual([START + step, START + 30_000 + step, now]);
-  // told once, and the grace period goes on from there
+  // the step is reported once, and the grace period continues from there
   const after = answer(at(now + 50_000, Gi), next(decided));
   expect(victims(after)).toEqual(["a"]);
   expect(codes(after)).not.toContain("clock_stepped");

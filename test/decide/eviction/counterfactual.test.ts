@@ -4,7 +4,9 @@ import { requesting } from "../../kit/pods.ts";
 import { type Answer, answer, disk, Gi, Mi, podStats, START, underDisk, underMemory } from "./eviction-kit.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
-/** a: 400Mi above its request; b: 300Mi; c: 200Mi; d: below its request; e: high priority. */
+/**
+ * Memory usage: a exceeds its request by 400Mi, b by 300Mi, c by 200Mi; d is below its request; e has a high priority.
+ */
 const PODS = [
   [requesting("a", { memory: "100Mi" }), podStats("a", 500 * Mi)],
   [requesting("b", { memory: "100Mi" }), podStats("b", 400 * Mi)],
@@ -26,7 +28,7 @@ describe("counterfactuals of the next eviction victim", () => {
     expect(flips(decided, "request")).toEqual([
       `${200 * Mi + 1}: place 2, b goes`,
       `${300 * Mi + 1}: place 3, b goes`,
-      // it no longer exceeds its request, so e goes before it in spite of its priority
+      // the pod no longer exceeds its request, so e is evicted before it in spite of its priority
       "500Mi: place 4, b goes",
     ]);
   });

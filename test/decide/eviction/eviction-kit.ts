@@ -31,7 +31,7 @@ export function attempt(
     explain,
   });
 }
-/** Answers; a refusal fails the test with its message. */
+/** The decision; a refusal throws its message. */
 export function answer(snapshot: unknown, facts?: unknown, ask?: unknown): Answer {
   const result = attempt(snapshot, facts, ask);
   if (!result.ok) throw new Error(`refused: ${result.error.message}`);
@@ -39,7 +39,7 @@ export function answer(snapshot: unknown, facts?: unknown, ask?: unknown): Answe
 }
 
 export const iso = (ms: number): string => new Date(ms).toISOString();
-/** A node's memory of 10 GiB. */
+/** The memory stats of a node with 10 GiB. */
 export const memory = (availableBytes: number, atMs: number): Json => ({
   time: iso(atMs),
   availableBytes,
@@ -60,12 +60,12 @@ export const podStats = (name: string, workingSetBytes: number, more: Json = {})
   ...more,
 });
 export type Disk = "nodefs" | "imagefs" | "containerfs";
-/** The stats of a node on which one file system is low. */
+/** The stats of a node with one file system that is low on space. */
 export const lowOn = (layout: FileSystems, low: Disk, atMs = START): Json => {
   const of = (name: Disk): Json => disk(name === low ? Gi : 50 * Gi, atMs);
   return { fs: of("nodefs"), runtime: { imageFs: of("imagefs"), containerFs: of("containerfs") }, fileSystems: layout };
 };
-/** A snapshot with only what a memory threshold needs. */
+/** A snapshot that contains only what a memory threshold needs. */
 export const underMemory = (
   config: Json,
   available: number,
@@ -84,7 +84,10 @@ export const underDisk = (config: Json, node: Json, pods: readonly (readonly [Js
   stats: { node, pods: pods.map(([, s]) => s) },
 });
 
-/** Passes of one kubelet on a simulated clock: what one remembers the next is given, as JSON, as history would keep it. */
+/**
+ * Passes of one kubelet on a simulated clock. Each pass gets the facts of the previous one, converted to JSON and back
+ * as the history stores them.
+ */
 export class Passes {
   readonly clock = new SimClock(START);
   facts: EvictionFacts | undefined;

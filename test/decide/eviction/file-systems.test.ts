@@ -8,7 +8,7 @@ const HIGH = 50 * Gi;
 const BOTH = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
 const CONTAINERS = "delete-unused-containers";
 const IMAGES = "delete-unused-images";
-/** Three pods, each the largest in one part of what a pod takes up. */
+/** Three pods, each with the largest usage in one category. */
 const part = (bytes: number): Json => ({ usedBytes: bytes, inodesUsed: 1 });
 const stats = (name: string, rootfs: number, logs: number, volume: number): Json => ({
   podRef: { name, uid: `uid-${name}` },
@@ -107,7 +107,7 @@ describe("node-level reclaim before pod eviction", () => {
   const snapshot = underDisk(config, lowOn("one", "nodefs"), PODS);
   const freedTo = (available: number): Json => ({ statsAfterReclaim: { node: { fs: disk(available, START) } } });
   const goal = 10_737_418_400 + 2 * Gi;
-  test("frees nothing while its result is unknown, and the answer says what it must reach", () => {
+  test("frees nothing while its result is unknown, and the answer contains the target", () => {
     const decided = answer(snapshot);
     expect(decided.decision.reclaim).toMatchObject({
       afterNodeLevel: "unknown",

@@ -9,7 +9,7 @@ const PODS = [
   [requesting("big"), podStats("big", 3 * Gi)],
   [requesting("small"), podStats("small", Gi)],
 ] as const;
-/** Passes 10 s apart, each with so much memory left; the last answer. */
+/** Passes 10 s apart, each with the given available memory; returns the last answer. */
 function falling(levels: readonly number[], config: Json = HARD): Answer {
   const passes = new Passes();
   const answers = levels.map((level) => passes.after(10_000, (now) => underMemory(config, level, now, PODS)));
@@ -18,7 +18,7 @@ function falling(levels: readonly number[], config: Json = HARD): Answer {
 const forecast = ({ decision }: Answer) => decision.forecast[0];
 
 describe("the forecast of when a threshold will be met", () => {
-  test("divides the distance by the slope, and says what evicting each victim gains", () => {
+  test("divides the distance by the slope, and reports the gain from evicting each victim", () => {
     const decided = falling([6 * Gi, 5 * Gi, 4 * Gi, 3 * Gi]);
     expect(forecast(decided)).toMatchObject({
       distance: 2 * Gi,
@@ -44,7 +44,7 @@ describe("the forecast of when a threshold will be met", () => {
   test("survives a single jump up, as when images are removed", () => {
     expect(forecast(falling([6 * Gi, 5 * Gi, 8 * Gi, 4 * Gi, 3 * Gi, 2 * Gi]))?.slopePerSecond).toBeLessThan(0);
   });
-  test("adds a soft threshold's grace period, less what has passed of it", () => {
+  test("adds the rest of a soft threshold's grace period", () => {
     const soft = {
       evictionHard: {},
       evictionSoft: { "memory.available": "1Gi" },

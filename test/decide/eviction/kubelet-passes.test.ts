@@ -6,9 +6,10 @@ import type { Json } from "../../kit/snapshots.ts";
 import { answer, iso } from "./eviction-kit.ts";
 
 /**
- * Random nodes over several passes, and what the eviction manager of v1.36.3 itself did with them, run as a library on a
- * simulated clock: soft and hard thresholds, minimum reclaim, all three layouts, local storage limits, sidecars, overhead,
- * pod-level resources, stats that are missing or not newer. Runs whose answer changed with Go's map order are not here.
+ * Random nodes over several passes, with the answers of the eviction manager of v1.36.3 itself, run as a library on a
+ * simulated clock: soft and hard thresholds, minimum reclaim, all three layouts, local storage limits, sidecars,
+ * overhead, pod-level resources, stats that are missing or stale. Runs whose answer depends on Go's map order are left
+ * out.
  */
 interface Pass {
   readonly nowMs: number;

@@ -32,7 +32,7 @@ describe("local storage limits", () => {
     expect(messages(decide([[p, s]]))).toEqual(['Container c exceeded its local ephemeral storage limit "1e9". ']);
     expect(messages(decide([[p, s]], { fileSystems: "dedicated" }))).toEqual([]);
   });
-  test("of a pod are the sum of its containers' limits, compared with all that the pod uses", () => {
+  test("of a pod are the sum of its containers' limits, compared with the pod's total usage", () => {
     const containers = [
       { name: "c", resources: { limits: { "ephemeral-storage": "1G" } } },
       { name: "d", resources: { limits: { "ephemeral-storage": "1Gi" } } },

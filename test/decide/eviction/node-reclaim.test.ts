@@ -22,7 +22,10 @@ const made = (id: string, of: string, imageName: string, state: string, agoMs: n
   });
 const sandbox = (of: string, state: string): Json =>
   runtimeSandbox(`sb-${of}`, of, { state: `SANDBOX_${state}`, createdAt: unixNanos(START - 9 * MINUTE) });
-/** `live` runs from `used`; `done` has ended, and only its container holds `held`; nothing was ever made from `free`. */
+/**
+ * `live` runs from the image `used`; `done` has ended, and only its container uses `held`; no container was created
+ * from `free`.
+ */
 const RUNTIME = {
   images: [image("used", 10 * Mi), image("held", 20 * Mi), image("free", 40 * Mi)],
   containers: [made("run", "live", "used", "RUNNING", 9 * MINUTE), made("end", "done", "held", "EXITED", 8 * MINUTE)],
@@ -34,7 +37,7 @@ const LIVE = requesting("live");
 const DONE = { ...requesting("done"), status: { phase: "Succeeded" } };
 const PODS = [LIVE, DONE].map((p) => [p, { podRef: { name: "x", uid: "none" } }] as const);
 
-/** Both images were seen by an earlier pass, and not used since. */
+/** An earlier pass detected both images, which were not used since. */
 const IMAGE_FACTS = {
   atMs: START - MINUTE,
   beganAtMs: START - 60 * MINUTE,
@@ -111,7 +114,7 @@ describe("the plan of node-level reclaim from incomplete input", () => {
     expect(takes(decided)).toBeNull();
     expect(decided.needs).toContain("runtime");
   });
-  test("is null for what the posted lists do not suffice for, with the reason reclaim_not_told", () => {
+  test("is null where the posted lists do not suffice, with the reason reclaim_not_told", () => {
     const { images: _, ...noImages } = RUNTIME;
     const decided = decide("one", "nodefs", { runtime: noImages });
     expect(takes(decided)?.images).toBeNull();

@@ -97,7 +97,7 @@ describe("a sequence of eviction passes", () => {
     expect([types(over), over.verdict]).toEqual([[], "calm"]);
   });
 
-  test("evicts nobody on stats that are not newer than those of the last pass", () => {
+  test("evicts no pod on stats that are not newer than those of the last pass", () => {
     const passes = new Passes();
     const stale = (now: number): Json => ({
       ...underMemory(HARD, 500 * Mi, now, PODS),
@@ -127,7 +127,7 @@ describe("a sequence of eviction passes", () => {
     expect(codes(decided)).toContain("order_is_chance");
   });
 
-  test("spares a critical pod that ranks first and evicts the next; alone, it evicts nobody", () => {
+  test("spares a critical pod that ranks first and evicts the next; if it is the only pod, none is evicted", () => {
     const fromFile = { metadata: { name: "static", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } };
     const first = [
       { ...requesting("static"), ...fromFile },

@@ -6,7 +6,7 @@ import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, types } from "./eviction-kit.ts";
 
-/** Logs and conditions of a real kubelet 1.36.3 under pressure (extracts: numbers, order, texts). */
+/** Logs and conditions of a real kubelet 1.36.3 under pressure (extracts: numbers, order, messages). */
 interface RealPass {
   readonly at: string;
   readonly node: Json;
@@ -34,7 +34,9 @@ interface RealRun {
 const read = (name: string): RealRun =>
   JSON.parse(readFileSync(new URL(`../../data/real-eviction/${name}.json`, import.meta.url), "utf8")) as RealRun;
 
-/** The passes one after another, each with what the last remembered; the pods are those that the kubelet ranked. */
+/**
+ * Decides one pass after another, each with the facts of the previous one; the pods are those that the kubelet ranked.
+ */
 function replay({ kubeletConfiguration, pods, passes }: RealRun): readonly { real: RealPass; mine: Answer }[] {
   let facts: unknown;
   return passes.map((real) => {
@@ -85,7 +87,7 @@ describe("disk pressure captured on a real kubelet with only critical pods left"
       });
       expect(decision.evicted).toEqual([]);
       expect(decision.spared.map(nameOf).sort()).toEqual([...(real.spared ?? [])].sort());
-      // two equal pods: the kubelet's order changed from pass to pass, and the answer calls them a tie
+      // two equal pods: the kubelet's order changed from pass to pass, and the answer reports a tie
       const ranking = rankingFor(mine)?.pods ?? [];
       if (ranking.some((p) => p.tie)) expect(ranking.every((p) => p.tie)).toBe(true);
       else expect(ranking.map((p) => nameOf(p.pod))).toEqual(real.ranked);

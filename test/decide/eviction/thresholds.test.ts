@@ -58,7 +58,7 @@ describe("eviction thresholds in effect", () => {
   });
 });
 
-// every text was compared with what ParseThresholdConfig of v1.36.3 says
+// every message was compared with that of ParseThresholdConfig of v1.36.3
 describe("an eviction setting is refused at the kubelet's start", () => {
   test.each([
     ["lots", FORMAT],

@@ -16,7 +16,7 @@ const dead = (id: string, uid: string, imageId: string, attempt: number): Json =
 const sandbox = (uid: string, state: string): Json =>
   runtimeSandbox(`s-${uid}`, "p", { metadata: { name: "p", uid, namespace: "ns" }, state });
 const pods = [pod("p", { metadata: { namespace: "ns", uid: "u" } })];
-/** A pod that restarted twice with two images, and one that is gone. */
+/** A pod that restarted twice, with two images, and a removed pod. */
 const input = gcNode(
   ["first", "last", "of-gone"].map((id) => image(id)),
   { pods },

@@ -95,7 +95,7 @@ describe("the maximum age of an image", () => {
     ]);
     expect(kept(a)).toEqual({ edge: "enough-space" });
     expect(a.decision).toMatchObject({ freedBytes: 0, error: null });
-    // the space that they leave is not known yet
+    // the space that the removals free is not known yet
     expect(a.needs).toEqual(["ask.fileSystem"]);
     expect(
       answer(gcNode(images, aged), records, { fileSystem: { capacityBytes: 10, availableBytes: 9 } }).needs,
@@ -115,7 +115,7 @@ describe("the maximum age of an image", () => {
     expect([removedIds(a), a.needs, next(a).beganAtMs]).toEqual([[], ["kubelet.startedAt"], START]);
     expect(next(answer(gcNode(images, aged), records)).beganAtMs).toBe(START - DAY - 1);
   });
-  test("is applied before disk usage, which is then measured anew", () => {
+  test("is applied before disk usage, which is then measured again", () => {
     const full = { ...aged, stats: disk(0) };
     const fileSystem = { capacityBytes: 10 * Gi, availableBytes: 9 * Gi };
     expect(answer(gcNode(images, full), records).decision.remove.map((r) => r.why)).toEqual([

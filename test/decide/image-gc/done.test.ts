@@ -4,7 +4,7 @@ import { answer, disk, facts, Gi, gcNode, HOUR, image, iso, kept, MINUTE, Mi, ne
 
 const ids = ["a", "b", "c", "d"];
 const records = facts(ids.map((id, i) => [id, -HOUR, (i - 9) * MINUTE]));
-/** Wants 200 MiB: two of four images. */
+/** A pass that must free 200 MiB: two of four images. */
 const wanting = (more: Json = {}) =>
   gcNode(
     ids.map((id) => image(id)),
@@ -21,7 +21,7 @@ const reportOf = (done: Json[], input = wanting(), before: unknown = records, as
 const ends = (a: ReturnType<typeof reportOf>) => a.decision.remove.map((r) => [r.id, r.end]);
 
 describe("an image GC pass with reported removals", () => {
-  test("goes on to further images when a removal fails, and reports the failure", () => {
+  test("continues with further images when a removal fails, and reports the failure", () => {
     const a = reportOf([failed("a", "it is locked"), removed("b")]);
     expect(ends(a)).toEqual([
       ["a", "failed"],
@@ -30,7 +30,7 @@ describe("an image GC pass with reported removals", () => {
     ]);
     expect(a.decision.remove[0]?.message).toBe("it is locked");
     expect(a.decision.freedBytes).toBe(200 * Mi);
-    // enough is freed, and still it is an error
+    // enough is freed, and the pass still fails
     expect(a.decision.error).toBe(
       "wanted to free 209715200 bytes, but freed 209715200 bytes space with errors in image deletion: it is locked",
     );

@@ -31,7 +31,7 @@ export function attempt(
     explain,
   });
 }
-/** Answers; a refusal fails the test with its message. */
+/** The decision; a refusal throws its message. */
 export function answer(input: unknown, facts?: unknown, ask?: unknown): Answer {
   const result = attempt(input, facts, ask);
   if (!result.ok) throw new Error(`refused: ${result.error.message}`);
@@ -52,7 +52,7 @@ export const containerFrom = (imageId: string, more: Json = {}): Json =>
     mounts: [],
     ...more,
   });
-/** A disk of 10 GiB, by default 95 % used, so that 1.5 GiB are wanted. Images from the age of 0 on. */
+/** A disk of 10 GiB, by default 95 % used, so that 1.5 GiB must be freed. The minimum age of images is 0. */
 export const gcNode = (images: readonly Json[], more: Json = {}, runtime: Json = {}): Json => ({
   observedAt: iso(START),
   pods: [],
@@ -66,7 +66,7 @@ export const disk = (availableBytes: number, capacityBytes = 10 * Gi): Json => (
 });
 
 type Record = readonly [id: string, firstDetectedMs: number, lastUsedMs: number | null, handler?: string];
-/** Times count from START. */
+/** Facts whose times are relative to START. */
 export const facts = (records: readonly Record[], more: Partial<ImageGcFacts> = {}): ImageGcFacts => ({
   atMs: START - 5 * MINUTE,
   beganAtMs: START - 24 * HOUR,
@@ -82,7 +82,7 @@ export const facts = (records: readonly Record[], more: Partial<ImageGcFacts> = 
 });
 
 export const removedIds = (a: Answer): readonly string[] => a.decision.remove.map((r) => r.id);
-/** Image id -> why it stays. */
+/** Why each image stays, by id. */
 export const kept = (a: Answer): Readonly<{ [id: string]: string }> =>
   Object.fromEntries(a.decision.keep.map((k) => [k.id, k.why]));
 /** `CODE AT` of every reason. */

@@ -21,7 +21,7 @@ import {
 const UNUSED = { operation: "delete-unused" };
 const hex = (digit: string): string => digit.repeat(64);
 const sha = (digit: string): string => `sha256:${hex(digit)}`;
-/** A pass over these images, of which all that are unused go. */
+/** A pass over these images that removes all unused ones. */
 const stays = (images: Json[], runtime: Json, more: Json = {}) =>
   answer(gcNode(images, more, runtime), undefined, UNUSED);
 
@@ -104,7 +104,7 @@ describe("an image volume", () => {
     const a = stays(images, { containers: [containerFrom("a", more)] }, { pods });
     expect(kept(a)["b"]).toBe(why);
   });
-  test("is reported in needs when neither pods nor mounts tell whether it is mounted", () => {
+  test("is reported in needs when neither pods nor mounts show whether it is mounted", () => {
     const unsure = stays(images, { containers: [containerFrom("a", { mounts: undefined })] }, { pods: undefined });
     expect(unsure.needs).toEqual(["runtime.containers[0].mounts"]);
   });

@@ -8,9 +8,9 @@ import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, iso, START } from "./image-gc-kit.ts";
 
 /**
- * Random nodes over several passes, and what the image manager of v1.36.3 itself did with them, run as a library on a
- * simulated clock: removals that fail, a maximum age, runtime handlers, image volumes, capacities that are not told, sizes up
- * to 2^53. No two images are equal in what the kubelet sorts by, and none is kept here that the kubelet would remove.
+ * Random nodes over several passes, with the answers of the image manager of v1.36.3 itself, run as a library on a
+ * simulated clock: failing removals, a maximum age, runtime handlers, image volumes, unknown capacities, sizes up to
+ * 2^53. No two images are equal in the kubelet's sort order, and no image is kept here that the kubelet would remove.
  */
 interface Listed {
   readonly id: string;
@@ -18,11 +18,11 @@ interface Listed {
 }
 interface Pass {
   readonly afterMs: number;
-  /** Pulled before the pass, unless it is there. */
+  /** Images pulled before the pass, unless they exist already. */
   readonly arrive: readonly (Listed & { readonly size: number; readonly pinned?: boolean })[];
   readonly inUse: readonly Listed[];
   readonly mounted: readonly string[];
-  /** `ID` or `ID,HANDLER` -> the runtime's words. */
+  /** Maps `ID` or `ID,HANDLER` to the runtime's error message. */
   readonly fails: Readonly<Record<string, string>>;
   readonly capacityBytes: number | null;
   readonly availableBytes: number | null;
@@ -57,7 +57,7 @@ function inputOf(
   now: number,
   on: Pass["arrive"],
 ): Json {
-  // the manager itself knows no timer that would be off
+  // the recorded manager ran without the kubelet's timer, which may be off
   const hasTimer = run.highThresholdPercent < 100 || run.maxAgeNanos > 0;
   return {
     observedAt: iso(now),
@@ -86,7 +86,7 @@ function inputOf(
   };
 }
 
-/** One removal after the other, as an actuator does it, each told before the next is begun. */
+/** Carries out one removal after another as an actuator does, and reports each before the next one begins. */
 function carriedOut(input: Json, { operation, fails }: Pass, before: unknown): Answer {
   const done: Done[] = [];
   let a = answer(input, before, { operation, done });

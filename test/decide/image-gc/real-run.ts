@@ -45,7 +45,10 @@ const at = (observedAt: string, images: readonly unknown[], containers: readonly
 });
 const userOf = (name: string) => ({ pod: name, container: "c", imageRef: idOf(name) });
 
-/** What the kubelet's passes went by, as the capture describes them: at its start, with gc-d gone, and the one that it logged. */
+/**
+ * The inputs of the kubelet's passes according to the capture: at its start, after gc-d was removed, and at the pass
+ * that it logged.
+ */
 export function realSnapshots(): readonly [Json, Json, Json] {
   const atStart = run.images.filter((i) => i.id !== idOf("gc-f"));
   const later = new Date(Date.parse(run.kubeletStart) + 60_000).toISOString();

@@ -54,7 +54,7 @@ describe("image GC thresholds", () => {
   });
   test("are computed exactly where a hundred times the bytes exceeds 2^53", () => {
     const capacity = 2 ** 53 - 1;
-    // 15 % and the least above: as doubles both products are the same
+    // the largest available amount at 85 % usage, and the next one: as doubles both products are equal
     const available = Number((BigInt(capacity) * 16n) / 100n);
     expect(fileSystemOf(answer(configured({}, disk(available, capacity))))?.usagePercent).toBe(85);
     expect(fileSystemOf(answer(configured({}, disk(available + 1, capacity))))?.usagePercent).toBe(84);
@@ -128,7 +128,7 @@ describe("an image GC pass", () => {
     expect(removedIds(a)).toEqual(["a", "b", "c"]);
     expect(a.verdict).toBe("fails");
   });
-  test("below the high threshold removes nothing, and still tells the order", () => {
+  test("below the high threshold removes nothing, and still lists the order", () => {
     const a = answer(gcNode([image("b"), image("a")], { stats: disk(5 * Gi) }), old);
     expect(a.decision.keep.map((k) => [k.id, k.why, k.place])).toEqual([
       ["a", "enough-space", 1],
@@ -166,7 +166,7 @@ describe("an image GC pass", () => {
       ["b", "unused"],
       ["c", "unused"],
     ]);
-    // nor does it look at a file system
+    // such a pass does not read a file system either
     expect(answer({ ...full, stats: undefined }, old).verdict).toBe("keeps");
     const aged = answer(configured({ imageGCHighThresholdPercent: 100, imageMaximumGCAge: "1h" }, disk(0)), old);
     expect(aged.decision.policy.timer).toBe(true);
@@ -178,11 +178,11 @@ describe("texts of sizes and durations", () => {
     [0, "0 B"],
     [1023, "1023 B"],
     [1024, "1.0 KiB"],
-    // exact halves go to the even digit
+    // exact halves are rounded to the even digit
     [1280, "1.2 KiB"],
     [1792, "1.8 KiB"],
     [2304, "2.2 KiB"],
-    // no exact halves: 1.05 in binary is more, 1.15 less
+    // not exact halves: 1.05 in binary is slightly more, 1.15 slightly less
     [Math.round(1.05 * 2 ** 40), "1.1 TiB"],
     [1024 * 1024 - 1, "1024.0 KiB"],
     [5 * Gi, "5.0 GiB"],

@@ -5,16 +5,16 @@ import { lintWithDropIns, mergedOver } from "../../../api/decide/lint/drop-ins.t
 import { parseDocuments } from "../../../api/documents/parse.ts";
 import { PROFILES, profileOf } from "../../../api/profiles/index.ts";
 
-/** Answers of the kubelet's own functions: see test/data/lint/drop-ins/main.go. */
+/** Answers of the kubelet's own functions, recorded by test/data/lint/drop-ins/main.go. */
 interface Answer {
   readonly name: string;
   readonly config: object;
   readonly dropIns: Readonly<Record<string, string>>;
-  /** Why it cannot be loaded. */
+  /** Why the configuration cannot be loaded. */
   readonly load?: string;
-  /** By ValidateKubeletConfiguration. */
+  /** The errors of ValidateKubeletConfiguration. */
   readonly errors?: readonly string[];
-  /** The fields that differ from a configuration without any field; null: the field is not there. */
+  /** The fields that differ from an empty configuration; null: the field is absent. */
   readonly changed?: Readonly<Record<string, unknown>>;
 }
 const FOLDER = "/kubelet.conf.d";
@@ -28,11 +28,11 @@ const read = ({ dropIns }: Given) =>
   Object.entries(dropIns)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, text]) => ({ file: `${FOLDER}/${name}`, document: parseDocuments(text, name).documents[0]?.value }));
-/** An empty list or object is not written down. */
+/** The value as it is recorded: an empty list or object is left out. */
 const orNothing = (value: unknown): unknown =>
   value === undefined || ["[]", "{}"].includes(JSON.stringify(value)) ? null : value;
-/** The fields that do not count any more once files are merged, and those that must be absolute. */
-const ELSEWHERE = ["mergeDefaultEvictionSettings", "podLogsDir"];
+/** A field that has no effect once files are merged, and one that must be absolute. */
+const EXCLUDED_FIELDS = ["mergeDefaultEvictionSettings", "podLogsDir"];
 const lint = (given: Given) => lintWithDropIns(given.config, read(given), undefined, PROFILE);
 const refusals = (answer: Answer) => lint(answer).filter(({ severity }) => severity === "refuses-start");
 
@@ -41,7 +41,8 @@ describe("a folder of drop-ins is merged like the kubelet does", () => {
     expect(refusals(answer).map(({ message }) => message)).toEqual(answer.errors ?? []);
     const { merged } = mergedOver(answer.config as Readonly<Record<string, unknown>>, read(answer), PROFILE);
     for (const [field, value] of Object.entries(answer.changed ?? {})) {
-      if (!ELSEWHERE.includes(field)) expect([field, orNothing(merged[field])]).toEqual([field, orNothing(value)]);
+      if (!EXCLUDED_FIELDS.includes(field))
+        expect([field, orNothing(merged[field])]).toEqual([field, orNothing(value)]);
     }
   });
   test.each(answers.filter(({ load }) => load !== undefined))("$name cannot be loaded: $load", (answer) => {
@@ -58,11 +59,11 @@ describe("findings of drop-ins", () => {
     lint({ config, dropIns: { "a.conf": HEAD + text } }).map(({ code, field }) => `${code} ${field}`);
   test.each<[string, readonly string[]]>([
     ["maxPods: 50", []],
-    // the defaults stay, and what the file or a drop-in names is added to them
+    // the defaults stay, and the entries of the file or a drop-in are added to them
     ["evictionHard: {memory.available: 1Gi}", []],
     ["evictionHard: null", ["eviction-defaults-dropped evictionHard"]],
     ["evictionHard: {nodefs.available: null}", ["eviction-defaults-dropped evictionHard"]],
-    // too late
+    // too late to have an effect
     [
       "mergeDefaultEvictionSettings: true\nevictionHard: {nodefs.available: null}",
       ["eviction-defaults-dropped evictionHard"],
@@ -71,7 +72,7 @@ describe("findings of drop-ins", () => {
     ["logging: {verbose: 1}", ["unknown-field logging.verbose"]],
     ["registerWithTaints: [{key: a, efect: b}]", ["unknown-field registerWithTaints[0].efect"]],
   ])("%j", (text, codes) => expect(reportOf(text)).toEqual(codes));
-  test("name the file of an unknown field, and do not quote the kubelet where it says nothing", () => {
+  test("name the file of an unknown field, and do not quote the kubelet where it reports nothing", () => {
     const [found] = lint({ config: {}, dropIns: { "a.conf": `${HEAD}MaxPods: 1\n` } });
     expect(found).toMatchObject({ kubelet: false, field: "MaxPods" });
     expect(found?.message).toBe(`${FOLDER}/a.conf: a KubeletConfiguration of 1.37 has no field MaxPods`);

@@ -12,7 +12,7 @@ import { pod } from "../../kit/pods.ts";
 import { captured } from "../../kit/real-node.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
 
-/** A device that tells where it sits. */
+/** A device with a PCI address. */
 const nic = (address: string): Json => ({
   name: "nic",
   attributes: { "resource.kubernetes.io/pciBusID": { string: address } },
@@ -21,7 +21,7 @@ const nic = (address: string): Json => ({
 type Case = readonly [code: string, severity: LintFinding["severity"], field: string, configuration: object];
 const GIB = 1024 ** 3;
 
-/** A configuration for each code, which has it. */
+/** A configuration with exactly one finding for each code. */
 const CASES: readonly Case[] = [
   ["eviction-defaults-dropped", "warning", "evictionHard", { evictionHard: { "memory.available": "500Mi" } }],
   ["eviction-defaults-dropped", "warning", "evictionHard", { evictionHard: {} }],
@@ -214,7 +214,7 @@ describe("lint findings of a configuration", () => {
   );
 
   test.each<[object, string, unknown]>([
-    // a value under the right name stays as it is
+    // a value under the correct name stays unchanged
     [
       { evictionHard: { "memory.available": "500Mi", "memory.avail": "1Gi" } },
       'evictionHard["memory.avail"]',
@@ -230,7 +230,7 @@ describe("lint findings of a configuration", () => {
       'featureGates["MemoryQos"]',
       { featureGates: { MemoryQos: null } },
     ],
-    // the one word that begins so
+    // the only known value with this prefix
     [{ topologyManagerPolicy: "single-numa" }, "topologyManagerPolicy", { topologyManagerPolicy: "single-numa-node" }],
     [{ hairpinMode: "hairpin" }, "hairpinMode", { hairpinMode: "hairpin-veth" }],
     [{ topologyManagerPolicy: "x" }, "topologyManagerPolicy", { topologyManagerPolicy: null }],

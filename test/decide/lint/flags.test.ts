@@ -8,29 +8,35 @@ import { PROFILES, profileOf } from "../../../api/profiles/index.ts";
 import { RECORDED } from "../../kit/recorded.ts";
 import { decoded } from "../../kit/snapshots.ts";
 
-/** Answers of the kubelet's own flag set: see test/data/lint/flags/main.go. */
+/** Answers of the kubelet's own flag set, recorded by test/data/lint/flags/main.go. */
 interface Answers {
-  /** By name: the paths of the fields that some values change, and what is said of it as deprecated. */
+  /** By flag name: the paths of the fields that some values change, and the deprecation message. */
   readonly flags: Readonly<Record<string, readonly [fields: string, deprecated: string]>>;
   readonly answers: readonly {
     readonly args: readonly string[];
     /** Why the kubelet does not start. */
     readonly error?: string;
-    /** The text about deprecated flags. */
+    /** The messages about deprecated flags. */
     readonly said?: readonly string[];
-    /** Fields that are other ones than by default, by their path. */
+    /** The fields that differ from their default, by path. */
     readonly set?: Readonly<Record<string, unknown>>;
   }[];
 }
 const answersOf = (release: string): Answers =>
   JSON.parse(readFileSync(join(import.meta.dirname, `../../data/lint/flags/kubelet-${release}.json`), "utf8"));
 const RELEASES = RECORDED.map(({ release }) => release);
-/** Real kubelets whose `--help` was printed; the names of its flags are in one file, the gates that it lists in another. */
+/**
+ * Real kubelets whose `--help` output was recorded: one file contains the names of its flags, another its feature
+ * gates.
+ */
 const PRINTED_HELP = ["1.36.3", "1.37.2"] as const;
 
-/** The forms of names are not looked at here, and versions are printed by whatever they are asked for. */
-const NOT_TOLD = [["--node-labels=a b=c"], ["--version=x"]].map((args) => JSON.stringify(args));
-/** As the kubelet prints it, where it was given in another form. */
+/**
+ * Arguments with other answers here: the format of label names is not checked, and `--version` prints the version for
+ * any value.
+ */
+const OTHER_ANSWERS = [["--node-labels=a b=c"], ["--version=x"]].map((args) => JSON.stringify(args));
+/** The kubelet's output format of values that were given in another form. */
 const PRINTED: Readonly<Record<string, string>> = { "1h": "1h0m0s" };
 
 function leaves(value: unknown, path: string, into: Record<string, unknown>): void {
@@ -56,7 +62,7 @@ describe.each(RELEASES)("the command line of kubelet %s", (release) => {
   test.each(answers.map((answer) => [answer.args.join(" "), answer] as const))(
     "%s",
     (_, { args, error, said, set }) => {
-      if (NOT_TOLD.includes(JSON.stringify(args))) return;
+      if (OTHER_ANSWERS.includes(JSON.stringify(args))) return;
       const read = readFlags(args, profile);
       expect(read.faults[0]?.message).toBe(error);
       const reported: Record<string, unknown> = {};
@@ -77,7 +83,7 @@ test.each(PRINTED_HELP)("the known flags are those of --help of a real kubelet %
 
 test.each(PRINTED_HELP)("the gates, their stages and defaults are those of --help of a real kubelet %s", (release) => {
   const printed = readFileSync(join(import.meta.dirname, `../../data/lint/flags/gates-${release}.txt`), "utf8");
-  // it lists neither gates that are stable or deprecated nor, in another line each, AllAlpha and AllBeta
+  // the output lists no stable or deprecated gates, and lists AllAlpha and AllBeta in separate lines
   const own = [...profileOf(release).gates].filter(([, { stage }]) => stage === "alpha" || stage === "beta");
   const lines = own.map(([name, { stage, isOn }]) => `${name} ${stage.toUpperCase()} ${isOn}`);
   expect(lines.sort()).toEqual(printed.trimEnd().split("\n").sort());
@@ -174,7 +180,7 @@ describe("command-line flags beside a configuration file", () => {
       fix: null,
     });
     expect(patchOf(refused, "--max-pods")).toBeNull();
-    // and what is wrong with the file no longer counts, unless it cannot be read at all
+    // faults of the file no longer count, unless the file cannot be read at all
     expect(reportOf(found(["--max-pods=5"], { maxPods: -5 }))).toEqual(["flag-before-file --max-pods"]);
     expect(reportOf(found(["--max-pods=5"], { maxPods: "many" }))).toContain("wrong-type maxPods");
   });

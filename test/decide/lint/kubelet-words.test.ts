@@ -5,22 +5,22 @@ import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import { RECORDED, UNRECORDED } from "../../kit/recorded.ts";
 
-/** Answers of the kubelet's own functions: see test/data/lint/main.go. */
+/** Answers of the kubelet's own functions, recorded by test/data/lint/main.go. */
 interface Answer {
   readonly name: string;
   readonly configuration: unknown;
   /** Why the file cannot be loaded. */
   readonly load: string | null;
   readonly strict: readonly string[];
-  /** By ValidateKubeletConfiguration. */
+  /** The errors of ValidateKubeletConfiguration. */
   readonly errors: readonly string[];
-  /** By the functions that read it afterwards; the first of each. */
+  /** The errors of later functions that read the configuration; the first one of each function. */
   readonly later: readonly string[];
 }
 const read = (version: string): readonly Answer[] =>
   JSON.parse(readFileSync(join(import.meta.dirname, `../../data/lint/kubelet-${version}.json`), "utf8"));
 const ALL = read("1.36.3");
-/** The files of the others hold what they answer otherwise. */
+/** The files of other versions contain only the answers that differ. */
 function answersOf(version: string): readonly Answer[] {
   const own = new Map(read(version).map((answer) => [answer.name, answer]));
   return ALL.map((answer) => own.get(answer.name) ?? answer);
@@ -31,7 +31,7 @@ const refusals = (configuration: unknown, profile: Profile): readonly string[] =
     .map(({ message, kubelet }) => (kubelet ? message : `not the kubelet's: ${message}`));
 const sorted = (list: Iterable<string>): readonly string[] => [...new Set(list)].sort();
 
-/** A panic of several gates names all of them, in any order. */
+/** A panic about several gates names all of them, in any order. */
 function loadFaults(load: string): readonly string[] {
   const [, prefix = "", list] = /^panic: (failed to merge .*? error: )\[(.* is enabled.*)\]$/.exec(load) ?? [];
   if (list === undefined) return [load.replace(/^panic: /, "")];

@@ -38,12 +38,12 @@ describe("an unknown eviction signal", () => {
     ["pod.available", "500", null],
     ["rootfs.available", "10%", null],
     ["memory.free", "1Gi", null],
-    // space or inodes
+    // the name matches both a signal for space and one for inodes
     ["nodefs", "10%", null],
-    // bytes, which are no process ids and no inodes
+    // a value in bytes, which is neither a number of process ids nor of inodes
     ["pids.available", "500Mi", "500Mi is none of it"],
     ["nodefs.inodes", "1Gi", "1Gi is none of it"],
-    // a value that would not stand there either
+    // a value that would be invalid for the correct signal too
     ["ram.available", "10GB", "10GB is none of it"],
     ["ram.available", "500", "then with another value"],
     ["ram.available", "-1Gi", "then with another value"],

@@ -6,7 +6,7 @@ const POLICY = "imagePullCredentialsVerificationPolicy";
 const LIST = "preloadedImagesVerificationAllowlist";
 const OF_LIST = "NeverVerifyAllowlistedImages";
 
-/** The kubelet's words are held in kubelet-words.test.ts; here: where, and what mends it. */
+/** test/decide/lint/kubelet-words.test.ts checks the kubelet's messages; this file checks the field and the fix. */
 describe("a kubelet does not start", () => {
   test.each<[object, string, string, unknown]>([
     [{ allowedUnsafeSysctls: ["net.*", "foo.bar"] }, "sysctl-of-node", "allowedUnsafeSysctls[1]", null],
@@ -21,7 +21,7 @@ describe("a kubelet does not start", () => {
     ],
     [{ logging: { vmodule: [{ filePattern: "a,b" }] } }, "cannot-parse", "logging.vmodule[0]", null],
     [{ tlsMinVersion: "foo" }, "unknown-value", "tlsMinVersion", null],
-    // one letter from four others
+    // the value differs in one letter from four known values
     [{ tlsMinVersion: "VersionTLS14" }, "unknown-value", "tlsMinVersion", null],
     [{ tlsMinVersion: "TLSv1.2" }, "unknown-value", "tlsMinVersion", { tlsMinVersion: "VersionTLS12" }],
     [{ tlsCipherSuites: ["x"] }, "unknown-value", "tlsCipherSuites[0]", null],
@@ -61,7 +61,7 @@ describe("a kubelet does not start", () => {
     expect(found).toMatchObject({ code, severity: "refuses-start", field, kubelet: true, fix });
   });
 
-  // NewMainKubelet has no function of its own for it that could be asked
+  // NewMainKubelet checks this field itself, without a function that a recording could call
   test("with an unknown configMapAndSecretChangeDetectionStrategy", () => {
     const field = "configMapAndSecretChangeDetectionStrategy";
     expect(lintConfiguration({ [field]: "watch" })).toMatchObject([
@@ -103,7 +103,7 @@ test.each([
 
 test.each([
   ["5", { evictionHard: { "memory.availble": null } }],
-  // nothing was meant by it: what is beside it may take its place
+  // the value of the wrong type has no meaning, so the misspelt entry's value may replace it
   ["true", { evictionHard: { "memory.availble": null, "memory.available": "5%" } }],
 ])("a value %s of the wrong type does not hide faults of the entries beside it", (text, fix) => {
   const evictionHard = { "memory.available": JSON.parse(text) as unknown, "memory.availble": "5%" };

@@ -16,7 +16,7 @@ const GATES = "failed to merge global and in-flight KubeletConfiguration while s
 const unrecognized = (gate: string): string => `${GATES}unrecognized feature gate: ${gate}`;
 const NONE = [null, null, null, null];
 
-/** The words of each version's kubelet; null: it starts. */
+/** The messages of each version's kubelet; null: it starts. */
 const CASES: readonly (readonly [configuration: object, words: readonly (string | RegExp | null)[]])[] = [
   [
     { featureGates: { DefaultPodSysctls: true } },
@@ -30,7 +30,7 @@ const CASES: readonly (readonly [configuration: object, words: readonly (string 
       ...V.slice(2).map(() => unrecognized("MemoryManager")),
     ],
   ],
-  // dependencies are looked at since 1.35
+  // dependencies between gates are checked since 1.35
   [
     { featureGates: { GracefulNodeShutdown: false } },
     [null, ...V.slice(1).map(() => /depends on features that are disabled/)],

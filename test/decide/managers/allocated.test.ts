@@ -7,7 +7,7 @@ import { container, sidecar } from "../../kit/containers.ts";
 import { podOf } from "../../kit/pods.ts";
 import { decoded, type Json, many } from "../../kit/snapshots.ts";
 
-/** A container of 2 CPUs and 1 GiB holds 3 CPUs and 2 GiB. */
+/** A container that requests 2 CPUs and 1 GiB in its spec, and to which 3 CPUs and 2 GiB are allocated. */
 const asked = { cpu: "2", memory: "1Gi" };
 const given = { cpu: "3", memory: "2Gi" };
 const podWith = (status: Json): Json =>
@@ -49,7 +49,7 @@ function decided<D>(
 type Next = { readonly next: { readonly assignments: Readonly<Record<string, string>> } };
 const entriesOf = (of: unknown, file: string) =>
   JSON.parse((of as Next).next.assignments[file] as string).entries["u"] as Record<string, unknown>;
-/** How many CPUs each container gets, and how much memory. */
+/** The CPUs and the memory that each container gets. */
 function held(version: string, status: Json, gates?: Json): Readonly<Record<string, string>> {
   const cpus = entriesOf(decided<CpusDecision>("cpus", version, status, gates), "cpu_manager_state");
   const memory = entriesOf(decided<MemoryDecision>("memory", version, status, gates), "memory_manager_state");

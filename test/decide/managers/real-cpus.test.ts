@@ -11,7 +11,7 @@ import { decoded } from "../../kit/snapshots.ts";
 
 interface Moment {
   readonly cpuManagerState: object;
-  /** `pod/container` -> cpuset.cpus. */
+  /** The cpuset.cpus of each `pod/container`. */
   readonly cpusets: Readonly<Record<string, string>>;
   readonly memory: Readonly<Record<string, unknown>>;
 }
@@ -25,7 +25,7 @@ interface Run {
   readonly sixSecondsLater: Moment;
 }
 
-/** The captured machine: 2 CPUs, one of them reserved. Other pods run beside, one container `c` each. */
+/** The captured machine: 2 CPUs, one of them reserved. Other pods run on it, each with one container `c`. */
 function snapshotBefore({ before }: Run): object {
   const pods = Object.keys(before.cpusets).map((place, i) => {
     const [name, container] = place.split("/") as [string, string];
@@ -69,13 +69,13 @@ describe("pods on a captured node with one assignable CPU", () => {
         run.reason === null ? null : [run.reason, run.message],
       );
       const later = run.sixSecondsLater;
-      // byte for byte what the kubelet's file had, its checksum with it
+      // byte for byte the kubelet's file, including the checksum
       const { assignments } = next as { assignments: Record<string, string> };
       expect(assignments["cpu_manager_state"]).toBe(JSON.stringify(later.cpuManagerState));
       for (const { container, cpus } of assigned) {
         expect(later.cpusets[`${run.pod.metadata.name}/${container}`], container).toBe(cpus);
       }
-      // the next pass writes what the cgroups then had
+      // the next pass writes the values that the cgroups had then
       const now = { ...run.before.cpusets };
       for (const { pod, container, cpus } of reconcile) now[`${pod.name}/${container}`] = cpus;
       const others = Object.entries(later.cpusets).filter(([place]) => place in run.before.cpusets);

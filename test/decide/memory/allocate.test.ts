@@ -22,11 +22,11 @@ describe("a container's memory assignment", () => {
     expect(blocks(m, "a", "c")).toEqual(["memory 6 on 0,1"]);
     expect(free(m)).toEqual([0, 1, 4]);
     expect([...m.state.machineState.values()].map((n) => n.cells)).toEqual([[0, 1], [0, 1], [2]]);
-    // the GiB left on node 1 serves this group only
+    // the GiB that is left on node 1 is available only to this group
     expect(add(m, podNamed("b", [wanting("c", 5)]))).toBe(NO_NODES);
     expect(add(m, podNamed("c", [wanting("c", 1)]))).toBeUndefined();
     expect(blocks(m, "c", "c")).toEqual(["memory 1 on 2"]);
-    // more than one node has: the group again
+    // more than one node has: only the group could hold it
     expect(add(m, podNamed("d", [wanting("c", "4097Mi")]))).toBe(NO_NODES);
   });
   test("returns to the nodes of its group in order, and the last one dissolves the group", () => {
@@ -45,7 +45,7 @@ describe("a container's memory assignment", () => {
     add(m, podNamed("a", [wanting("c", 1, { "hugepages-2Mi": "1Gi" })]));
     expect(blocks(m, "a", "c")).toEqual(["hugepages-2Mi 1 on 0", "memory 1 on 0"]);
     expect([...m.state.machineState.values()].map((n) => n.numberOfAssignments)).toEqual([2, 0]);
-    // node 0 has the memory but no more pages
+    // node 0 has enough memory but no more huge pages
     add(m, podNamed("b", [wanting("c", 1, { "hugepages-2Mi": "2Mi" })]));
     expect(m.numaNodesOf("b", "c")).toEqual([1]);
     expect(free(m, "hugepages-2Mi")).toEqual([0, 1 - 2 / 1024]);
@@ -123,7 +123,7 @@ describe("NUMA nodes of the topology hint", () => {
   test("are chosen by the memory manager without a hint, but a preferred hint limits their number", () => {
     const m = manager(machine([5, 5]));
     add(m, podNamed("a", [wanting("c", 6)]));
-    // one empty node would have 2 GiB, and there is only the group of both
+    // a single empty node would hold 2 GiB, but only the group of both nodes exists
     expect(add(m, podNamed("b", [wanting("c", 2)]), { nodes: null, preferred: true })).toBe(
       "[memorymanager] failed to find the default preferred hint",
     );
@@ -133,7 +133,7 @@ describe("NUMA nodes of the topology hint", () => {
   test("refuse the container when the hint was preferred and the extension would not be", () => {
     const m = manager(machine([5, 5]));
     add(m, podNamed("a", [wanting("c", 6)]), on(m, [0, 1]));
-    // a node of the group alone has too little; the group has enough, and 2 GiB would fit one empty node
+    // the hinted node of the group has too little memory; the group has enough, and 2 GiB would fit on one empty node
     expect(add(m, podNamed("b", [wanting("c", 2)]), on(m, [0]))).toBe(
       "[memorymanager] failed to find the extended preferred hint",
     );
@@ -157,7 +157,7 @@ describe("a node of a group chosen alone by other resources' hints", () => {
     m.removeContainer("y", "c");
     expect(add(m, podNamed("x", [wanting("c", 3)]), on(m, [0]))).toBeUndefined();
     expect(free(m)).toEqual([2, 2]);
-    // z lies on node 1, and is given back from node 0 first
+    // z is on node 1, and its release is counted on node 0 first
     m.removeContainer("z", "c");
     m.removeContainer("x", "c");
     expect(free(m)).toEqual([5, 2]);
@@ -174,7 +174,7 @@ describe("memory of init containers", () => {
     expect(sizes("a", m)).toEqual({ i: 0, j: 1, c: 1, d: 1 });
     expect(free(m)).toEqual([5]);
   });
-  test("is enlarged to what a later container needs, and no more", () => {
+  test("is enlarged to the need of a later container, and no more", () => {
     const m = manager(machine([9]));
     add(m, podNamed("a", [wanting("c", 4)], { initContainers: [wanting("i", 3)] }));
     expect(sizes("a", m)).toEqual({ i: 0, c: 4 });
@@ -184,7 +184,7 @@ describe("memory of init containers", () => {
     const m = manager(machine([9]));
     const initContainers = [wanting("i", 2), wanting("s", 1, { restartPolicy: "Always" }), wanting("j", 3)];
     add(m, podNamed("a", [wanting("c", 2)], { initContainers }));
-    // the sidecar uses 1 of i's 2, j the other and 2 more, c all of j's but 1
+    // the sidecar uses 1 of i's 2 GiB, j uses the other one and 2 more, and c uses 2 of j's 3
     expect(sizes("a", m)).toEqual({ i: 0, s: 1, j: 1, c: 2 });
     expect(free(m)).toEqual([4]);
   });

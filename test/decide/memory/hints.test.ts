@@ -101,7 +101,7 @@ describe("memory hints of a whole pod", () => {
 describe("the enumeration of NUMA node sets", () => {
   test("is ordered by size, then by node ids, each set once", () => {
     expect(nodeSets(3)).toEqual([0b001, 0b010, 0b100, 0b011, 0b101, 0b110, 0b111]);
-    // {0,3} before {1,2}: by the nodes, not by the number
+    // {0,3} comes before {1,2}: sets are ordered by their nodes, not as numbers
     expect(nodeSets(4).slice(4, 10)).toEqual([0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100]);
     for (let count = 0; count <= 10; count++) expect(new Set(nodeSets(count)).size).toBe(2 ** count - 1);
   });

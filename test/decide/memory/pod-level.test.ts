@@ -4,7 +4,7 @@ import type { Container } from "../../../api/model/pod.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { add, blocks, free, machine, manager, on, podNamed, wanting, ways } from "./setup.ts";
 
-/** A pod of `memory` GiB as a whole. */
+/** A pod with `memory` GiB at pod level. */
 const levelled = (
   uid: string,
   memory: number,
@@ -32,7 +32,7 @@ describe("pod-level memory with PodLevelResourceManagers under pod scope", () =>
     expect(free(m)).toEqual([8, 4]);
     expect(m.state.podEntries.get("a")).toEqual([{ numaAffinity: [1], type: "memory", size: 5 * 2 ** 30 }]);
   });
-  test("gives an init container without its own memory all that earlier sidecars leave", () => {
+  test("gives an init container without its own memory everything that earlier sidecars leave", () => {
     const m = manager(machine([9]), true);
     const inits = [sidecar("s", 1), { name: "i" }, sidecar("t", 1), { name: "j" }, wanting("k", 4)];
     m.allocatePod(levelled("a", 5, [shared], inits), ANY_NODE);
@@ -98,7 +98,8 @@ describe("pod-level memory with PodLevelResourceManagers under container scope",
     const [c, d] = a.spec.containers as [Container, Container];
     expect(ways(m, m.containerHints(a, c))).toEqual({ memory: "0! 1! 0,1" });
     expect(m.containerHints(a, d).size).toBe(0);
-    // the kubelet asks for the best of no hints for what asks for nothing, unless nodes were chosen for it
+    // for a container without a request the kubelet looks for the best of no hints and fails, unless nodes are already
+    // chosen
     expect(add(m, a)).toBe(
       "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available",
     );

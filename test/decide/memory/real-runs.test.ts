@@ -20,18 +20,18 @@ type Entries = Record<string, Record<string, Block[]>>;
 interface Run {
   readonly name: string;
   readonly pod: unknown;
-  /** Why the pod was refused: its second container got no CPU. */
+  /** Why the pod was refused: no CPU was left for its second container. */
   readonly message: string | null;
   readonly before: Entries;
   readonly afterStart: Entries;
   readonly afterDelete: Entries;
-  /** pod/container -> cpuset.mems of the running containers. */
+  /** The cpuset.mems of each running container, by pod/container. */
   readonly cpusetMems: Record<string, string>;
 }
 const DATA = join(import.meta.dirname, "..", "..", "data", "memory-manager", "real-runs.json");
 const runs = JSON.parse(readFileSync(DATA, "utf8")) as readonly Run[];
 
-/** A kubelet 1.36.3 on one NUMA node whose meminfo is less than the machine's. */
+/** A kubelet 1.36.3 on one NUMA node whose meminfo reports less memory than the machine has. */
 const NODE = { id: 0, memoryBytes: 16_871_804_928, hugepages: { "1Gi": 0, "2Mi": 0 } };
 const snapshot = decoded(realSnapshot());
 const { kubeletConfiguration: config } = effectiveSnapshot(snapshot);
@@ -89,10 +89,10 @@ describe("memory assignments of pods captured on a real node", () => {
       const pod = decodedPod(posted);
       const held = new Map(Object.entries(before).map(([uid, list]) => [uid, new Map(Object.entries(list))]));
       const manager = memoryManager(start());
-      // the state before, from its entries
+      // restores the state before, from its entries
       for (const [uid, list] of held) for (const [name, [block]] of list) add(manager, guaranteed(uid, name, block));
       expect(entriesOf(manager.state)).toEqual(before);
-      // those of the pod before it, which is gone, are taken back at the next pod's admission and not sooner
+      // entries of the removed pod before it are released at the admission of the next pod, and not earlier
       const stays = Object.keys(before).filter((uid) => uid in afterStart);
       manager.removeStale([...stays.map((uid) => guaranteedOf(uid, before)), pod]);
       const turns = message === null ? containersOf(pod) : containersOf(pod).slice(0, 1);

@@ -14,7 +14,7 @@ const quantities = (list: Record<string, string>): ReadonlyMap<string, Quantity>
 type NodeReserve = readonly [number, Record<string, string>];
 const reserve = (...nodes: readonly NodeReserve[]): ReservedMemory =>
   nodes.map(([numaNode, limits]) => ({ numaNode, limits: resourceList.parse(limits) }));
-/** The reserve of each node, or why the kubelet does not start. */
+/** The reserve of each node, or the reason why the kubelet does not start. */
 function reserved(reservation: Record<string, string>, ...nodes: readonly NodeReserve[]): unknown {
   const result = systemReservedOf([0, 1], quantities(reservation), reserve(...nodes));
   if (!result.ok) return result.error;

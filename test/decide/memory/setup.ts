@@ -17,7 +17,7 @@ import type { Json } from "../../kit/snapshots.ts";
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
 
-/** NUMA nodes 0, 1, ... of so many GiB, one of them kept back on node 0. */
+/** NUMA nodes 0, 1, ... with `gibs` GiB each, of which 1 GiB on node 0 is reserved. */
 export function machine(gibs: readonly number[], hugepages?: NumaNodeMemory["hugepages"]): MachineMemory {
   const nodes = gibs.map((gib, id) => ({ id, memoryBytes: gib * Gi, hugepages }));
   const made = machineMemory(nodes, new Map([[0, new Map([["memory", Gi]])]]));
@@ -39,7 +39,7 @@ export const wanting = (name: string, memory: number | string, also: Json = {}):
 export const podNamed = (uid: string, containers: readonly Json[], spec: Json = {}): Pod =>
   decodedPod(namedPod(uid, containers, spec));
 
-/** Container by container, as the kubelet does; the first error. */
+/** Allocates memory to one container after another, as the kubelet does; returns the first error. */
 export function add(to: MemoryManager, p: Pod, affinity: TopologyHint = ANY_NODE): string | undefined {
   for (const c of containersOf(p)) {
     const done = to.allocate(p, c, affinity);
@@ -52,15 +52,15 @@ export const on = (m: MemoryManager, nodes: readonly number[], preferred = true)
   preferred,
 });
 
-/** GiB of a kind of memory free on each node. */
+/** The free GiB of a memory type on each node. */
 export const free = (m: MemoryManager, type = "memory"): readonly number[] =>
   [...m.state.machineState.values()].map((node) => (node.memoryMap.get(type)?.free ?? Number.NaN) / Gi);
-/** `memory 2 on 0,1`, in GiB. */
+/** Each block as `memory 2 on 0,1`, in GiB. */
 export const blocks = (m: MemoryManager, uid: string, name: string): readonly string[] =>
   m.blocks(uid, name).map(textOf);
 const textOf = ({ numaAffinity, type, size }: Block): string => `${type} ${size / Gi} on ${numaAffinity}`;
 
-/** `0! 1! 0,1`: the sets of nodes in their order, `!` for preferred. */
+/** Hints as `0! 1! 0,1`: the sets of nodes in order; `!` marks a preferred one. */
 export const ways = (m: MemoryManager, hints: ResourceHints): Readonly<Record<string, string>> =>
   Object.fromEntries(
     [...hints].map(([type, list]) => [

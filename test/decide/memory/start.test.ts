@@ -9,11 +9,11 @@ import { resourceList } from "../../../api/model/fields.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { add, Gi, podNamed, wanting } from "./setup.ts";
 
-/** The words below are those of that version; test/decide/state-files.test.ts has the others. */
+/** The messages below are those of kubelet 1.36; test/decide/state-files.test.ts covers the other versions. */
 const AS_1_36 = { profile: v1_36, podLevel: false };
 const { behaviour } = v1_36;
 
-/** Two nodes of 4 GiB, one GiB kept back on the first. */
+/** Two nodes of 4 GiB, with 1 GiB reserved on the first. */
 const setting = (change: Partial<MemoryStart> = {}): MemoryStart => ({
   policy: "Static",
   numaNodes: [0, 1].map((id) => ({ id, memoryBytes: 4 * Gi })),
@@ -35,14 +35,14 @@ function why(change: Partial<MemoryStart>): string {
 const notRestored = (what: string, path = "/var/lib/kubelet/memory_manager_state"): string =>
   `start: could not restore state from checkpoint: ${what}, please drain this node and delete the memory manager checkpoint file "${path}" before restarting Kubelet`;
 
-/** A file with a container on one node, and one on both where `wide`. */
+/** A state file with a container on one node, or with `wide` on both. */
 function fileOf(podLevel = false, wide = false): string {
   const m = memoryManager({ ...started({ podLevel }), podLevel, behaviour });
   add(m, wide ? podNamed("b", [wanting("c", 5)]) : podNamed("a", [wanting("c", 2)]));
   return memoryStateFile("Static", m.state, { ...AS_1_36, podLevel });
 }
 type Loose = Record<string, never> & { [key: string]: Loose };
-/** The same with a change, and the checksum that this content has. */
+/** The same file with a change, and the checksum of the changed content. */
 function changed(
   change: (file: Loose) => void,
   { podLevel = false, wide = false, version = "v1" as Version } = {},

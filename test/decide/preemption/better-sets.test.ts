@@ -11,7 +11,7 @@ import {
 import { type Draws, draws } from "../../properties/draws.ts";
 import { admitted, boundPod, CRITICAL, readyNode } from "../admission/admission-kit.ts";
 
-/** Every set there is. */
+/** Every set of items that covers the need. */
 function everyCover(need: readonly number[], items: readonly Item[]): Selection[] {
   const covers: Selection[] = [];
   for (let mask = 1; mask < 2 ** items.length; mask++) {

@@ -43,7 +43,7 @@ describe("a preemption decision", () => {
       preempt: [{ name: "a" }],
     });
   });
-  it("preempts nobody for a pod that other reasons refuse", () => {
+  it("preempts no pod for a pod that is refused for other reasons", () => {
     const failureReasons = [lack("cpu", 1500), { predicateName: "NodeAffinity" }];
     expect(preemption({ pods }, { pod: asking, failureReasons })).toMatchObject({
       admit: false,

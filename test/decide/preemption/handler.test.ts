@@ -24,7 +24,7 @@ const victims = (pods: Pod[], shortages: Shortage[], by: Pod = critical): string
   preemptFor(by, pods, shortages).preempt.map(({ name }) => name);
 
 describe("preemption by QoS class", () => {
-  it("takes from a class what the lower ones cannot free, and lists victims lowest class first", () => {
+  it("takes from a QoS class only the amount that lower classes cannot free, and lists victims lowest class first", () => {
     const pods = [
       guaranteed("g1", { cpu: "2", memory: "2Gi" }),
       guaranteed("g2", { cpu: "1", memory: "1Gi" }),
@@ -50,7 +50,7 @@ describe("preemption by QoS class", () => {
 });
 
 describe("the victim that is chosen next", () => {
-  it("frees all that is missing with the least memory, then the least CPU", () => {
+  it("frees the missing amount with the least memory, then the least CPU", () => {
     const pods = [
       burstable("more", { cpu: "1", memory: "2Gi" }),
       burstable("less", { cpu: "3", memory: "1Gi" }),
@@ -70,7 +70,7 @@ describe("the victim that is chosen next", () => {
   it("leaves its place to the last pod of the list, which affects the next tie", () => {
     const pods = ["p1", "p2", "p3", "p4"].map((name) => burstable(name, { cpu: "400m" }));
     pods[1] = burstable("p2", { cpu: "700m" });
-    // p2 goes first and p4 takes its place, so that p3 is the last of the equals
+    // p2 is chosen first and p4 takes its place in the list, so that p3 is the last of the equal pods
     expect(victims(pods, cpu(1500))).toEqual(["p2", "p3", "p4"]);
   });
 });

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { admitted } from "../admission/admission-kit.ts";
 import { eventMessage, realCases } from "../admission/real-cases.ts";
 
-/** Refused by the CPU manager, which has its own tests. */
+/** The CPU manager refused this pod; its decisions have their own tests. */
 const BY_MANAGERS = ["crit-integer-cpu-guaranteed"];
-/** Several BestEffort pods are as near, and the kubelet's list comes from a Go map. */
-const BY_LIST_ORDER = ["crit-pods-count"];
+/** Several BestEffort pods are equally good victims, and the kubelet's choice depends on a Go map. */
+const BY_MAP_ORDER = ["crit-pods-count"];
 const cases = realCases("real-preemption").filter(({ name }) => !BY_MANAGERS.includes(name));
 
 describe("preemptions captured on a real node", () => {
@@ -18,7 +18,7 @@ describe("preemptions captured on a real node", () => {
       message: eventMessage(real),
     });
     const chosen = preempt.map(({ name }) => name);
-    if (!BY_LIST_ORDER.includes(real.name)) {
+    if (!BY_MAP_ORDER.includes(real.name)) {
       expect(chosen).toEqual(real.victims);
       return;
     }
@@ -36,7 +36,7 @@ describe("preemptions captured on a real node", () => {
 });
 
 describe("a critical pod that the CPU manager refused", () => {
-  it("preempts nobody", () => {
+  it("preempts no pod", () => {
     const real = realCases("real-preemption").find(({ name }) => name === BY_MANAGERS[0]);
     const refused = { reason: real?.outcome.reason ?? "", message: real === undefined ? "" : eventMessage(real) };
     const { decision } = admitted(real?.snapshot ?? {}, real?.applied, { managers: () => refused });

@@ -26,7 +26,8 @@ describe("a dry run of probes", () => {
       "55s c3 fail",
       "60s c3 fail",
       "65s c3 fail",
-      // the one before had ended 15 s ago, less than the 20 s of CrashLoopBackOff, which count from the newest end
+      // CrashLoopBackOff delays this start by 20 s after the newest end, since the container before had ended only 15 s
+      // earlier
       "85s c4 fail",
       "90s c4 fail",
     ]);
@@ -75,7 +76,7 @@ describe("a dry run of probes", () => {
     expect(restarts("v1.37.2", { crashLoopBackOff: {} })).toBe(7);
     expect(restarts("v1.37.2", { crashLoopBackOff })).toBeGreaterThan(always - 9);
     expect(restarts("v1.37.2", { crashLoopBackOff, featureGates: { KubeletCrashLoopBackOffMax: false } })).toBe(7);
-    // alpha there
+    // the field's gate is alpha in 1.34
     expect(restarts("v1.34.4", { crashLoopBackOff })).toBe(7);
     const featureGates = { ReduceDefaultCrashLoopBackOffDecay: true };
     expect(restarts("v1.34.4", { featureGates })).toBeGreaterThan(10);
@@ -142,7 +143,7 @@ describe("a dry run of probes", () => {
     expect(answerOf(older, decoded({ node: node({}) })).decision.events[0]?.message).toBe(
       `${errored} unknown state: strconv.Atoi: parsing "web": invalid syntax`,
     );
-    // no body, so nothing that hangs: it fails, and ends the container
+    // a gRPC probe has no body that could hang: the probe fails, and the container is restarted
     const grpc = runOf({ grpc: { port: 9 } }, "hang");
     expect(grpc.events[0]?.message).toBe("Liveness probe failed: timeout: health rpc did not complete within 2s");
     expect([grpc.quirks, attempts(grpc, "liveness")[0]]).toEqual([[], "0s c0 timeout"]);
@@ -185,7 +186,7 @@ describe("a dry run of probes", () => {
     expect(end({ terminationGracePeriodSeconds: 1 }, {})).toBe(2000);
   });
 
-  test("across a kubelet restart keeps ready what ran for 10 s, and makes younger containers unready", () => {
+  test("across a kubelet restart keeps containers ready that ran for 10 s, and makes younger containers unready", () => {
     const pod = probedPod({ readinessProbe: { ...HTTP, periodSeconds: 30 } });
     const late = dryRun(pod, { kubeletRestartSeconds: 15, jitter: 0.5, seconds: 60 });
     expect(seconds(firstOf(late).ready)).toEqual([[0, null]]);

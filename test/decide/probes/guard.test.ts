@@ -6,7 +6,7 @@ const SETTINGS: GuardSettings = { windowSeconds: 10, least: { groups: 3 }, holdS
 const failure = (name: string) => ({ containerId: name, group: `group-${name}` });
 const CALM: GuardState = new Map();
 
-/** Steps one after another; times are seconds. */
+/** Runs steps one after another; times are in seconds. */
 function play(settings: GuardSettings = SETTINGS) {
   let state: GuardState = CALM;
   return (second: number, events: Partial<GuardEvents>) => {
@@ -21,7 +21,7 @@ test("the probe guard kills the containers of few failing groups without holding
   const at = play();
   expect(at(0, { failed: [failure("a")] })).toMatchObject({ killed: ["a"], held: [] });
   expect(at(1, { failed: [failure("b")] })).toMatchObject({ killed: ["b"], held: [] });
-  // the first two have left the window
+  // the first two failures are no longer in the window
   expect(at(11.1, { failed: [failure("c")] })).toMatchObject({ killed: ["c"], held: [], size: 1 });
 });
 
@@ -36,7 +36,7 @@ test("the probe guard holds kills from the third unrelated group in the window o
     holding: 1,
     why: "liveness probes of 3 unrelated groups of 100 failed within 10 s; from 3 on kills are held, for 30 s at most",
   });
-  // it fails on: no news
+  // a container that keeps failing is not reported again
   expect(at(11, { failed: [failure("c"), failure("d")] })).toMatchObject({ killed: [], held: ["d"], released: [] });
   expect(at(12, { failed: [failure("c")] })).toMatchObject({ killed: [], held: [], released: [] });
 });
@@ -50,7 +50,7 @@ test("the probe guard sees no storm in failing pods of one owner, however many",
   expect(play()(0, { failed: ["a", "b", "c", "d"].map(of) })).toMatchObject({ killed: ["a", "b", "c", "d"] });
 });
 
-test("a held kill is released when its container recovers or is gone", () => {
+test("a held kill is released when its container recovers or is removed", () => {
   const at = play();
   at(0, { failed: ["a", "b", "c"].map(failure) });
   const { released, holding } = at(1, { recovered: ["a"], gone: ["b", "never seen"] });
@@ -83,11 +83,11 @@ test("a kill is held for the maximum time at most, and then counts as failing fo
     killed: ["a"],
     released: [{ containerId: "a", why: "held long enough" }],
   });
-  // its new container is another one; b and c with it are still three groups
+  // a is replaced by a new container; d, b and c are still three groups
   expect(on(31, { gone: ["a"], failed: [failure("d")] })).toMatchObject({ killed: [], held: ["d"] });
 });
 
-test("a killed container still counts as failing after it is gone", () => {
+test("a killed container still counts as failing after its removal", () => {
   const at = play();
   expect(at(0, { failed: ["a", "b"].map(failure) }).killed).toEqual(["a", "b"]);
   expect(at(1, { gone: ["a", "b"] }).released).toEqual([]);

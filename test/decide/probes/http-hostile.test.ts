@@ -5,15 +5,15 @@ import { redirected } from "../../../api/decide/probes/http-wire.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 
 /**
- * At this size a time that grows with its square is hours, and one that grows with it is a second: the proof is that these
- * tests end.
+ * At this size parsing with quadratic time would take hours, and parsing with linear time takes a second: the tests
+ * prove the latter by ending.
  */
 const HUGE = MAX_HEAD_BYTES - 1000;
 const OK = "HTTP/1.1 200 OK\r\n";
 const END = "Content-Length: 0\r\n\r\n";
 const TE = "Transfer-Encoding: chunked\r\n\r\n";
 const filled = (unit: string, bytes = HUGE): string => unit.repeat(Math.floor(bytes / unit.length));
-/** In pieces, as they are read from a connection. */
+/** Parses the text in pieces, as a connection delivers it. */
 function answerTo(text: string, pieceBytes = 64 * 1024, most = 10 * 1024): HttpAnswer {
   const answer = new HttpAnswer(() => most);
   for (let at = 0; at < text.length && !answer.isDone; at += pieceBytes) answer.push(text.slice(at, at + pieceBytes));

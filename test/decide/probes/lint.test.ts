@@ -13,7 +13,7 @@ const findingsOf = (container: Fields, spec: Fields = {}) =>
   );
 const AT = "spec.containers[0]";
 
-/** The findings, by the settings that it is found in; each is one change away from settings with nothing to say. */
+/** The expected findings of each container; every case differs by one change from settings without findings. */
 type Case = readonly [name: string, container: Fields, found: readonly string[], spec?: Fields];
 const CASES: readonly Case[] = [
   ["settings with nothing to say", CALM, []],
@@ -206,7 +206,7 @@ test("a probe's reach is what its dry run shows at worst", () => {
     slowestSuccessMs: 5000,
     slowestEndMs: 23_000,
   });
-  // refused at once from the start, and hanging from just after an answer
+  // the server refuses connections from the start, or hangs immediately after an answer
   const failedAt = (outcomes: string) =>
     probeOf(dryRun(pod, { outcomes, seconds: 60 }), "liveness").results.find((r) => r.result === "Failure")?.atMs;
   expect(failedAt("fail")).toBe(reach.soonestFailureMs);

@@ -13,7 +13,7 @@ test.each([2, 3, 10, 97, 1_000, 5_000])(
     const gaps = phases.map((phase, i) => (phases[i + 1] ?? (phases[0] ?? 0) + 1_000) - phase);
     expect(Math.min(...phases)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...phases)).toBeLessThan(1_000);
-    // three times would be possible for the worst count
+    // a worse distribution could have three times the average gap
     expect(Math.max(...gaps)).toBeLessThan((2.7 * 1_000) / count);
     expect(Math.min(...gaps)).toBeGreaterThan((0.35 * 1_000) / count);
   },

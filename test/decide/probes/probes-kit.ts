@@ -11,7 +11,7 @@ export const HTTP = { httpGet: { path: "/healthz", port: 8080 } };
 export const probedPod = (probes: Fields, spec: Fields = {}): Fields =>
   podOf([{ name: "app", ...probes }], spec, { metadata: { name: "web", namespace: "shop" } });
 
-/** The whole answer; a refusal or a fault of the ask throws. */
+/** The whole answer; a refusal or an invalid ask throws. */
 export function answerOf(ask: Fields, snapshot: Snapshot = {}) {
   const decoded = decodeProbesAsk(ask);
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
@@ -28,11 +28,11 @@ export const dryRun = (pod: Fields, ask: Fields = {}): ProbesDecision => answerO
 export const firstOf = (decision: ProbesDecision): ProbedContainer => decision.containers[0] as ProbedContainer;
 export const probeOf = (decision: ProbesDecision, type: ProbeRun["type"]): ProbeRun =>
   decision.containers.flatMap(({ probes }) => probes).find((p) => p.type === type) as ProbeRun;
-/** `3s fail`, in order. */
+/** `3s fail` for each attempt, in order. */
 export const attempts = (decision: ProbesDecision, type: ProbeRun["type"]): readonly string[] =>
   probeOf(decision, type).attempts.map(({ atMs, containerId, outcome }) => `${atMs / 1000}s ${containerId} ${outcome}`);
 
-/** The issues of an ask that is refused, `path: message`. */
+/** The issues of a refused ask, as `path: message`. */
 export function issuesOf(ask: unknown): readonly string[] {
   const decoded = decodeProbesAsk(ask);
   return decoded.ok ? [] : decoded.error.map(({ path, message }) => `${path}: ${message}`);

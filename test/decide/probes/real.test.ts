@@ -7,7 +7,7 @@ import type { ProbeType } from "../../../api/model/probe-spec.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };
 import { decodedPod } from "../../kit/pods.ts";
 
-/** A real kubelet 1.36.3 with these probes, beside the dry run of the same. */
+/** A real kubelet 1.36.3 with these probes, compared with the dry run of the same probes. */
 type Name = (typeof captured)[number]["name"];
 const captureOf = (name: Name) => captured.find((c) => c.name === name) as (typeof captured)[number];
 
@@ -67,7 +67,7 @@ describe("a dry run has the events, counts and restarts of a real kubelet", () =
   test("for a container that ignores SIGTERM, with the probe's own grace period", () => {
     const timeline = dryRun("live-grace", { liveness: [fail("")] }, { seconds: 38, stopMs: 3_600_000 });
     expectSame("live-grace", timeline);
-    // 1 s is raised to 2; the pod's own would be 20
+    // the probe's grace period of 1 s is raised to 2 s; the pod's own would be 20 s
     expect(timeline.containers[0]?.runs[1]?.startedAtMs).toBe(6000);
   });
 
@@ -103,7 +103,8 @@ describe("a dry run has the events, counts and restarts of a real kubelet", () =
       const { probeTotals, failingSeconds = 0, restartCount } = captureOf(name);
       const timeline = dryRun(name, { readiness: [fail("")] }, { seconds: failingSeconds });
       expect([timeline.ready, restartCount]).toEqual([[], 0]);
-      // by chance the kubelet hears of sandbox and container apart: each is a status more, and an attempt out of turn
+      // sometimes the kubelet sees sandbox and container in separate updates: each causes another status, and an
+      // attempt out of turn
       const more = (probeTotals["readiness failed"] ?? 0) - (attemptsOf(timeline, "readiness").failed as number);
       expect([0, 1, 2]).toContain(more);
     },
@@ -115,7 +116,7 @@ describe("a dry run has the events, counts and restarts of a real kubelet", () =
     expect(tcp.events).toEqual([]);
     expect(tcp.ready).toEqual([{ fromMs: 5000, toMs: null }]);
     expect(attemptsOf(tcp, "liveness").successful).toBe(probeTotals["liveness successful"]);
-    // its own beat, other than that of liveness, began with the status
+    // the readiness probe has a separate period from liveness, which started with the status
     expect([0, 1]).toContain(
       (probeTotals["readiness successful"] ?? 0) - (attemptsOf(tcp, "readiness").successful as number),
     );
@@ -145,7 +146,7 @@ describe("a dry run has the readiness of a real kubelet to the tick", () => {
     expect(reported).toEqual(events);
     expect(attemptsOf(timeline, "readiness").failed).toBe(probeTotals["readiness failed"]);
     const flips = timeline.ready.flatMap(({ fromMs, toMs }) => (toMs === null ? [fromMs] : [fromMs, toMs]));
-    // the first of those seen says only that it is not ready yet
+    // the first observation only shows that the pod is not ready yet
     const real = seen.slice(1).map((flip) => Date.parse(flip.seen));
     expect(flips.slice(1).map((at, i) => at - (flips[i] as number))).toEqual(
       real.slice(1).map((at, i) => Math.round((at - (real[i] as number)) / 1000) * 1000),

@@ -6,7 +6,7 @@ import { hostAndPort, parseUrl, requestUri, resolveReference, urlText } from "..
 interface Case {
   /** A URL, and a reference on its page. */
   readonly urls: readonly [string, string];
-  /** Go 1.26's net/url made this of them. */
+  /** The results of Go 1.26's net/url. */
   readonly go: Readonly<Record<string, string>>;
 }
 const CASES = gunzipSync(readFileSync(new URL("../../data/probes/urls.jsonl.gz", import.meta.url)))

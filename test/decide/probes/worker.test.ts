@@ -25,7 +25,7 @@ const OK: AttemptOutcome = { result: "success", output: "" };
 const FAIL: AttemptOutcome = { result: "failure", output: "HTTP probe failed with statuscode: 500" };
 const ERROR: AttemptOutcome = { error: "no such port" };
 
-/** The pod, and its container that runs, as a worker sees them; `over` and `pod` take the place of their parts. */
+/** The pod and its running container as a worker sees them; `over` and `pod` replace parts of them. */
 const podSeen = (over: Partial<ContainerSeen> = {}, pod: Partial<PodForProbe> = {}): PodForProbe => ({
   ended: false,
   deleting: false,
@@ -33,7 +33,7 @@ const podSeen = (over: Partial<ContainerSeen> = {}, pod: Partial<PodForProbe> = 
   ...pod,
 });
 
-/** A worker that is driven by hand, past its first `wake`. */
+/** Drives a worker by hand, starting after its first `wake`. */
 class Driven {
   readonly spec: TimedWorkerSpec;
   worker: Worker;
@@ -57,7 +57,7 @@ class Driven {
   answer(seconds: number, outcome: AttemptOutcome): this {
     return this.on({ on: "attempted", atMs: T0 + seconds * 1000, outcome });
   }
-  /** A turn with its attempt. */
+  /** A tick and the result of its attempt. */
   turn(seconds: number, outcome: AttemptOutcome, pod: PodForProbe = podSeen()): this {
     return this.tick(seconds, pod).answer(seconds, outcome);
   }
@@ -143,13 +143,13 @@ describe("a probe worker", () => {
       code: "counters-carry-over",
     });
     expect(driven.set()).toEqual(["c1 Failure"]);
-    // after the hold the next container has all three again
+    // after the hold, the next container has all three attempts again
     const after = podSeen({ id: "c2" });
     expect(driven.turn(30, FAIL, after).set()).toEqual([]);
     expect(driven.turn(40, FAIL, after).set()).toEqual([]);
     expect(driven.turn(50, FAIL, after).set()).toEqual(["c2 Failure"]);
     expect(driven.kinds()).not.toContain("quirk");
-    // where one is enough, nothing is carried over
+    // with a threshold of one, no count is carried over
     const one = new Driven("readiness").turn(0, OK).turn(10, OK, podSeen({ id: "c1" }));
     expect(one.kinds()).toEqual(["set", "wake"]);
     const strict = new Driven("liveness", {}, { strict: true }).turn(0, FAIL).turn(10, FAIL);
@@ -233,7 +233,7 @@ describe("the probe worker of a container that does not run", () => {
     ).toEqual(["forget", "stop"]);
   });
 
-  test("stops with Success for liveness and startup when the pod is deleted; readiness goes on", () => {
+  test("stops with Success for liveness and startup when the pod is deleted; readiness continues", () => {
     const deleting = podSeen({}, { deleting: true });
     const failing = new Driven("liveness", { failureThreshold: 9 }).turn(0, FAIL);
     expect(failing.tick(10, deleting).kinds()).toEqual(["forget", "stop"]);
@@ -248,7 +248,7 @@ describe("the timing of a probe worker", () => {
   test("keeps its tick: missed ticks count as one, and early ones wait", () => {
     const driven = new Driven("liveness").turn(0, OK);
     expect(driven.tick(9.9).effects).toEqual([{ kind: "wake", atMs: T0 + 10_000 }]);
-    // it took three periods and a half
+    // the attempt took three and a half periods
     driven.tick(10).answer(45, OK);
     expect(driven.wakeSeconds()).toBe(20);
     driven.tick(45);

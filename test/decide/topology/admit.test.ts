@@ -19,7 +19,7 @@ const containersAsking = (all: Readonly<Record<string, Asked>>) =>
 const podAsking = (init: Readonly<Record<string, Asked>>, app: Readonly<Record<string, Asked>>): Pod =>
   decodedPod(podOf(containersAsking(app), { initContainers: containersAsking(init) }));
 
-/** Two nodes of 4 CPUs and 2 GPUs; what is left of them. */
+/** Two nodes of 4 CPUs and 2 GPUs, with the given free amounts. */
 const machine = (cpus: number[], gpus: number[]): readonly NamedProvider[] => [
   countedProvider({ name: "devices", resource: "example.com/gpu", sizes: [2, 2], free: gpus }),
   countedProvider({ name: "cpus", resource: "cpu", sizes: [4, 4], free: cpus }),
@@ -89,7 +89,7 @@ describe("topology admission with pod scope", () => {
     expect(refusal).toBeNull();
     expect(merges).toMatchObject([{ container: null, merged: { nodes: 2, preferred: true }, admitted: true }]);
     expect(allocated).toHaveLength(3);
-    expect(cpus).toEqual([1, 0]); // this provider does not reuse what the init container had
+    expect(cpus).toEqual([1, 0]); // this provider does not reuse the init container's CPUs
   });
 
   test("refuses the pod before anything is allocated", () => {

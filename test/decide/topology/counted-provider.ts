@@ -8,14 +8,14 @@ import type { Quantity } from "../../../api/model/quantity.ts";
 export interface Counted {
   readonly name: string;
   readonly resource: string;
-  /** Each NUMA node's own, and what is left of it; `free` is spent by allocations. */
+  /** The total amount and the free amount of each NUMA node; allocations reduce `free`. */
   readonly sizes: readonly number[];
   readonly free: number[];
 }
 
 /**
- * A manager of things that are only counted: it hints at every set of nodes with enough left, prefers the smallest sets that
- * could ever hold so many, and takes from the hinted nodes first, as the CPU manager does.
+ * A manager of countable resources: it hints at every set of nodes with enough free, prefers the smallest sets that
+ * could ever hold the request, and takes from the hinted nodes first, as the CPU manager does.
  */
 export function countedProvider({ name, resource, sizes, free }: Counted): NamedProvider {
   const asked = (container: Container): number => amount(container.resources?.limits?.[resource]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { fragmentation } from "../../../api/decide/topology/largest-pod.ts";
 import { bytes } from "../../../api/model/units.ts";
 
-/** Two sockets, a NUMA node each, two cores of two threads; cores are counted anew in each socket. */
+/** Two sockets with one NUMA node each, two cores of two threads; core numbers start again in each socket. */
 const cpus = Array.from({ length: 8 }, (_, cpu) => ({
   cpu,
   core: Math.floor(cpu / 2) % 2,

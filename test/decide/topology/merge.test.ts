@@ -19,7 +19,7 @@ interface Row {
   readonly cpu?: readonly TopologyHint[] | null;
   readonly gpu?: readonly TopologyHint[] | null;
   readonly hint: TopologyHint;
-  /** Under best-effort, restricted, single-numa-node. */
+  /** The results under best-effort, restricted and single-numa-node. */
   readonly admitted: readonly [boolean, boolean, boolean];
 }
 const ALL_IN: Row["admitted"] = [true, true, true];

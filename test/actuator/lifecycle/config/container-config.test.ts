@@ -33,7 +33,7 @@ function configOf(object: Fields, asked: Partial<ContainerConfigRequest> = {}) {
 const securityOf = (object: Fields, asked: Partial<ContainerConfigRequest> = {}) =>
   configOf(object, asked).linux?.securityContext;
 
-test("a container's runtime config has all that the kubelet sets", () => {
+test("a container's runtime config has every field that the kubelet sets", () => {
   const object = withContainer(
     {
       command: ["sh", "-c", "echo $(A) $(B)"],

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { isCritical } from "../../../../actuator/lifecycle/decoded-pod.ts";
 import { type Fields, linesOf, podObject, readPod } from "./sample.ts";
 
-/** As the reader of manifests leaves a pod; `source`: `file`, or `api` where they are ordinary pods. */
+/** A pod as the manifest reader returns it; `source`: `file`, or `api` for ordinary pods. */
 const manifest = (spec: Fields, source = "file"): Fields =>
   podObject(spec, {
     annotations: { "kubernetes.io/config.hash": "3f2b", "kubernetes.io/config.source": source },
@@ -17,12 +17,12 @@ test.each([
     expect(pod.spec.priority).toBe(priority);
     expect(pod.object["spec"]).toMatchObject({ priorityClassName, priority });
     expect(isCritical(pod)).toBe(true);
-    // its record holds what was made of it, and is read again
+    // the pod's record contains this object, and is read again
     expect(readPod(pod.object as Fields).object).toBe(pod.object);
   }
 });
 
-test("an unknown class, or one that contradicts the priority, is refused by name", () => {
+test("an unknown priority class, or one that contradicts the priority, is refused by name", () => {
   expect(linesOf(manifest({ priorityClassName: "shop-high" }))).toEqual([
     'spec.priorityClassName: "shop-high" needs the API server, only system-cluster-critical and system-node-critical are ' +
       "known here: write the class's value in `priority`",

@@ -5,7 +5,7 @@ import type { PodContainer } from "../../../../actuator/lifecycle/pod.ts";
 import type { ProbeSpec } from "../../../../api/model/probe-spec.ts";
 import { type Fields, linesOf, podObject, readPod } from "./sample.ts";
 
-/** A random pod, and what Kubernetes 1.36.3's own ValidatePodCreate and SetObjectDefaults_Pod made of it. */
+/** A random pod, and the results of Kubernetes 1.36.3's own ValidatePodCreate and SetObjectDefaults_Pod. */
 interface Case {
   readonly name: string;
   readonly spec: Fields;
@@ -21,13 +21,16 @@ const CASES = gunzipSync(readFileSync(file))
   .split("\n")
   .map((line) => JSON.parse(line) as Case);
 
-/** Which header it is, and that a port is missing rather than 0, is said here on top. */
-const lessExact = (fault: string): string =>
+/**
+ * Our faults also name the header, and distinguish a missing port from port 0. This converts them to the form of
+ * Kubernetes.
+ */
+const asInKubernetes = (fault: string): string =>
   fault
     .replace(/httpHeaders\[\d+\]\.name:/, "httpHeaders:")
     .replace(/\.port: Required value$/, ".port: Invalid value: 0: must be between 1 and 65535, inclusive");
 
-/** A ProbeSpec as v1 writes it, with everything that has a default. */
+/** A ProbeSpec as v1 writes it, with every default filled in. */
 function asWritten(spec: ProbeSpec | null): unknown {
   if (spec === null) return null;
   const { handler, terminationGracePeriodSeconds: grace, initialDelaySeconds: delay, ...rest } = spec;
@@ -56,7 +59,7 @@ const ours = (containers: readonly PodContainer[]): unknown =>
 describe("the probes of a manifest have the API server's", () => {
   test("faults, in its words", () => {
     for (const { name, spec, faults } of CASES) {
-      expect(linesOf(podObject(spec)).map(lessExact).toSorted(), name).toEqual(faults.toSorted());
+      expect(linesOf(podObject(spec)).map(asInKubernetes).toSorted(), name).toEqual(faults.toSorted());
     }
   });
   test("defaults", () => {

@@ -15,8 +15,8 @@ const CASES: readonly Case[] = JSON.parse(
 );
 
 const KEY = /^(.*\.(?:limits|requests))\[(.+?)\]: (.*)$/s;
-/** In the way that places are written here, and long values are cut. */
-const reportOf = (fault: string): string => {
+/** Converts a fault of Kubernetes to our format of paths and shortened values. */
+const inOurFormat = (fault: string): string => {
   const [, list, name, message] = KEY.exec(fault) ?? [];
   if (list === undefined || name === undefined) return fault;
   const said = message?.replace(/^(Invalid|Unsupported) value: ("[^"]*")/, (_, kind, value) => {
@@ -24,14 +24,14 @@ const reportOf = (fault: string): string => {
   });
   return `${joinPath(list, [name])}: ${said}`;
 };
-/** There, a limit without a request is one, and wrong once more. */
+/** Kubernetes uses a limit without a request as the request too, and reports its fault a second time. */
 const isRepeated = (fault: string, { faults, spec }: Case): boolean =>
   spec.containers[0]?.resources?.requests === undefined && faults.includes(fault.replace(".requests[", ".limits["));
 
 describe("resources are validated as by the API server, in its words", () => {
   test.each(CASES.filter(({ name }) => !name.endsWith("kubernetes.io")))("$name", (one) => {
     const kubernetes = one.faults.filter((fault) => !fault.includes(".requests[") || !isRepeated(fault, one));
-    expect(linesOf(podObject(one.spec)).toSorted()).toEqual(kubernetes.map(reportOf).toSorted());
+    expect(linesOf(podObject(one.spec)).toSorted()).toEqual(kubernetes.map(inOurFormat).toSorted());
   });
   test("the cases contain valid and invalid resources", () => {
     expect(CASES.filter(({ faults }) => faults.length === 0).length).toBeGreaterThan(8);

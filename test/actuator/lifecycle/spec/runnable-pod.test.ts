@@ -66,7 +66,7 @@ describe("the API server's defaults are set", () => {
   });
 });
 
-test("amounts, profiles and value sources are converted to what the runtime needs", () => {
+test("amounts, profiles and value sources are converted to the runtime's form", () => {
   const object = withContainer(
     {
       env: [

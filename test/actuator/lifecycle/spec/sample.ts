@@ -5,7 +5,7 @@ import { podManifest } from "../../../kit/manifests.ts";
 export type Fields = Record<string, unknown>;
 export const CONTAINER = { name: "c", image: "localhost/busybox:1" };
 
-/** A v1.Pod of one container, with what a test is about. */
+/** A v1.Pod of one container, with the given fields. */
 export const podObject = (spec: Fields = {}, metadata: Fields = {}): Fields =>
   podManifest("web", {
     metadata: { namespace: "default", uid: "3f2b", ...metadata },
@@ -23,6 +23,6 @@ export function faultsOf(object: unknown): readonly SpecFault[] {
   const read = runnablePod(object);
   return read.ok ? [] : read.error;
 }
-/** `path: message`, as they are shown. */
+/** Each fault as `path: message`, as users see it. */
 export const linesOf = (object: unknown): readonly string[] =>
   faultsOf(object).map(({ path, message }) => `${path}: ${message}`);

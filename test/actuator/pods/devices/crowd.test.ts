@@ -5,7 +5,7 @@ import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { entriesIn, entry, GPU, hold, joined, letIn, messages, nodeWith, ONE, RUNNING } from "./manager-kit.ts";
 
-/** One variable after the other, each of as much as a program starts with. */
+/** An answer with `bytes` bytes of environment variables, each short enough for a program to start with. */
 const answering = (bytes: number) => () => {
   const names = Array.from({ length: Math.ceil(bytes / 100_000) }, (_, i) => `BIG${i}`);
   const envs = Object.fromEntries(names.map((name) => [name, "x".repeat(Math.ceil(bytes / names.length))]));
@@ -100,7 +100,7 @@ test("while the checkpoint cannot be written the fault stands, and pods that wan
     expect(messages(node).filter((message) => message.includes("EISDIR"))).toHaveLength(1);
   }
   expect(node.manager.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isReported: false });
-  // the devices of a gone pod are taken back with this one, and cannot be written either
+  // the devices of a removed pod are released in the same write, which also fails
   const plain = limited("plain", { app: {} });
   expect(node.manager.whyPending(plain)).toBeNull();
   letIn(node, plain);

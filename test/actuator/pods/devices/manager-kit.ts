@@ -22,9 +22,9 @@ export const NIC = "example.com/nic";
 /** Container `app` requests one GPU. */
 export const ONE = { app: { [GPU]: 1 } };
 export const BOOT = "6f1c2f0e-0000-4000-8000-000000000001";
-/** v1beta1.ContainerAllocateResponse with the variable A=1. */
+/** A v1beta1.ContainerAllocateResponse with the variable A=1. */
 export const ANSWER = Buffer.from([0x0a, 6, 0x0a, 1, 0x41, 0x12, 1, 0x31]).toString("base64");
-/** Long enough for a busy machine; what is to hang gets less. */
+/** Long enough for a busy machine; tests of hanging calls use shorter timeouts. */
 const PATIENT = { dialMs: 20_000, optionsMs: 20_000, preferredMs: 20_000, allocateMs: 20_000, preStartMs: 20_000 };
 
 export const entry = (
@@ -35,7 +35,7 @@ export const entry = (
   resourceName = GPU,
 ): PodDevicesEntry => ({ podUid, containerName, resourceName, deviceIds: new Map([[-1, ids]]), allocResp });
 
-/** A clock that a test may set forward. */
+/** A clock that a test can set forward. */
 export class SettableClock implements PodClock {
   aheadMs = 0;
   nowMs = (): number => Date.now() + this.aheadMs;
@@ -51,11 +51,11 @@ export interface Node {
   manager: DeviceManager;
   files: ManagerFiles;
   plugin(script: Omit<PluginScript, "dir">): NodePlugin;
-  /** A daemon over what the last one left; that one is closed. */
+  /** Closes the daemon, and starts another one on its files. */
   restart(options?: Partial<DeviceManagerOptions>): Promise<void>;
 }
 
-/** A daemon's devices in directories of its own, over a real host; `before` is done ahead of its first start. */
+/** A daemon's devices in its own directories, over a real host; `before` runs before the first start. */
 export async function nodeWith(
   options: Partial<DeviceManagerOptions> = {},
   before: (files: ManagerFiles) => unknown = () => undefined,
@@ -102,7 +102,7 @@ export async function nodeWith(
   return node;
 }
 
-/** Registers, and waits until its devices are known. */
+/** Registers a plugin, and waits until its devices are known. */
 export async function joined(node: Node, script: Omit<PluginScript, "dir">): Promise<NodePlugin> {
   const plugin = node.plugin(script);
   await plugin.start();
@@ -121,7 +121,7 @@ export function checkpointIn(files: ManagerFiles): DeviceCheckpoint {
   if (!read.ok) throw new Error(read.error.message);
   return read.value ?? { entries: null, registered: null };
 }
-/** Changes who holds what, as a decision would. */
+/** Changes the allocated devices, as a decision would. */
 export function hold(files: ManagerFiles, ...entries: readonly PodDevicesEntry[]): void {
   const now = checkpointIn(files);
   const kept = persistDeviceCheckpoint(files, { ...now, entries: [...(now.entries ?? []), ...entries] });
@@ -135,7 +135,7 @@ export const historyOf = ({ stateDir }: Pick<Node, "stateDir">, limit = 1000) =>
   return read.value.toReversed();
 };
 
-/** The core's own answer about a pod, asked as the daemon asks. */
+/** The core's own answer about a pod, requested as the daemon does. */
 export function decided(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []) {
   const snapshot = {
     ...node.manager.snapshot(asking.uid),
@@ -148,7 +148,7 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
   const { unanswered, refusal } = answer.value.decision as DevicesDecision;
   return { unanswered: unanswered as readonly PreferredAllocationRequest[], refusal, next: answer.value.next };
 }
-/** Lets a pod in as the daemon does. */
+/** Admits a pod as the daemon does. */
 export function letIn(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []): void {
   const { refusal, next } = decided(node, asking, living);
   if (refusal !== null) throw new Error(refusal.message);

@@ -48,7 +48,7 @@ describe("update", () => {
     );
     node.manager.update(new Set());
     expect([...(checkpointIn(node.files).registered?.keys() ?? [])]).toEqual([GPU]);
-    // that of the last daemon stays until a kubelet would forget it
+    // the registration that the previous daemon recorded stays as long as a kubelet would keep it
     await node.restart();
     node.manager.update(new Set());
     expect([...(checkpointIn(node.files).registered?.keys() ?? [])]).toEqual([GPU]);
@@ -68,7 +68,7 @@ describe("update", () => {
     expect(node.files.read()).toBe(before);
   });
 
-  test("reports devices of pods that are gone after a restart, until the next decision releases them", async () => {
+  test("reports devices of removed pods after a restart, until the next decision releases them", async () => {
     const node = await nodeWith();
     hold(node.files, entry("gone", ["a", "b"], ANSWER), entry("here", ["c"], ANSWER));
     await node.restart();
@@ -79,7 +79,7 @@ describe("update", () => {
     ]);
     const leaks = () => historyOf(node).filter(({ kind }) => kind === "leak");
     expect(leaks()).toMatchObject([{ resource: GPU, podUid: "gone", container: "app", count: 2, devices: ["a", "b"] }]);
-    // one that leaves later is none
+    // a pod that is removed later is not a leak
     letIn(node, limited("p", ONE), []);
     node.manager.update(new Set());
     expect(messages(node)).toEqual([]);
@@ -116,7 +116,7 @@ describe("update", () => {
     const pod = limited("q", ONE);
     letIn(node, pod);
     expect(entriesIn(node)).toEqual([entry("q", ["a"])]);
-    // for a while it is said what became of it
+    // for some time the daemon reports what happened to the file
     expect(messages(node)).toEqual([expect.stringContaining(`the file is kept as ${file}.broken`)]);
   });
 
@@ -157,7 +157,7 @@ describe("update", () => {
         pod: "default/p",
         container: "app",
       },
-      // 29 are sick, one has vanished, one is new
+      // 29 become unhealthy, one disappears, one is new
       { kind: "flips", resource: GPU, count: 31, ids: 16 },
       { kind: "flips", resource: GPU, count: 1, ids: 1 },
       { kind: "ended", resource: GPU, endpoint: gpu.socketPath },

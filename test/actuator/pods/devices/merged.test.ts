@@ -63,7 +63,7 @@ describe("merged", () => {
     expect(node.manager.withResponses(next)).toBe(next);
     hold(node.files, entry("p", ["a"], ANSWER));
     expect(node.manager.withResponses(next)).toMatchObject({ assignments: { cpu_manager_state: "{}" }, more: 1 });
-    // nobody gets anything by it: there is nothing to write
+    // the decision allocates no new device: there is nothing to write
     expect(textOf(node.manager.withResponses(next))).toBeUndefined();
     expect(checkpointIn(node.files).entries).toHaveLength(1);
   });

@@ -29,7 +29,7 @@ import {
 const TWO = { app: { [GPU]: 2 } };
 const fileOf = ({ stateDir }: Node) => join(stateDir, "managers/device-plugins/kubelet_internal_checkpoint");
 
-/** A pod whose container `app` the runtime has. */
+/** A pod whose container `app` exists in the runtime. */
 const runs = (pod: RunnablePod, annotations = {}, state: RuntimeContainer["state"] = "running") => {
   const { name, uid } = pod;
   const app = seenContainer("app", { id: "c1", state, annotations });
@@ -99,7 +99,7 @@ describe("when the device checkpoint is lost", () => {
     expect(node.manager.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isReported: false });
     expect(node.manager.whyPending(limited("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
-    // a decision that was made meanwhile is not kept either
+    // a decision that was made before is not stored either
     node.files.persist(node.manager.withResponses(before));
     expect(entriesIn(node)).toEqual([]);
     node.manager.recover([runs(run, {}, "exited")]);
@@ -147,7 +147,7 @@ describe("when the device checkpoint is lost", () => {
     const mark = (...ids: string[]) => ({ [DEVICES_ANNOTATION]: JSON.stringify({ [GPU]: { "-1": ids } }) });
     const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, runtimePod: null }, runs(twin, mark("d"))];
     node.manager.recover(living);
-    // a pod that is about to start is decided anew; one that runs as it is booked stays
+    // devices of a pod that is about to start are allocated anew; a pod that runs with its recorded devices keeps them
     const after = [entry("twin", ["d"], ANSWER), entry("run", ["a", "b"])];
     expect(entriesIn(node)).toEqual(after);
     const words = `the checkpoint had devices c, d of ${GPU} as those of container app of pod default/run, which runs with a, b: what runs counts`;
@@ -196,7 +196,7 @@ test("held devices that vanish from the plugin's list are reported with the pods
   const words = `device a of ${GPU}, held by container app, is not in the list of the device plugin any more`;
   expect(node.manager.vanished()).toEqual([{ podUid: "p", container: "app", message: words }]);
   expect(messages(node)).toEqual([`pod default/p: ${words}`]);
-  // one that is away lists nothing
+  // a stopped plugin has no device list
   await gpu.vanish();
   await until(
     () => node.manager.host.states()[0]?.state,

@@ -23,7 +23,7 @@ const listed = (generation: number, ids: readonly string[], health = "Healthy"):
 });
 const ended = (generation: number): PluginEvent => ({ kind: "ended", resource: GPU, generation, at });
 const removed = (generation: number): PluginEvent => ({ kind: "removed", resource: GPU, generation });
-/** The lines that are told of each group of events, one look after each. */
+/** The lines that are logged for each group of events, with one look after each group. */
 function reportOf(...looks: readonly (readonly PluginEvent[])[]) {
   let before: Plugins = NO_PLUGINS;
   return looks.map((events) => {

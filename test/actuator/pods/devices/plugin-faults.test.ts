@@ -23,7 +23,7 @@ function withFaults() {
 }
 
 describe("faults of plugins", () => {
-  test("that describe a state stand exactly as long as the state lasts", () => {
+  test("that describe a state are reported exactly as long as the state lasts", () => {
     const { now, host, faults, messages } = withFaults();
     host.standing = () => [LOST];
     faults.add(LOST);

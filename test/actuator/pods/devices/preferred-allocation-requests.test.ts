@@ -27,7 +27,7 @@ describe("GetPreferredAllocation", () => {
     const { version } = node.manager;
     expect(node.manager.askPreferred("p", unanswered)).toBe(true);
     expect(node.manager.askPreferred("p", unanswered)).toBe(true);
-    // the version grows for lists of the plugins as well: they come when they like
+    // device lists of the plugins raise the version too, at any time
     const next = await until(
       () => {
         const now = decided(node, pod);
@@ -36,7 +36,7 @@ describe("GetPreferredAllocation", () => {
       },
       (now) => now.unanswered.length === 0,
     );
-    // it is told at most four times a second
+    // the daemon is notified at most four times a second
     await until(
       () => node.manager.version,
       (now) => now > version,

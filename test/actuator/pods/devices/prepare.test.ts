@@ -28,8 +28,8 @@ const envsOf = (base64: string | null | undefined) => {
   const read = readAllocateResponse(base64 ?? "");
   return read.ok ? Object.fromEntries(read.value.envs) : null;
 };
-/** Says which devices it was asked for. */
-const telling = (request: Record<string, unknown>) => {
+/** Answers with the requested devices in a variable. */
+const listingDevices = (request: Record<string, unknown>) => {
   const [first] = request["containerRequests"] as { devicesIds: string[] }[];
   return { containerResponses: [{ envs: { GOT: first?.devicesIds.join(",") ?? "" } }] };
 };
@@ -37,14 +37,14 @@ const telling = (request: Record<string, unknown>) => {
 describe("allocate", () => {
   test("calls Allocate once per resource of each container, init containers first, and keeps the answers", async () => {
     const node = await nodeWith();
-    const answers = { Allocate: telling };
+    const answers = { Allocate: listingDevices };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers });
     const nic = await joined(node, { resource: NIC, devices: healthy("n"), answers });
     const pod = limited("p", { app: { [GPU]: 2, [NIC]: 1, cpu: 1 }, idle: { cpu: 1 } }, { init: { [GPU]: 1 } });
     letIn(node, pod);
     expect(entriesIn(node).map(({ allocResp }) => allocResp)).toEqual([null, null, null]);
     expect(await node.manager.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
-    // the init container's device is used again
+    // the init container's device is reused
     expect(asked(gpu)).toEqual([["a"], ["a", "b"]]);
     expect(asked(nic)).toEqual([["n"]]);
     const got = entriesIn(node).map((e) => [e.containerName, e.resourceName, envsOf(e.allocResp)]);
@@ -60,7 +60,11 @@ describe("allocate", () => {
   test("lets a hanging plugin block only its own pod, and loses no answer", async () => {
     const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
     const slow = await joined(node, { resource: NIC, devices: healthy("n"), answers: { Allocate: () => "hang" } });
-    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers: { Allocate: telling } });
+    const gpu = await joined(node, {
+      resource: GPU,
+      devices: healthy("a", "b", "c"),
+      answers: { Allocate: listingDevices },
+    });
     const stuck = limited("stuck", { app: { [NIC]: 1 } });
     const pods = ["p", "q", "r"].map((uid) => limited(uid, ONE));
     letIn(node, stuck);
@@ -155,7 +159,7 @@ describe("allocate", () => {
     const cut = new AbortController();
     const cuts = (request: Record<string, unknown>) => {
       cut.abort();
-      return telling(request);
+      return listingDevices(request);
     };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: cuts } });
     const pod = limited("p", ONE);
@@ -180,7 +184,7 @@ describe("allocate", () => {
       }
     };
     await tries(9);
-    answers["Allocate"] = telling;
+    answers["Allocate"] = listingDevices;
     await tries(1);
     node.manager.host.close();
     const reported = historyOf(node).filter(({ kind }) => kind !== "registered");

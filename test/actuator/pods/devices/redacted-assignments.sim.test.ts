@@ -9,11 +9,11 @@ import { healthy } from "../../deviceplugin/node-plugin.ts";
 import { type Amounts, SimulatedPodsNode, appPod as worldPod } from "../node/simulated-node.ts";
 import { decided, entriesIn, entry, GPU, hold, joined, nodeWith, ONE } from "./manager-kit.ts";
 
-/** TOKEN=hunter2 */
+/** The encoded variable TOKEN=hunter2 */
 const SECRET = Buffer.from("\n\x10\n\x05TOKEN\x12\x07hunter2", "latin1").toString("base64");
 const EMPTY = writeCheckpoint({ entries: null, registered: null });
 
-test("the redacted checkpoint says who holds which devices, without the plugins' answers", async () => {
+test("the redacted checkpoint shows which pods hold which devices, without the plugins' answers", async () => {
   const node = await nodeWith();
   hold(node.files, entry("p", ["a"], SECRET), entry("q", ["b"]));
   const text = node.files.redacted().assignments?.["kubelet_internal_checkpoint"] ?? "";
@@ -41,7 +41,7 @@ test("the plugins' answers are put back into what a decision returns", async () 
     expect(persistNext({ files: node.files, ...(devices && { devices }) }, next)).toMatchObject({ ok: true });
     expect(entriesIn(node)).toEqual([entry("p", ["a"], SECRET), entry("q", ["b"])]);
   }
-  // one that holds others by now, or nothing, is to be asked about again
+  // a pod that holds other devices by now, or none, gets no stored answer: its plugin must be called again
   node.files.persist({ assignments: { kubelet_internal_checkpoint: EMPTY } });
   persistNext({ files: node.files, devices: node.manager }, next);
   expect(entriesIn(node)).toEqual([entry("p", ["a"]), entry("q", ["b"])]);

@@ -80,7 +80,7 @@ describe("a reboot of the machine", () => {
     await joined(node, { resource: GPU, devices: healthy("a", "b") });
     expect(await prepare(node)).toEqual({ ok: true, value: null });
     expect(entriesIn(node)[0]?.allocResp).not.toBe(ANSWER);
-    // the same boot from now on
+    // later restarts are within the same boot
     const kept = entriesIn(node);
     await node.restart({ bootId: OTHER_BOOT });
     expect(entriesIn(node)).toEqual(kept);

@@ -10,9 +10,9 @@ import { entryText, type PodDevicesEntry, writeCheckpoint } from "../../../../ap
 import { entry } from "./manager-kit.ts";
 
 const answer = (bytes: number): string => "A".repeat(Math.floor(bytes / 4) * 4);
-/** The entry of pod `uid`, with an answer of so many bytes. */
+/** The entry of pod `uid`, with an answer of `bytes` bytes. */
 const of = (resource: string, uid: string, bytes: number) => entry(uid, ["a"], answer(bytes), "app", resource);
-/** Puts in what there is room for, of one size after the other, until there is none. */
+/** Adds as many entries of each size as there is room for, one size after the other. */
 function filled(resource: string, before: readonly PodDevicesEntry[], sizes: readonly number[]): PodDevicesEntry[] {
   const entries = [...before];
   for (const size of sizes) {

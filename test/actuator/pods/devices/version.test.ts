@@ -15,7 +15,7 @@ describe("version", () => {
     const stop = node.manager.onChange(() => count++);
     const flip = (i: number) => gpu.list([{ ID: "a", health: i % 2 === 0 ? "Unhealthy" : "Healthy" }]);
     const flips = () => node.manager.host.states()[0]?.flips ?? 0;
-    // each is seen by the host, which is more often than anybody is woken
+    // the host sees each flip, which is more often than listeners are notified
     let flipped = 0;
     do {
       flip(flipped++);
@@ -26,7 +26,7 @@ describe("version", () => {
     expect(version - before).toBeGreaterThan(0);
     expect(version - before).toBeLessThanOrEqual(Math.ceil(seconds * 4) + 1);
     expect(count).toBe(version - before);
-    // the last change is told too
+    // the last change is reported too
     stop();
     flip(flipped);
     await until(

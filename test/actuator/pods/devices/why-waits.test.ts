@@ -57,7 +57,7 @@ describe("whyWaits", () => {
     expect(decided(node, pod).refusal?.message).toBe(
       `Allocate failed due to no healthy devices present; cannot allocate unhealthy devices ${GPU}, which is unexpected`,
     );
-    // a kubelet forgets it then; somebody who holds some makes it known all the same
+    // after that time a kubelet forgets the resource; a pod that holds a device of it makes the resource known again
     node.clock.aheadMs = 300_001;
     expect(node.manager.whyPending(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isReported: true });
     const other = limited("other", ONE);

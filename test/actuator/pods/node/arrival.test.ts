@@ -1,13 +1,15 @@
 import { expect, test } from "vitest";
 import type { NodeDevices } from "../../../../actuator/pods/devices/port.ts";
-import { hands } from "../fake-devices.ts";
+import { fakeDevices } from "../fake-devices.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const GPU = "example.com/gpu";
 const lives = (world: SimulatedPodsNode, uids: readonly string[]): readonly string[] =>
   uids.filter((uid) => world.pod(uid).record.state === "active");
 
-/** A pod that an API server stored is bound to a node; otherwise it is not a kubelet's. */
+/**
+ * A pod that an API server stored is bound to a node; a pod without a nodeName would not be one that a kubelet runs.
+ */
 const boundAt = (creationTimestamp: string) => ({ metadata: { creationTimestamp }, spec: { nodeName: "sim" } });
 
 test("waiting pods are admitted in order of arrival, then by creation time, then in the list's order", async () => {
@@ -41,7 +43,7 @@ test("a single device goes to the pod that came first, even when its plugin answ
   const asked: string[] = [];
   let version = 1;
   let preferred: { available: string[]; size: number; deviceIds: string[] }[] = [];
-  const desk: NodeDevices = {
+  const nodeDevices: NodeDevices = {
     get version() {
       return version;
     },
@@ -76,7 +78,7 @@ test("a single device goes to the pod that came first, even when its plugin answ
     problems: () => [],
     update: () => {},
   };
-  const world = new SimulatedPodsNode({ desk, hands: hands() });
+  const world = new SimulatedPodsNode({ nodeDevices, containerDevices: fakeDevices() });
   const wants = (uid: string) => appPod(uid, { cpu: "100m", [GPU]: "1" } as object);
   world.pods = [wants("first")];
   await world.run(2);

@@ -22,7 +22,7 @@ interface Item {
   readonly metadata: object;
   readonly spec: object;
 }
-/** Its source is a URL that answers this text. */
+/** A world whose pod source is a URL that answers with this text. */
 async function worldOfUrl(items: readonly unknown[]) {
   const answer = { text: listText(items) };
   const server = createServer((_request, response) => void response.end(answer.text));
@@ -47,7 +47,7 @@ const containersOf = (world: SimulatedPodsNode) =>
   [...(world.manager.set.runtimePods?.values() ?? [])]
     .flatMap(({ containers }) => containers.map(({ id, state }) => `${id} ${state}`))
     .sort();
-/** As `nodewise pods` and the log tell them. */
+/** The problems as `nodewise pods` and the log show them. */
 const reportOf = (world: SimulatedPodsNode): string =>
   [...(world.last?.problems ?? []), ...(world.last?.refused.map(refusalOf) ?? [])]
     .map(({ message }) => message)
@@ -84,7 +84,7 @@ test.each([
   expect(states(world)).toEqual(["beside active", "web active"]);
   expect(containersOf(world)).toEqual(before);
   expect(reportOf(world)).toContain(words);
-  // nor when the daemon starts anew
+  // a restart of the daemon changes nothing either
   world.restart();
   await world.run(40);
   expect(containersOf(world)).toEqual(before);
@@ -194,7 +194,7 @@ test.each([
       expect(reportOf(world)).toContain("default/a");
       expect(reportOf(world)).toMatch(/^default\/e stays as it was read last: /m);
     }
-    // items that are right again are followed again
+    // an item that is valid again takes effect again
     answer.text = listText([a, b]);
     await world.run(60);
     expect(states(world)).toEqual(["1 active", "2 active"]);

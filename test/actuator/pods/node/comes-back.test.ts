@@ -65,7 +65,7 @@ test.each<[string, PodEnd["cause"], object]>([
   world.manager.stop();
   await world.time.pass(5_000);
   world.restart();
-  // a look that begins before the work at it has ended shows it stopped
+  // a list of the runtime before the pod's work has ended shows the pod as stopped
   const listed = await world.runtime.pods();
   if (listed.ok) world.manager.set.update(listed.value);
   expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });

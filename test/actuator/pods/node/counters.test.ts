@@ -10,7 +10,7 @@ import { appPod, SimulatedPodsNode, type SimulatedPodsNodeOptions } from "./simu
 
 const CRITICAL = 2_000_000_000;
 
-/** A node whose daemon counts; `reportOf` is what /metrics answers of one counter. */
+/** A node whose daemon counts; `reportOf` returns the lines of one counter in /metrics. */
 function counted(options: SimulatedPodsNodeOptions = {}) {
   const metrics = daemonMetrics();
   const world = new SimulatedPodsNode({ ...options, counters: metrics.counters });
@@ -52,7 +52,7 @@ test("a pod preempted for a critical pod is counted, and the wait is no refusal"
   await world.run(10);
   expect(world.pod("critical").record.state).toBe("active");
   expect(await reportOf("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 1"]);
-  // that it waits for its victims is no refusal
+  // waiting for its victims is not a refusal
   expect(await reportOf("nodewise_admission_rejections_total")).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { DeviceFault, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { err, ok, type Result } from "../../../../api/base/result.ts";
-import { hands } from "../fake-devices.ts";
+import { fakeDevices } from "../fake-devices.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const GPU = "example.com/gpu";
@@ -9,7 +9,7 @@ const POD = appPod("p", { cpu: "1", [GPU]: "1" } as object);
 const WAITS: DeviceFault = { reason: "WaitingForDevicePlugin", message: "deferred", keeps: true };
 const REFUSED: DeviceFault = { reason: "UnexpectedAdmissionError", message: "Allocate failed" };
 
-/** A node whose plugin is here, as far as letting pods in goes. */
+/** A node whose plugin is always ready for admission; the test defines the answers to allocations. */
 function worldWith() {
   const now = {
     answer: ok(null) as Result<null, DeviceFault> | Promise<Result<null, DeviceFault>>,
@@ -18,7 +18,7 @@ function worldWith() {
     version: 1,
     slow: new Map<string, DeviceFault>(),
   };
-  const desk: NodeDevices = {
+  const nodeDevices: NodeDevices = {
     get version() {
       return now.version;
     },
@@ -39,8 +39,8 @@ function worldWith() {
     problems: () => [],
     update: () => {},
   };
-  const its = hands({ allocate: async () => now.answer });
-  const world = new SimulatedPodsNode({ desk, hands: its });
+  const its = fakeDevices({ allocate: async () => now.answer });
+  const world = new SimulatedPodsNode({ nodeDevices, containerDevices: its });
   world.pods = [POD];
   const tries = () => its.asked.filter((one) => one.startsWith("prepare")).length;
   const waiting = () => world.status("p").containerStatuses[0]?.state.waiting;
@@ -86,11 +86,11 @@ test("a failing device plugin is called less and less often, and anew once it re
   const { world, now, tries } = worldWith();
   now.answer = err(REFUSED);
   for (let i = 0; i < 160; i++) {
-    // no other event of plugins brings anything
+    // other events of plugins cause no attempt
     now.version++;
     await world.run(1);
   }
-  // after 0, 10, 30, 70 and 150 s
+  // attempts after 0, 10, 30, 70 and 150 s
   expect(tries()).toBe(5);
   expect(world.pod("p").record.refusal).toMatchObject({ ...REFUSED, tries: 5 });
   now.registration = "2";

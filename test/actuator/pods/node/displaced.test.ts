@@ -4,7 +4,7 @@ import { SIM_SETTINGS } from "./settings.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
 const RETRY = SIM_SETTINGS.retryMs / 1000;
-/** As `manifestPods: ordinary` reads them: of files, and neither critical nor spared. */
+/** The pods as `manifestPods: ordinary` reads them: from files, neither critical nor exempt from eviction. */
 const readFrom = (pods: () => readonly object[]) => async () => ({
   pods: pods(),
   whole: true,
@@ -52,7 +52,7 @@ for (const isRestarted of [false, true])
     expect(world.status("web").reason).toBeUndefined();
     expect(["none", before]).not.toContain(world.idOf("web"));
     expect(world.pod("web").record.status).toBeUndefined();
-    // the rest that it leaves the second time is taken away too
+    // the remains of the second end are removed too
     end(world, "evicted");
     await world.run(5);
     expect(world.pod("web").runtimePod).toBeNull();
@@ -107,7 +107,7 @@ test("no evicted pod starts again while the node is under pressure", async () =>
   measured.memory = 4 * Gi;
   const starts = (): number =>
     measured.world.events.filter(({ reason, pod }) => reason === "Started" && pod.name === "most").length;
-  // the signal is gone, and the condition stands
+  // the signal has recovered, and the node condition still stands
   await measured.world.run(2 * RETRY);
   expect([measured.evicted, measured.state("most"), starts()]).toEqual([["most"], "terminated", 1]);
   expect(measured.world.status("most")).toMatchObject({ phase: "Failed", reason: "Evicted" });

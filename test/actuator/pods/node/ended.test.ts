@@ -8,7 +8,7 @@ const MOUNTED = { volumeMounts: [{ name: "data", mountPath: "/data" }], terminat
 const job = ({ spec, ...more }: PodParts = {}): object =>
   appPod("job", {}, { container: MOUNTED, spec: { ...VOLUMES, ...spec }, ...more });
 
-/** A node with one pod that has written into its volume; `runs`: seconds until its containers exit, by their names. */
+/** A node with one pod that has written into its volume; `runs`: seconds until each container exits, by name. */
 async function withJob(pod: object, runs: Readonly<Record<string, number>>, exitCode = 0) {
   const world = new SimulatedPodsNode();
   world.pods = [pod];
@@ -37,7 +37,7 @@ describe("the volumes of a pod that is not deleted are removed when", () => {
     await world.run(12);
     expect(state()).toBe("terminated");
     expect(existsSync(join(directory, "volumes"))).toBe(false);
-    // the containers that tell of it stay
+    // the containers that show how the pod ended stay
     expect(world.pod("job").runtimePod?.containers.map((c) => [c.name, c.state, c.exitCode])).toEqual([
       ["app", "exited", exitCode],
     ]);
@@ -76,7 +76,7 @@ test("a daemon started after a crash removes leftover volumes, and all else once
   await world.run(12);
   mkdirSync(data, { recursive: true });
   await world.run(2);
-  // it was looked at, and is not looked at each second
+  // the volume was already removed once, and is not checked again each second
   expect(existsSync(data)).toBe(true);
   world.restart();
   await world.run(3);

@@ -8,7 +8,7 @@ import { burstable, Gi, type Measured, Mi, running, three, USAGES } from "./meas
 const HOUR = 3_600_000;
 const STEPS = [-2 * HOUR, 2 * HOUR];
 
-/** A node of which one victim does not come to its end. */
+/** A node with a victim that does not terminate. */
 async function stuck(): Promise<Measured> {
   const measured = await running(three);
   Object.assign(measured.usages, USAGES);
@@ -18,7 +18,7 @@ async function stuck(): Promise<Measured> {
   expect(measured.evicted).toEqual(["most"]);
   return measured;
 }
-/** The steps that eviction passes were told of. */
+/** The clock steps in the requests for eviction decisions. */
 const stepsOf = ({ world }: Measured): readonly unknown[] =>
   world.decisions
     .filter(({ kind }) => kind === "eviction")

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { burstable, Gi, type Measured, Mi, running, three, USAGES } from "./measured.ts";
 
-/** A container that ignores the request to stop. */
+/** Makes a container ignore the request to stop. */
 const stubborn = (measured: Measured, uid: string, stopsMs: number): void => {
   measured.world.runtime.programOf = (_, pod) => ({
     runsMs: null,

@@ -15,7 +15,9 @@ interface Foreign {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly container?: string;
 }
-/** A pod that somebody else runs in the same runtime, as a kubelet labels it. Answers its sandbox and its container. */
+/**
+ * A pod that another program runs in the same runtime, with a kubelet's labels. Returns its sandbox and its container.
+ */
 async function foreignPod(world: SimulatedPodsNode, foreign: Foreign = {}) {
   const { uid = "foreign-uid", name = "db", container = "app", annotations = {} } = foreign;
   const labels = { [POD_NAME]: name, [POD_NAMESPACE]: "default", [POD_UID]: uid, ...foreign.labels };
@@ -55,7 +57,8 @@ test("a pod whose name runs in a foreign sandbox waits with that reason, and is 
   });
   expect(problems(world)).toEqual([HELD]);
   expect(world.reportOf(/ForeignSandbox/)).toEqual([`ForeignSandbox: ${message}`]);
-  // its container ends, and its sandbox stays ready: whoever made it starts it again
+  // the foreign container exits and its sandbox stays ready: the program that created the sandbox will start the
+  // container again
   world.runtime.exit(foreign.containerId, 1);
   await world.run(2);
   expect(own(world)).toEqual([]);
@@ -164,7 +167,7 @@ test("a pod that requests devices waits while a kubelet's running pod may hold t
     appPod("uid-db", {}, { metadata: { name: "db" }, container: { resources: { requests: limits, limits } } }),
   ];
   const reason = () => world.pod("uid-db").record.refusal?.reason;
-  // nothing is known of it: the daemon serves no plugins here
+  // the resource is unknown, since the daemon serves no device plugins here
   await world.run(1);
   expect(reason()).toBe("DevicePluginsOff");
   const entry = { podUid: "foreign-train", containerName: "app", allocResp: null };

@@ -6,7 +6,7 @@ import { nodeStatus, podRow } from "../../../kit/node-status.ts";
 import { ROOT } from "../../cgroups/hierarchy-kit.ts";
 import { appPod, SimulatedPodsNode } from "./simulated-node.ts";
 
-/** A pod's files that do not hold what is wanted, after a pass that found one of its container with that value. */
+/** The pod's files with a wrong value, after a pass that found `value` in a file of its container. */
 async function differing(file: string, value: string, memory = "64Mi") {
   const world = new SimulatedPodsNode({ version: 2 });
   world.pods = [appPod("u1", { cpu: "100m", memory })];

@@ -12,7 +12,7 @@ const crashes = (world: SimulatedPodsNode): void => {
 };
 const AT = "spec.containers[0].ports[0].hostPort";
 
-/** One socket at 18085, of a process that the test says. */
+/** One socket at port 18085, of a process that the test defines. */
 const socket = (owner: () => SocketOwner | undefined, ip = "0.0.0.0"): ListeningPorts => ({
   list: () => [{ protocol: "TCP", ip, port: 18_085, inode: "1" }],
   ownerOf: owner,
@@ -44,7 +44,7 @@ test("a host port that is taken after the admission is reported when the contain
   world.pods = [web([{ containerPort: 18_085 }])];
   await world.run(4);
   expect(problems(world)).toEqual([]);
-  // now below a cgroup of systemd's driver
+  // the same process, in a cgroup of the systemd driver
   owner = { ...owner, cgroup: "0::/kubepods.slice/kubepods-podweb.slice/cri-c.scope" };
   world.restart();
   await world.run(2);
@@ -61,7 +61,7 @@ test("a host port that is taken after the admission is reported when the contain
 test("a socket of an unknown process is reported only while it cannot be the pod's own container", async () => {
   const world = new SimulatedPodsNode({ listening: socket(() => undefined) });
   world.pods = [web([{ containerPort: 18_085 }])];
-  // one turn alone: it is let in, and nothing of it runs yet
+  // one turn alone: the pod is admitted, and none of its containers runs yet
   world.last = await world.time.drive(world.manager.sync());
   expect(problems(world)).toEqual([
     `default/web: ${AT}: 18085 is taken by a process that cannot be seen, which listens on 0.0.0.0`,

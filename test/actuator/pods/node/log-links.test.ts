@@ -14,7 +14,7 @@ test("a missing log link is made again, and something else in its place is repor
   await world.run(3);
   const [container] = world.pod("a").runtimePod?.containers ?? [];
   const log = container?.logPath ?? "";
-  // the runtime of this test writes none, and then there is nothing to be linked
+  // the simulated runtime writes no log, and without a log there is no link
   mkdirSync(dirname(log), { recursive: true });
   writeFileSync(log, "a line\n");
   await world.run(12);
@@ -30,7 +30,7 @@ test("a missing log link is made again, and something else in its place is repor
   rmSync(join(links, name));
   await world.run(12);
   expect(readlinkSync(join(links, name))).toBe(log);
-  // those of a pod that is gone are not
+  // links of a removed pod are deleted
   world.pods = [];
   await world.run(30);
   expect(readdirSync(links)).toEqual([]);
@@ -50,14 +50,14 @@ test("links of containers removed by others are deleted at the next look, and fo
   await world.run(12);
   const [own = ""] = readdirSync(links);
   const gone = "a_default_app-gone.log";
-  // links of another agent's container, and of a pod that nobody knows
+  // links to another agent's container, and to an unknown pod
   const others = ["a_default_app-theirs.log", "z_default_app-theirs.log"];
   symlinkSync(log, join(links, gone));
   symlinkSync("/elsewhere/default_a_a/app/0.log", join(links, others[0] ?? ""));
   symlinkSync(log.replace("default_a_", "default_z_"), join(links, others[1] ?? ""));
   await world.run(12);
   expect(readdirSync(links).sort()).toEqual([own, ...others].sort());
-  // removed behind its back, with the log: the link would lead to the log of the next instance
+  // the container and its log are removed by others: the link would lead to the log of the next instance
   symlinkSync(log, join(links, gone));
   world.pods = [];
   await world.run(30);

@@ -13,7 +13,7 @@ const yaml = (name: string, more = "") =>
   podYaml(name, `    imagePullPolicy: Never\n${more}`).replace("busybox", "busybox:1");
 const edited = (name: string) => yaml(name, "    env: [{name: WORD, value: '2'}]\n");
 
-/** The manager over a real directory of manifests. */
+/** The pod manager over a real directory of manifests. */
 class ManifestsWorld {
   readonly directory;
   readonly world;
@@ -33,7 +33,7 @@ class ManifestsWorld {
     this.#read = this.#source();
     this.world.restart();
   }
-  /** `NAME STATE`, by name. */
+  /** `NAME STATE` of each pod, by name. */
   pods(): readonly string[] {
     const all = [...this.world.manager.set.all()];
     return all.map(({ pod, record }) => `${pod.name} ${record.state}`).sort();
@@ -45,7 +45,7 @@ class ManifestsWorld {
     const { problems = [], notices = [] } = this.world.last ?? {};
     return [...problems, ...notices].map(({ message }) => message.replaceAll(`${this.directory}/`, ""));
   }
-  /** As an older daemon wrote it. */
+  /** Removes the file from the record, as in records of older daemons. */
   forgetFile(name: string): void {
     const file = join(this.world.dir, "state/pods", `${this.uidOf(name)}.pod.json`);
     const { uid, record } = JSON.parse(readFileSync(file, "utf8"));
@@ -116,7 +116,7 @@ test.each([
     );
     expect(node.problems()).toContain(`not ended, since db.yaml cannot be read and may name them: default/db-${NODE}`);
   }
-  // it holds back no pod of another file
+  // the unreadable file does not keep pods of other files
   node.remove("web.yaml");
   await node.world.run(60);
   expect(node.pods()).toEqual(active("db"));
@@ -145,7 +145,7 @@ test("a second manifest of a running pod changes nothing, nor does its removal o
   node.remove("z.yaml");
   await node.world.run(60);
   expect([node.pods(), node.uidOf("twin")]).toEqual([active("twin"), uid]);
-  // its own next version, and not the other file's
+  // the next version of the same file replaces the pod
   node.put("m.yaml", yaml("twin", "    env: [{name: WORD, value: '3'}]\n"));
   await node.world.run(60);
   expect(node.pods()).toEqual(active("twin"));

@@ -19,7 +19,7 @@ interface Usage {
   readonly volume?: number;
 }
 
-/** A node of which the test says what it measures. */
+/** A node whose measured usage the test defines. */
 export class Measured {
   memory = 8 * Gi;
   disk = 8 * Gi;
@@ -45,7 +45,7 @@ export class Measured {
       },
     });
     this.world.pods = pods;
-    // as a program that does not handle its signal
+    // like a program that does not handle SIGTERM
     this.world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   }
 
@@ -78,7 +78,7 @@ export class Measured {
 
 export const burstable = (uid: string, requests: Amounts, parts: PodParts = {}): object =>
   appPod(uid, requests, { limits: {}, ...parts });
-/** Six seconds after its start. */
+/** The node six seconds after its start. */
 export async function running(
   pods: readonly object[],
   configuration?: object,

@@ -41,7 +41,7 @@ test("while another kubelet uses the runtime no pod is admitted or restarted, an
   const { record, runtimePod } = world.pod("taken");
   expect([record.state, runtimePod?.sandboxes.length]).toEqual(["active", 1]);
   expect(record.stoppedByOthers).toBe(1);
-  // a container that crashes in a sandbox that is there is started again
+  // a container that crashes in an existing sandbox is started again
   expect(world.events.filter(({ reason }) => reason === "Started").length).toBeGreaterThan(starts);
   world.runtime.programOf = () => ({ runsMs: 1e9, exitCode: 0, stopsMs: 0 });
   other.view = null;

@@ -9,7 +9,7 @@ const STATIC = { cpuManagerPolicy: "static", reservedSystemCPUs: "0" };
 const exclusive = (name: string) =>
   appPod(name, { cpu: "2", memory: "64Mi" }, { limits: { cpu: "2", memory: "64Mi" } });
 
-/** The words of each pass about values that are not as wanted, and how many it counts. */
+/** The line that each pass logs about wrong values, and the number that it counts. */
 function listener(world: SimulatedPodsNode) {
   const passes: { readonly report: PassReport; readonly said: string; readonly counted: number }[] = [];
   let last: PassReport | null = null;
@@ -39,7 +39,7 @@ for (const version of [1, 2] as const) {
         expect([said, counted]).toEqual(["", 0]);
       }
     }
-    // the runtime wrote what is wanted no more: it was looked at in earnest
+    // the cause `outdated` shows that a pass did find values which the runtime wrote and which are no longer wanted
     expect([...causes]).toContain("outdated");
   });
 
@@ -52,9 +52,9 @@ for (const version of [1, 2] as const) {
     const [path] = [...(world.manager.view?.pods.get("shared")?.containers.values() ?? [])];
     const files = world.kernel.find(version === 1 ? "cpuset" : "", `${ROOT}${path}`)?.files;
     expect(files?.get("cpuset.cpus")).toBe("0-7");
-    // the runtime wrote it, and no pass has ever
+    // the runtime wrote the present value, and no pass ever did
     files?.set("cpuset.cpus", "3");
-    // the very pass that sees it is one in which a pod starts
+    // a pod starts in the same pass that sees the foreign change
     world.pods = [...world.pods, exclusive("engine")];
     await run(8);
     const reported = take().filter(({ said }) => said !== "");

@@ -20,7 +20,7 @@ test.each([
   world.restart();
   world.decisions.splice(0);
   const added = more.map((uid) => appPod(uid, { cpu: "100m" }, of("sim")));
-  // the old one has two of the seven CPUs as long as it ends
+  // the old pod keeps two of the seven CPUs while it terminates
   world.pods = [...added, appPod("new", { cpu: "5500m" }, of("sim"))];
   await world.run(5);
   expect(world.last?.problems).toEqual([]);

@@ -13,7 +13,7 @@ const small = appPod("u", { cpu: "1", memory: "256Mi" });
 const large = appPod("u", { cpu: "2", memory: "512Mi" }, { metadata: { generation: 2 } });
 
 const ROOM = { cpu: "4", memory: "8Gi", pods: "110" };
-/** The writes of the decision on one resize. */
+/** The writes in the decision about one resize. */
 function writesDecided(snapshot: Json, ask: Json) {
   const [decoded, asked] = [decodeSnapshot(snapshot), decodeAsk("resize", ask)];
   if (!decoded.ok || !asked.ok) throw new Error(JSON.stringify([decoded, asked]));
@@ -21,14 +21,14 @@ function writesDecided(snapshot: Json, ask: Json) {
   if (!answer.ok) throw new Error(answer.error.message);
   return (answer.value.decision as ResizeDecision).resizes[0]?.actuation?.writes;
 }
-/** The places in the order in which each got the value that it has in the end. */
-function inTheEnd(writes: readonly (readonly [place: string, value: string])[]): readonly string[] {
+/** The places, ordered by when each got its final value. */
+function byFinalWrite(writes: readonly (readonly [place: string, value: string])[]): readonly string[] {
   const last = new Map(writes);
   const first = writes.filter(([place, value]) => last.get(place) === value);
   return [...new Set(first.map(([place]) => place))];
 }
 
-/** A node on which these pods run, and nothing is told yet. */
+/** A node on which these pods run, without reported events. */
 async function running(pods: readonly object[], options: ConstructorParameters<typeof SimulatedPodsNode>[0] = {}) {
   const world = new SimulatedPodsNode(options);
   world.pods = pods;
@@ -108,12 +108,12 @@ describe.each([1, 2] as const)("resizing a running pod, cgroup v%i", (version) =
       const [path, file, ...value] = line.split(" ");
       return [`${path} ${file}`, value.join(" ")] as const;
     });
-    // shares bound nobody, so the plan of all cgroups sets them from above whichever way they go
+    // shares limit no cgroup, so the plan for all cgroups sets them from the top in both directions
     const isLimit = (place: string): boolean => /(?:limit_in_bytes|cfs_quota_us|\.max)$/.test(place);
     const known = new Set<string>(decided.map(([place]) => place).filter(isLimit));
     const orders = (writes: typeof written) =>
       Map.groupBy(
-        inTheEnd(writes).filter((place) => known.has(place)),
+        byFinalWrite(writes).filter((place) => known.has(place)),
         (place) => place.split(" ")[1],
       );
     const ofDaemon = [...orders(written)].filter(([, places]) => places.length === 2);

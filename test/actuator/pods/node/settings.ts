@@ -3,7 +3,7 @@ import { CRASH_LOOP_BACK_OFF } from "../../../../api/decide/probes/back-off.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { ROOT } from "../../cgroups/hierarchy-kit.ts";
 
-/** Settings of a node over a kernel, a runtime and a time in memory. */
+/** Settings of a node with a kernel, a runtime and a clock in memory. */
 export const SIM_SETTINGS: ManagerSettings = {
   nodeName: "sim",
   profile: v1_36,

@@ -43,9 +43,9 @@ import { FakeMounter } from "../fake-mounter.ts";
 import { scratch } from "../scratch.ts";
 import { SIM_SETTINGS } from "./settings.ts";
 
-/** Files of a simulated cgroup that a test asks about, by controller's name. */
+/** The controller of each file that a test reads from a simulated cgroup. */
 const MOUNTS: Readonly<Record<string, string>> = { cpu: "cpu", memory: "memory", cpuset: "cpuset" };
-/** Tens of real milliseconds that work may take between two moments of simulated time. */
+/** How many pauses of 10 ms of real time work may take between two moments of simulated time. */
 const PATIENCE = 15;
 const HOST = {
   hostIPs: SIM_SETTINGS.hostIPs,
@@ -61,7 +61,7 @@ const CONFIGURATION = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1:
 export interface SimulatedPodsNodeOptions {
   readonly version?: 1 | 2;
   readonly configuration?: object;
-  /** Usage that a node that evicts measures. */
+  /** Usage that an evicting node measures. */
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly reclaim?: EvictionDeps["reclaim"];
   readonly counters?: PodEventDeps["counters"];
@@ -70,27 +70,27 @@ export interface SimulatedPodsNodeOptions {
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
   /** Device plugins. */
-  readonly desk?: NodeDevices;
-  readonly hands?: ContainerDevices;
-  /** Where log collectors look. */
+  readonly nodeDevices?: NodeDevices;
+  readonly containerDevices?: ContainerDevices;
+  /** The directory that log collectors read. */
   readonly logLinks?: (dir: string) => LogLinks;
   readonly kubeletsDevices?: DecisionDeps["kubeletsDevices"];
-  /** Instead of `pods`. */
+  /** Replaces `pods`. */
   readonly readPods?: PodDeps["readPods"];
 }
 
-/** The manager of pods over a runtime, a kernel and a time that are made up; the decisions are the real ones. */
+/** The pod manager with a simulated runtime, kernel and clock; the decisions are real. */
 export class SimulatedPodsNode {
   readonly time = new PodTime(new SimClock(1_800_000_000_000));
   readonly kernel;
   readonly runtime: PodsRuntime;
   readonly events: PodEvent[] = [];
   readonly problems: string[] = [];
-  /** Every change of a cgroup, in its order: `PATH FILE VALUE`. */
+  /** Every change of a cgroup, in order: `PATH FILE VALUE`. */
   readonly writes: string[] = [];
   readonly decisions: { readonly kind: string; readonly answer: DecisionAnswer }[] = [];
   pods: readonly object[] = [];
-  /** Settings of the daemon that is started next. */
+  /** Settings of the next daemon. */
   settings: ManagerSettings = SIM_SETTINGS;
   manager: PodManager;
   last: SyncView | null = null;
@@ -112,19 +112,19 @@ export class SimulatedPodsNode {
     this.manager = this.#open();
   }
 
-  /** As a daemon before this one left it. */
+  /** Writes a checkpoint, as a previous daemon would have left it. */
   write(checkpoint: string): void {
     new ManagerFiles(join(this.dir, "state/managers")).persist({
       assignments: { kubelet_internal_checkpoint: checkpoint },
     });
   }
 
-  /** The daemon is killed, and started again. */
+  /** Kills the daemon, and starts it again. */
   restart(): void {
     this.manager = this.#open();
   }
 
-  /** Lets so many seconds pass, with a turn each. */
+  /** Lets `seconds` seconds pass, with a turn each. */
   async run(seconds: number): Promise<void> {
     for (let i = 0; i < seconds; i++) {
       do {
@@ -136,7 +136,7 @@ export class SimulatedPodsNode {
     }
   }
 
-  /** Lets work get on that waits for the machine's disk, and not for simulated time. */
+  /** Waits for work that depends on the machine's disk, not on simulated time. */
   async #work(): Promise<void> {
     for (let i = 0; i < PATIENCE || this.time.isBusy(); i++) {
       await this.time.pass(0);
@@ -150,7 +150,7 @@ export class SimulatedPodsNode {
     if (known === null) throw new Error(`no pod ${uid}: ${[...this.manager.set.records.entries()].map(([id]) => id)}`);
     return known;
   }
-  /** Ends a pod for the node's sake. */
+  /** Ends a pod because of the node's state. */
   end(uid: string, cause: PodEnd["cause"], reason: string, message: string, more: Partial<PodEnd> = {}): void {
     const end = endOf(reason, message, this.time.nowMs(), more);
     if (cause === "evicted") this.manager.lifecycle.handle(uid, { kind: "Evicted", end, signal: reason });
@@ -161,26 +161,26 @@ export class SimulatedPodsNode {
   status(uid: string) {
     return this.manager.set.statusOf(this.pod(uid), this.time.nowMs());
   }
-  /** `reason: message` of what was told since the last time. */
+  /** `reason: message` of the events since the last call. */
   reportOf(reasons = /^Resize|^Evicted/): readonly string[] {
     return this.events
       .splice(0)
       .filter(({ reason }) => reasons.test(reason))
       .map(({ reason, message }) => `${reason}: ${message}`);
   }
-  /** A value in the kernel; the path as the daemon writes it. */
+  /** A value in the kernel; the path is in the daemon's format. */
   value(path: string, file: string): string | undefined {
     const mount = this.kernel.rules.version === 2 ? "" : (MOUNTS[file.slice(0, file.indexOf("."))] ?? "");
     return this.kernel.find(mount, `${ROOT}${path}`)?.files.get(file);
   }
-  /** Bytes in use in a cgroup, which those above it count too. */
+  /** Sets the bytes in use in a cgroup, which its ancestors count too. */
   use(path: string, bytes: number): void {
     const mount = this.kernel.rules.version === 2 ? "" : "memory";
     const found = this.kernel.find(mount, `${ROOT}${path}`);
     if (found === undefined) throw new Error(`no cgroup ${path}`);
     found.usage = BigInt(bytes);
   }
-  /** The running instance of a container. */
+  /** The id of a container's running instance. */
   idOf(uid: string, name = "app"): string {
     const seen = this.pod(uid).runtimePod?.containers.find((c) => c.name === name && c.state === "running");
     return seen?.id ?? "none";
@@ -203,7 +203,7 @@ export class SimulatedPodsNode {
       mounter: new FakeMounter(),
       clock,
       onEvent,
-      ...(this.#options.hands === undefined ? {} : { devices: this.#options.hands }),
+      ...(this.#options.containerDevices === undefined ? {} : { devices: this.#options.containerDevices }),
       ...(this.#options.logLinks === undefined ? {} : { logLinks: this.#options.logLinks(this.dir) }),
       owner: ROOT,
       roots,
@@ -221,7 +221,7 @@ export class SimulatedPodsNode {
       kubeletsDevices,
       machine = (facts: MachineFacts) => facts,
     } = this.#options;
-    const { otherKubelet, desk } = this.#options;
+    const { otherKubelet, nodeDevices } = this.#options;
     return new PodManager(
       {
         clock,
@@ -247,7 +247,7 @@ export class SimulatedPodsNode {
         decisions: {
           client: this.#client(),
           files: new ManagerFiles(join(this.dir, "state/managers")),
-          ...(desk && { devices: desk }),
+          ...(nodeDevices && { devices: nodeDevices }),
           ...(kubeletsDevices && { kubeletsDevices }),
         },
         eviction: {
@@ -271,7 +271,7 @@ export class SimulatedPodsNode {
     );
   }
 
-  /** Decides here, and remembers what the last settled eviction pass gave. */
+  /** A client that decides in this process, and records the result of the last settled eviction pass. */
   #client(): DecisionClient {
     let facts: unknown;
     const client: DecisionClient = {
@@ -297,7 +297,7 @@ export interface Amounts {
   readonly cpu?: string;
   readonly memory?: string;
 }
-/** A pod with one container, `app`; the limits are its requests where none are said. */
+/** A pod with one container, `app`; the limits default to the requests. */
 export const appPod = (
   uid: string,
   requests: Amounts,

@@ -11,7 +11,7 @@ test("a configuration that no kubelet would start with is reported with what to 
   expect(world.pod("a").record.state).toBe("active");
   const reportOf = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
   expect(reportOf()).toEqual([]);
-  // as a reload takes it
+  // changes the configuration as a reload does
   Object.assign(configuration, { cpuManagerPolicy: "static" });
   await world.run(8);
   expect(reportOf()).toHaveLength(1);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Gi, Mi, running, three, USAGES } from "./measured.ts";
 
-/** A record that cannot be written, as on a full disk. */
+/** A node on which a record cannot be written, as on a full disk. */
 async function pressed() {
   const measured = await running(three);
   Object.assign(measured.usages, USAGES);
