@@ -33,7 +33,7 @@ import {
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
 import { StatsBuffers } from "./stats-bytes.ts";
-import { decideAsk, isCount, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
+import { decideAsk, isCount, overlaid, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
 
 interface NodeTurnsDeps {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
@@ -88,6 +88,8 @@ const STALE_MS = 60_000;
 /** The number of nodes above which readers do not wait for writes. */
 const QUICKLY_SETTLED = 100;
 const FLUSHED_AT_ONCE = 100;
+/** Pages of a large fleet are read while its turns are written. */
+const PAUSE_MS = 100;
 /** The most answers per node: a node has one question of each kind, or one per pod. */
 const MAX_ANSWERS = 64;
 
@@ -126,12 +128,16 @@ export class NodeTurns {
     });
   }
 
-  /** Writes the pending data of some nodes, by default of all. */
-  async flush(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
+  /** Writes the pending data of some nodes, by default of all. `pauseMs`: the time between two groups of them. */
+  async flush(nodes: Iterable<string> = this.#waiting.keys(), pauseMs = 0): Promise<void> {
     const all = [...nodes];
     // all at once would block the turns of other nodes for a second
-    for (let i = 0; i < all.length; i += FLUSHED_AT_ONCE)
-      await Promise.all(all.slice(i, i + FLUSHED_AT_ONCE).map((node) => this.#flushNode(node)));
+    for (let i = 0; i < all.length; i += FLUSHED_AT_ONCE) {
+      const group = all.slice(i, i + FLUSHED_AT_ONCE);
+      const isDue = group.some((node) => this.#waiting.has(node));
+      await Promise.all(group.map((node) => this.#flushNode(node)));
+      if (isDue && pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
   }
 
   #flushNode(node: string): Promise<void> {
@@ -148,7 +154,7 @@ export class NodeTurns {
     if (this.#waiting.size === 0 || now - this.#flushedMs < STALE_MS) return;
     this.#flushedMs = now;
     const isQuick = this.#waiting.size <= QUICKLY_SETTLED;
-    const settled = this.flush();
+    const settled = this.flush(this.#waiting.keys(), isQuick ? 0 : PAUSE_MS);
     if (isQuick) await settled;
   }
 
@@ -432,16 +438,3 @@ function counted({ last, next }: TurnDecision): LastAnswer {
 type SegmentedSnapshot = DecodedSnapshot & Segmented;
 const segmentedSnapshot = (snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> =>
   decodedSnapshot(snapshot, ids, canonicalInSegments(snapshot));
-
-/** The store's facts, overlaid with those of this turn's decisions, which later decisions of the turn use. */
-function overlaid(store: Pick<Store, "readFacts">) {
-  const brought: Record<string, unknown> = {};
-  const readFacts: Store["readFacts"] = async (node, keys) => {
-    const read = await store.readFacts(node, keys);
-    return read.ok ? ok({ ...read.value, ...brought }) : read;
-  };
-  return {
-    store: { readFacts },
-    add: (facts: Readonly<Record<string, unknown>> = {}) => Object.assign(brought, facts),
-  };
-}

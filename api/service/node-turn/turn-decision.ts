@@ -111,3 +111,16 @@ export function patchOf({ ask, last, next, decision, isSame }: TurnDecision): Js
   const patch = patchBetween(before.value.parts, now.value.parts);
   return JSON.stringify(patch).length < decision.body.length / 2 ? patch : null;
 }
+
+/** The store's facts, overlaid with those of this turn's decisions, which later decisions of the turn use. */
+export function overlaid(store: Pick<Store, "readFacts">) {
+  const brought: Record<string, unknown> = {};
+  const readFacts: Store["readFacts"] = async (node, keys) => {
+    const read = await store.readFacts(node, keys);
+    return read.ok ? ok({ ...read.value, ...brought }) : read;
+  };
+  return {
+    store: { readFacts },
+    add: (facts: Readonly<Record<string, unknown>> = {}) => Object.assign(brought, facts),
+  };
+}
