@@ -1,3 +1,5 @@
+import { matchesGlob } from "node:path";
+
 /**
  * A test with a process of its own (a daemon, a server, a child that is killed), or with a cgroup or mount of the
  * machine.
@@ -44,3 +46,7 @@ export const PROJECTS = {
   /** Tests inside workerd; all other tests run on Node. */
   workers: ["test/workers/**/*.test.ts"],
 };
+
+/** The projects that name a test file; none: it is in `unit`. */
+export const projectsOf = (file: string): readonly string[] =>
+  Object.entries(PROJECTS).flatMap(([name, globs]) => globs.flatMap((glob) => (matchesGlob(file, glob) ? [name] : [])));

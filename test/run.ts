@@ -1,8 +1,7 @@
 // `npm test` runs the type check, the linter and every test; with arguments, it runs only the tests that they name
 // (`npm test -- --project unit PATH`).
 import { type ChildProcess, spawn } from "node:child_process";
-import { matchesGlob } from "node:path";
-import { PROJECTS } from "./projects.ts";
+import { projectsOf } from "./projects.ts";
 
 const start = (command: string, ...args: readonly string[]): ChildProcess =>
   spawn(command, args, { stdio: "inherit" }).once("error", ({ message }) =>
@@ -11,12 +10,9 @@ const start = (command: string, ...args: readonly string[]): ChildProcess =>
 
 const args = process.argv.slice(2);
 
-/** The project of a test file. */
-const projectOf = (file: string): string =>
-  Object.entries(PROJECTS).find(([, globs]) => globs.some((glob) => matchesGlob(file, glob)))?.[0] ?? "unit";
 const asked = args.flatMap((arg, i) => (arg === "--project" ? [args[i + 1]] : []));
 for (const file of args.filter((arg) => /^test\/.*\.test\.ts$/.test(arg))) {
-  const project = projectOf(file);
+  const [project = "unit"] = projectsOf(file);
   if (asked.length === 0 || asked.includes(project)) continue;
   console.error(`${file} is in the project \`${project}\`: npm test -- --project ${project} ${file}`);
   process.exit(1);

@@ -3,7 +3,7 @@ import { dirname, join, matchesGlob, relative, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { KIND_SPECS } from "../api/model/kinds.ts";
 import { scratchFolder } from "./kit/scratch.ts";
-import { PROJECTS } from "./projects.ts";
+import { PROJECTS, projectsOf } from "./projects.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const sources = ["api", "db", "actuator"].flatMap((dir) => filesBelow(dir));
@@ -465,13 +465,10 @@ describe("every file", () => {
 
 describe("every test file", () => {
   const tests = filesBelow("test").filter((file) => file.endsWith(".test.ts"));
-  const patterns = Object.entries(PROJECTS).flatMap(([name, globs]) => globs.map((glob) => ({ name, glob })));
-  const projectsOf = (file: string): readonly string[] =>
-    patterns.filter(({ glob }) => matchesGlob(file, glob)).map(({ name }) => name);
-
   test("is in exactly one project, which is unit if no other project names the file", () => {
     expect(tests.filter((file) => projectsOf(file).length > 1)).toEqual([]);
-    expect(patterns.filter(({ glob }) => !tests.some((file) => matchesGlob(file, glob)))).toEqual([]);
+    const globs = Object.values(PROJECTS).flat();
+    expect(globs.filter((glob) => !tests.some((file) => matchesGlob(file, glob)))).toEqual([]);
   });
   const unit = tests.filter((file) => projectsOf(file).length === 0);
   test("of unit uses no simulated clock, on which leftover work would continue during the next file", () => {

@@ -111,10 +111,13 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
       for (const sign of SIGNS) otherKubelet.set({ sign }, status.otherKubelet?.signs.includes(sign) ? 1 : 0);
     for (const phase of PHASES)
       for (const state of POD_STATES) {
-        const count = status.pods.filter((pod) => pod.phase === phase && pod.state === state).length;
-        pods.set({ phase, state }, count);
-        oldPods.set({ phase, state: STATE_WORDS[state] }, count);
+        pods.set({ phase, state }, 0);
+        oldPods.set({ phase, state: STATE_WORDS[state] }, 0);
       }
+    for (const { phase, state } of status.pods) {
+      pods.inc({ phase, state });
+      oldPods.inc({ phase, state: STATE_WORDS[state] });
+    }
     fillPods(status.pods);
     fillDevices(status.devices ?? []);
   };

@@ -40,7 +40,7 @@ interface HistoryPlace {
   readonly database?: string;
   readonly databasePasswordFile?: string;
 }
-/** A history, or an API instead, from a command\'s options. */
+/** A history, or an API instead, from a command's options. */
 export interface HistorySourceFlags extends HistoryPlace {
   readonly api?: string;
   readonly tokenFile?: string;

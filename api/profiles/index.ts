@@ -1,4 +1,3 @@
-import { memo } from "../base/cache.ts";
 import type { InputIssue } from "../base/input-issue.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import { isVersion, VERSION_FORM, VERSION_PATTERN } from "../model/fields.ts";
@@ -39,11 +38,12 @@ export function chooseProfile(version: string | undefined): ChosenProfile {
     const why = version ? `${JSON.stringify(version)} is no kubelet version: ${NEWEST_ANSWERS}` : NO_VERSION;
     return chosen(NEWEST, NEWEST.version, why);
   }
-  const profile = PROFILES.findLast((known) => (minorOf(known.version) ?? 0) <= minor) ?? PROFILES[0];
+  const profile = PROFILES.findLast((_, i) => (MINORS[i] ?? 0) <= minor) ?? PROFILES[0];
   const asked = `1.${minor}`;
   if (profile.version === asked) return chosen(profile, asked, null);
   return chosen(profile, asked, `kubelet ${asked} is not known here: ${profile.version} is the nearest that is`);
 }
+const MINORS = PROFILES.map(({ version }) => minorOf(version) ?? 0);
 const NEWEST_ANSWERS = `${NEWEST.version}, the newest that is known here, answers`;
 const NO_VERSION = `no kubelet version is given: ${NEWEST_ANSWERS}`;
 const chosen = (profile: Profile, asked: string, why: string | null): ChosenProfile => ({
@@ -94,7 +94,7 @@ function choose(own: string, asked: string | null | undefined): ChosenProfile {
 export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile => chooseProfileFor(snapshot).profile;
 
 /** The profile under which a recorded decision was made: `kubelet-1.36+7`, or an older form of it such as `kubelet-1.36.3+6`. */
-export const profileOfPolicy = memo(256, (policyVersion): Profile => profileOf(policyVersion.replace(/^kubelet-/, "")));
+export const profileOfPolicy = (policyVersion: string): Profile => profileOf(policyVersion.replace(/^kubelet-/, ""));
 /** The note of a recorded decision. `own`: its snapshot's version; null if not stored. `asked`: the version in its request. */
 export function recordedNote(
   policyVersion: string,

@@ -42,14 +42,8 @@ export interface Canonical {
 /** The stored form with its text in pieces. */
 export interface Segmented extends Canonical {
   readonly segments: readonly Segment[];
-  /** The snapshot's parts that are objects or lists, with the numbers of their segments, from and to (exclusive), in order. */
-  readonly parts: readonly {
-    readonly of: object;
-    readonly from: number;
-    readonly to: number;
-    /** Whether the part differs in every snapshot. */
-    readonly isVolatile: boolean;
-  }[];
+  /** The parts that the node's next snapshots are likely to repeat, with the numbers of their segments, from and to (exclusive), in order. */
+  readonly parts: readonly { readonly of: object; readonly from: number; readonly to: number }[];
 }
 
 /** The canonical text, equal to `JSON.stringify(snapshot)`. */
@@ -82,8 +76,8 @@ function written(snapshot: Snapshot, of: (part: unknown, isVolatile: boolean) =>
     add(between(`${from === 1 ? "" : ","}${JSON.stringify(name)}:`));
     const first = segments.length;
     own.forEach(add);
-    if (typeof part === "object" && part !== null)
-      parts.push({ of: part, from: first, to: segments.length, isVolatile });
+    if (!isVolatile && typeof part === "object" && part !== null)
+      parts.push({ of: part, from: first, to: segments.length });
     const last = repeats.at(-1);
     if (isOpen && !isVolatile && last !== undefined) last[1] = length;
     else if (!isVolatile) repeats.push([from, length]);

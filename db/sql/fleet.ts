@@ -23,7 +23,7 @@ const NONE: Tally = { ...NOTHING, pressured: 0, removed: 0 };
 
 const only = (node: string | undefined): SQL => (node === undefined ? sql`` : sql`AND node = ${node}`);
 
-async function refused(
+async function refusalsByNode(
   { all }: Driver,
   sinceMs: number,
   node: string | undefined,
@@ -115,17 +115,17 @@ export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" |
       known[row.kind] = { decisionId, verdict, decidedAtMs, policyVersion, reason, summary };
       latestOf.set(row.node, known);
     }
-    const refusalsOf = await refused(driver, sinceMs, node);
+    const refusalsOf = await refusalsByNode(driver, sinceMs, node);
     const doneBy = await ofKubelets(driver, sinceMs, node);
     const reportOf = new Map((await reports(node)).map(({ node: name, ...report }) => [name, report]));
     return rows.map((row) => {
-      const { decisions, refused: refusedPods, evicted } = countedOf.get(row.name) ?? NOTHING;
+      const { decisions, refused, evicted } = countedOf.get(row.name) ?? NOTHING;
       const { kubeletReported, kubeletRefused, kubeletRefusals, kubeletEvicted } = doneBy.get(row.name) ?? NOTHING_DONE;
       // members one by one: of ten thousand nodes, copies of whole objects would be most of the time
       return {
         ...row,
         decisions,
-        refused: refusedPods,
+        refused,
         evicted,
         latest: latestOf.get(row.name) ?? {},
         refusals: refusalsOf.get(row.name) ?? [],

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ADMITTED } from "../../model/kinds.ts";
-import { withHistoryOptions, withHistoryOrApiOptions } from "../api-options.ts";
+import { type HistorySourceFlags, withHistoryOptions, withHistoryOrApiOptions } from "../api-options.ts";
 import {
   type Cli,
   examples,
@@ -16,7 +16,6 @@ import {
 import type { BackupFlags, RestoreFlags } from "./backup.ts";
 import type { ExportFlags } from "./export.ts";
 import type { HistoryFlags } from "./history.ts";
-import type { ImportFlags } from "./import.ts";
 import type { PruneFlags } from "./prune.ts";
 import type { RemovalsFlags } from "./removals.ts";
 import type { ShowFlags } from "./show.ts";
@@ -98,7 +97,7 @@ function addMoving(history: Command, cli: Cli): void {
   )
     .option("--api <url>", "into the history of this API instead, such as one on Workers")
     .option("--token-file <file>", "file with the token for --api, which needs the scope admin (or set NODEWISE_TOKEN)")
-    .action((file: string | undefined, given: ImportFlags) =>
+    .action((file: string | undefined, given: HistorySourceFlags) =>
       finish(cli, async () => (await import("./import.ts")).importHistory(file, given, cli)),
     );
   examples(

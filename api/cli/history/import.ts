@@ -18,8 +18,6 @@ import { tokenOf } from "../inputs/history-source.ts";
 import { storeFault, withHistory } from "../inputs/open-history.ts";
 import { barLine, EXIT, type Fault, fault, type Outcome, redrawnLine, stopFlag } from "../terminal.ts";
 
-export interface ImportFlags extends HistorySourceFlags {}
-
 /** Where rows are written: at most this many rows and bytes at a time. */
 interface Target {
   readonly rows: number;
@@ -50,7 +48,7 @@ function apiTarget(url: string, token: string | undefined): Result<Target, Fault
 }
 
 /** `nodewise history import [FILE]`: writes an export into another store or a running API. */
-export async function importHistory(file: string | undefined, given: ImportFlags, cli: Cli): Promise<Outcome> {
+export async function importHistory(file: string | undefined, given: HistorySourceFlags, cli: Cli): Promise<Outcome> {
   const source = sourceOf(file, cli);
   if (!source.ok) return source;
   const { api, database, dataDir } = withoutEnv(given, cli);

@@ -60,7 +60,7 @@ export function piecesOf(
   const partAt = new Map(parts.map((part) => [part.from, part]));
   let own = "";
   let [known, changed] = [0, before];
-  const isVolatile = (i: number): boolean => parts.some((one) => one.isVolatile && i >= one.from && i < one.to);
+  const isInPart = (i: number): boolean => parts.some(({ from, to }) => i >= from && i < to);
   for (let i = 0; i < segments.length; ) {
     const part = partAt.get(i);
     const ofPart = part && places.get(part.of);
@@ -74,7 +74,7 @@ export function piecesOf(
     const range = typeof last === "object" && "from" in last && isBetween ? last : undefined;
     const isNext = place !== undefined && range?.id === place.id && range.to + own.length === place.from;
     if (place === undefined || (!isNext && length < SHORTEST / 8)) {
-      if (place === undefined && of !== null && !isVolatile(i)) changed += length;
+      if (place === undefined && of !== null && isInPart(i)) changed += length;
       own += segments[i++]?.text;
       continue;
     }
