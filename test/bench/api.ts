@@ -38,14 +38,19 @@ export function changing(snapshot: object = realSnapshot()): Template {
   return template(JSON.parse(changed) as object);
 }
 
-async function start(which: "ours" | "bare"): Promise<{ child: ChildProcess; port: number }> {
+interface Server {
+  readonly child: ChildProcess;
+  readonly port: number;
+  readonly stop: () => Promise<void>;
+}
+export async function startServer(which: "ours" | "bare"): Promise<Server> {
   const script = fileURLToPath(new URL("api-servers.ts", import.meta.url));
   const child = spawn(process.execPath, [script, which], { stdio: ["pipe", "pipe", "ignore"] });
   const port = await new Promise<number>((resolve, reject) => {
     child.stdout.once("data", (line: Buffer) => resolve(Number(line.toString())));
     child.once("exit", (code) => reject(new Error(`the ${which} server ended with ${code}`)));
   });
-  return { child, port };
+  return { child, port, stop: () => stop(child) };
 }
 
 async function stop(child: ChildProcess): Promise<void> {
@@ -61,7 +66,7 @@ const median = (numbers: readonly number[]): number =>
 export async function benchApi(rounds = 5, roundMs = 2000, concurrency = 16): Promise<ApiBench> {
   const posted = counting();
   const anew = changing();
-  const servers = [await start("ours"), await start("bare")] as const;
+  const servers = [await startServer("ours"), await startServer("bare")] as const;
   try {
     for (let round = 0; round < WARM_UP_ROUNDS; round++) {
       for (const { port } of servers) await load(port, anew, concurrency, roundMs);
@@ -87,6 +92,6 @@ export async function benchApi(rounds = 5, roundMs = 2000, concurrency = 16): Pr
       changingRatio: Math.round(median(all.map((round) => round.changing / round.bare)) * 100) / 100,
     };
   } finally {
-    for (const { child } of servers) await stop(child);
+    for (const server of servers) await server.stop();
   }
 }

@@ -121,6 +121,17 @@ async function api(): Promise<void> {
     row(name, typeof value === "number" ? value.toFixed(value < 100 ? 2 : 0) : String(value));
 }
 
+async function turns(): Promise<void> {
+  const { benchTurns } = await import("./turns.ts");
+  console.log("\nturns of a node, beside posts of its whole snapshot and beside a server that only parses those");
+  console.log("".padEnd(56) + ["CPU time", "of the post", "of parsing"].map((c) => c.padStart(16)).join(""));
+  for (const { name, cpuMs, ofPost, ofBare } of await benchTurns())
+    console.log(
+      name.padEnd(56) +
+        [`${cpuMs.toFixed(2)} ms`, percent(ofPost), ofBare.toFixed(1)].map((c) => c.padStart(16)).join(""),
+    );
+}
+
 async function memory(): Promise<void> {
   const { benchMemory } = await import("./memory.ts");
   console.log(
@@ -221,6 +232,7 @@ const parts = {
   replay,
   pages,
   api,
+  turns,
   fleet,
   scale,
   worker,

@@ -10,6 +10,7 @@ import { freePort } from "../e2e/pods/port.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 import { wrangler } from "../ui/worker-dev.ts";
 import { node110 } from "./memory.ts";
+import { Turns } from "./turns.ts";
 import { usedBy } from "./used.ts";
 
 export interface WorkerFigure {
@@ -28,72 +29,6 @@ interface Served {
 
 const require = createRequire(createRequire(import.meta.url).resolve("wrangler/package.json"));
 const WORKERD: string = (require("workerd") as { readonly default: string }).default;
-
-type Json = Record<string, unknown>;
-const KINDS = ["cgroups", "allocatable"] as const;
-
-/** The turns of one node, one after the other. */
-class Turns {
-  readonly #served: Served;
-  readonly #name: string;
-  readonly #snapshot: Json;
-  #base = "";
-  #holds: readonly string[] = [];
-  #turn = 0;
-
-  constructor(served: Served, name: string, snapshot: Json) {
-    this.#served = served;
-    this.#name = name;
-    const { assignments: _, pods, ...rest } = snapshot;
-    const all = { ...rest, pods: (pods as { items?: unknown }).items ?? pods };
-    this.#snapshot = JSON.parse(JSON.stringify(all).replaceAll('"n1"', JSON.stringify(name))) as Json;
-  }
-
-  whole = (): Promise<void> => this.#take({ snapshot: this.#snapshot });
-  /** The API refuses this turn after it has asked the object: the cost of the round trip to the object. */
-  refused = async (): Promise<void> => {
-    const answered = await this.#post({ base: "0".repeat(32) });
-    if (answered.status !== 409) throw new Error(`a turn with an unknown base was answered ${answered.status}`);
-    await answered.text();
-  };
-  quiet = (): Promise<void> => this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ } } });
-  /** The stats change, as in every turn of a real node. */
-  measured = (): Promise<void> => {
-    const turn = this.#turn++;
-    const text = JSON.stringify(this.#snapshot["stats"]).replace(
-      /"(workingSetBytes|usageNanoCores|rssBytes)":(\d+)/g,
-      (_, name: string, value: string) => `"${name}":${Number(value) + turn * 4096}`,
-    );
-    return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + turn, stats: JSON.parse(text) } } });
-  };
-  /** One limit of one pod changes, so decisions are written. */
-  changed = (): Promise<void> => {
-    const [pod] = this.#snapshot["pods"] as readonly Json[];
-    const spec = pod?.["spec"] as Json & { readonly containers: readonly Json[] };
-    const limits = { memory: `${100 + this.#turn++}Mi` };
-    const containers = spec.containers.map((one) => ({ ...one, resources: { limits, requests: limits } }));
-    const upsert = [{ ...pod, spec: { ...spec, containers } }];
-    return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ }, pods: { upsert } } });
-  };
-
-  readonly #post = (body: object): Promise<Response> =>
-    fetch(`${this.#served.url}/v1/nodes/${this.#name}/turns`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${this.#served.token}` },
-      body: JSON.stringify(body),
-    });
-
-  async #take(from: object): Promise<void> {
-    const decisions = KINDS.map((kind, i) => ({ kind, explain: "off", holds: this.#holds[i] ?? null }));
-    const answered = await this.#post({ ...from, decisions });
-    const text = await answered.text();
-    if (!answered.ok) throw new Error(text.slice(0, 400));
-    const answer = JSON.parse(text) as { snapshotId: string; decisions: readonly { id: string; recorded: boolean }[] };
-    if (!answer.decisions.every(({ recorded }) => recorded)) throw new Error(`not recorded: ${text.slice(0, 400)}`);
-    this.#base = answer.snapshotId;
-    this.#holds = answer.decisions.map(({ id }) => id);
-  }
-}
 
 const PLACE = { host: "127.0.0.1" } as const;
 
@@ -180,7 +115,7 @@ async function benchTurns(holdSeconds: number, how: string): Promise<readonly Wo
       [11, realSnapshot()],
       [110, node110()],
     ] as const) {
-      const turns = new Turns(served, `bench-${pods}`, snapshot as Json);
+      const turns = new Turns(served, `bench-${pods}`, snapshot);
       await add(`${pods} pods: the whole snapshot again`, 100, turns.whole);
       await add(`${pods} pods: a turn that is refused`, 500, turns.refused);
       await add(`${pods} pods: a turn in which nothing is another`, 500, turns.quiet);
