@@ -4,7 +4,7 @@ import type { Kind } from "./model/decision.ts";
 import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";
-import type { Ids } from "./service/canonical.ts";
+import type { Ids, Sha256OfPieces } from "./service/canonical.ts";
 import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
 import type { NodeTurns } from "./service/node-turn/node-turns.ts";
 import type { Problem } from "./service/problem.ts";
@@ -218,8 +218,7 @@ export interface ApiDeps {
   readonly tracing?: Tracing;
   /** Absent: this platform has no threads, and everything runs on the one that listens. */
   readonly offThread?: OffThread;
-  /** Lower-case hex, of the text's UTF-8. */
-  readonly sha256: (text: string) => string | Promise<string>;
+  readonly sha256: Sha256OfPieces;
   /** Ids of snapshots and decisions. Absent: plain hashes of their content. */
   readonly ids?: Ids;
   readonly auth: AuthSettings;

@@ -3,7 +3,12 @@ import { type Fields, isObject } from "../base/own.ts";
 import { isVolatilePart } from "../decide/input.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
+/** sha256 of the UTF-8 of a text, lower case hex. */
 export type Sha256 = (text: string) => string | Promise<string>;
+/** A text, or its pieces in order. */
+type Text = string | readonly string[];
+/** `Sha256` that also takes a text in pieces. */
+export type Sha256OfPieces = (text: Text) => string | Promise<string>;
 
 /** The name used for a snapshot without a node. */
 export const NO_NODE = "unknown";
@@ -11,11 +16,11 @@ export const NO_NODE = "unknown";
 export const idOf = async (sha256: Sha256, text: string): Promise<string> => (await sha256(text)).slice(0, 32);
 
 /** Makes the id (32 hex digits) of a node's snapshot or decision from its text. */
-export type Ids = (text: string, node: string) => Promise<string>;
+export type Ids = (text: Text, node: string) => Promise<string>;
 export const idsOf =
-  (sha256: Sha256): Ids =>
-  (text) =>
-    idOf(sha256, text);
+  (sha256: Sha256OfPieces): Ids =>
+  async (text) =>
+    (await sha256(text)).slice(0, 32);
 
 /** The digits of a node's hash that name the place of its history, if each node has its own place. */
 export const placeOf = async (sha256: Sha256, node: string): Promise<string> => (await sha256(node)).slice(0, 8);
@@ -23,7 +28,7 @@ export const placeOf = async (sha256: Sha256, node: string): Promise<string> => 
 export const placeIn = (id: string): string => id.slice(0, 8);
 /** Makes ids that begin with their node's place, so that an id is enough to find its row. */
 export const idsWithPlace =
-  (sha256: Sha256): Ids =>
+  (sha256: Sha256OfPieces): Ids =>
   async (text, node) =>
     (await placeOf(sha256, node)) + (await sha256(text)).slice(0, 24);
 
@@ -39,8 +44,10 @@ export interface Canonical {
   readonly text: string;
   readonly repeats: readonly (readonly [from: number, to: number])[];
 }
-/** The stored form with its text in pieces. */
-export interface Segmented extends Canonical {
+/** The stored form with its text in pieces: most of them are those of the snapshot before, and only few snapshots need the whole text. */
+export interface Segmented extends Pick<Canonical, "repeats"> {
+  /** The length of the text. */
+  readonly length: number;
   readonly segments: readonly Segment[];
   /** The parts that the node's next snapshots are likely to repeat, with the numbers of their segments, from and to (exclusive), in order. */
   readonly parts: readonly { readonly of: object; readonly from: number; readonly to: number }[];
@@ -48,9 +55,11 @@ export interface Segmented extends Canonical {
 
 /** The canonical text, equal to `JSON.stringify(snapshot)`. */
 export function canonical(snapshot: Snapshot): Canonical {
-  const { text, repeats } = written(snapshot, inOne);
-  return { text, repeats };
+  const { repeats, segments } = written(snapshot, inOne);
+  return { text: textsOf(segments).join(""), repeats };
 }
+
+export const textsOf = (segments: Segmented["segments"]): readonly string[] => segments.map(({ text }) => text);
 
 /** The canonical text for a node that is posted repeatedly: unchanged objects are not serialised again. */
 export const canonicalInSegments = (snapshot: Snapshot): Segmented =>
@@ -84,7 +93,7 @@ function written(snapshot: Snapshot, of: (part: unknown, isVolatile: boolean) =>
     isOpen = !isVolatile;
   }
   add(between("}"));
-  return { text: segments.map(({ text }) => text).join(""), repeats, segments, parts };
+  return { length, repeats, segments, parts };
 }
 
 const between = (text: string): Segment => ({ text, of: null });

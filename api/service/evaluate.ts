@@ -12,7 +12,7 @@ import type { Pod } from "../model/pod.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../profiles/index.ts";
 import { leftOutOfSnapshot } from "../profiles/unknown-fields.ts";
-import { type Canonical, canonical, type Ids, idsOf, NO_NODE, type Sha256 } from "./canonical.ts";
+import { canonical, type Ids, idsOf, NO_NODE, type Sha256OfPieces } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
 import {
   type Decision,
@@ -21,6 +21,7 @@ import {
   type Evaluation,
   type PassRemovals,
   removalsIn,
+  type SnapshotHead,
   type StoredSnapshot,
 } from "./evaluation.ts";
 import { parseJson } from "./json.ts";
@@ -29,7 +30,7 @@ import { inputProblem, type Problem, storeProblem } from "./problem.ts";
 import { postedSnapshot } from "./replay/parsed.ts";
 
 /** Decodes and decides on the current thread. */
-export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
+export function evaluator(sha256: Sha256OfPieces, ids: Ids = idsOf(sha256)): Evaluate {
   return async (job) => {
     if ("stored" in job) {
       const { request, stored } = job;
@@ -55,7 +56,7 @@ export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
     const asked = requestWithFacts(request, job);
     const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
     if (asked === null) return { state: "wants_facts", pass };
-    const posted = await decodedSnapshot(snapshot.value, ids, canonical(snapshot.value));
+    const posted = await wholeDecoded(snapshot.value, ids);
     const { pods = [] } = snapshot.value;
     const chosen = chooseProfileFor(snapshot.value, request.kubeletVersion);
     const of = {
@@ -118,10 +119,10 @@ const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
   "evicted" in decision ? (decision.evicted[0]?.pod ?? null) : null;
 
 interface AnsweredOf {
-  readonly stored: StoredSnapshot;
+  readonly stored: Pick<StoredSnapshot, "id" | "node">;
   readonly chosen: ChosenProfile;
   readonly pass: Pass;
-  /** The decoded snapshot; null if it came from the history. */
+  /** The decoded snapshot; null if it came from the history, or is recorded by itself. */
   readonly posted: DecodedSnapshot | null;
   readonly pods: readonly Pod[];
   readonly leftOut: Decision["leftOut"];
@@ -185,7 +186,7 @@ export async function evaluation(
 const withVersion = (body: string, kubeletVersion: string | null): string =>
   kubeletVersion === null ? body : `${body.slice(0, -1)},"kubeletVersion":${JSON.stringify(kubeletVersion)}}`;
 
-const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
+export const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
 
 /** The pressure conditions as JSON. A condition with status Unknown, as on a node whose kubelet does not respond, does not count. */
 function pressureOf({ node }: Snapshot): string | null {
@@ -198,17 +199,11 @@ function pressureOf({ node }: Snapshot): string | null {
 }
 
 /** A snapshot in the form that is stored and recorded. */
-export async function decodedSnapshot<C extends Canonical>(
-  snapshot: Snapshot,
-  ids: Ids,
-  form: C,
-): Promise<DecodedSnapshot & C> {
-  const { text } = form;
+export function decodedSnapshot<F>(snapshot: Snapshot, id: string, form: F): SnapshotHead & F {
   const { sequence, bootId } = snapshot;
-  const node = nodeOf(snapshot);
   return {
-    id: await ids(text, node),
-    node,
+    id,
+    node: nodeOf(snapshot),
     ...form,
     observedAtMs: passTimeOf(snapshot)?.atMs ?? null,
     sequence: sequence ?? null,
@@ -219,12 +214,15 @@ export async function decodedSnapshot<C extends Canonical>(
   };
 }
 
+async function wholeDecoded(snapshot: Snapshot, ids: Ids): Promise<DecodedSnapshot> {
+  const form = canonical(snapshot);
+  return decodedSnapshot(snapshot, await ids(form.text, nodeOf(snapshot)), form);
+}
+
 /** Decodes a posted snapshot without a decision. */
 export async function evaluateSnapshot(bytes: Uint8Array, ids: Ids): Promise<Result<DecodedSnapshot, Problem>> {
   const input = parseJson(bytes);
   if (!input.ok) return input;
   const decoded = decodeSnapshot(input.value);
-  return decoded.ok
-    ? ok(await decodedSnapshot(decoded.value, ids, canonical(decoded.value)))
-    : err(inputProblem(decoded.error));
+  return decoded.ok ? ok(await wholeDecoded(decoded.value, ids)) : err(inputProblem(decoded.error));
 }

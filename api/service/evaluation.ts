@@ -87,7 +87,9 @@ export type Job =
     };
 
 /** A posted snapshot, ready to be stored. */
-export interface DecodedSnapshot extends StoredSnapshot, Canonical {
+export interface DecodedSnapshot extends SnapshotHead, Canonical {}
+/** What the history knows about a snapshot besides its text. */
+export interface SnapshotHead extends Omit<StoredSnapshot, "text"> {
   readonly observedAtMs: number | null;
   readonly sequence: number | null;
   readonly bootId: string | null;

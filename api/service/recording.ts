@@ -1,8 +1,8 @@
-import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
+import type { BodyPiece, DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { Recording } from "../../db/store.ts";
 import { isCacheable } from "../decide/input.ts";
 import type { EpochMs } from "../model/units.ts";
-import type { Decision, DecodedSnapshot } from "./evaluation.ts";
+import type { Decision, DecodedSnapshot, SnapshotHead } from "./evaluation.ts";
 import { beforeKey, type NodeFacts } from "./node-facts.ts";
 
 /**
@@ -53,19 +53,28 @@ const rowOf = (
   repeats: isCacheable(kind) ? [[0, body.length]] : [],
 });
 
-export const snapshotRow = (
-  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, conditions, text, repeats }: DecodedSnapshot,
+export const snapshotRow = ({ text, repeats, ...head }: DecodedSnapshot, now: EpochMs): SnapshotRow => ({
+  ...headRow(head, now),
+  body: text,
+  repeats,
+});
+/** The row of a snapshot whose text is in pieces. */
+export const rowInPieces = (snapshot: SnapshotHead, pieces: readonly BodyPiece[], now: EpochMs): SnapshotRow => ({
+  ...headRow(snapshot, now),
+  body: "",
+  pieces,
+});
+const headRow = (
+  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, conditions }: SnapshotHead,
   now: EpochMs,
-): SnapshotRow => ({
+) => ({
   id,
   node,
   observedAtMs,
   sequence,
   bootId,
   storedAtMs: now,
-  body: text,
   labels,
   kubeletVersion,
   conditions,
-  repeats,
 });

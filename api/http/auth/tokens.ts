@@ -36,8 +36,9 @@ export function sameDigest(a: string, b: string): boolean {
 const randomHex = (bytes: number): string => hex(crypto.getRandomValues(new Uint8Array(bytes)));
 
 /** sha256 of the UTF-8 of a text, lower case hex; on every platform. */
-export async function webSha256(text: string): Promise<string> {
-  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+export async function webSha256(text: string | readonly string[]): Promise<string> {
+  const bytes = new TextEncoder().encode(typeof text === "string" ? text : text.join(""));
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 interface TokenRequest {

@@ -1,6 +1,6 @@
 import { byteLength } from "../../../db/body.ts";
 import type { BodyPiece } from "../../../db/rows.ts";
-import { idOf, type Segmented, type Sha256 } from "../canonical.ts";
+import { idOf, type Segmented, type Sha256, textsOf } from "../canonical.ts";
 
 /** Texts of an earlier snapshot of a node in the history, with the position of each object's text. */
 export interface Keyframe {
@@ -12,6 +12,8 @@ interface TextRange {
   readonly id: string;
   readonly from: number;
   readonly to: number;
+  /** The length of the text in UTF-8. */
+  readonly bytes: number;
 }
 
 /** The shortest text that is stored as a range; a shorter one costs less in place. */
@@ -19,11 +21,12 @@ const SHORTEST = 1024;
 
 /** A snapshot as the history stores it, with its stable parts as separate texts, and those texts. */
 export async function asKeyframe(
-  { text, repeats, segments, parts }: Segmented,
+  { repeats, segments, parts }: Segmented,
   sha256: Sha256,
 ): Promise<{ readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe }> {
   const places = new WeakMap<object, TextRange>();
   const pieces: BodyPiece[] = [];
+  const text = textsOf(segments).join("");
   const starts = startsOf(segments);
   const objects = [...segments.map(({ of }, i) => ({ of, from: i, to: i + 1 })), ...parts];
   let end = 0;
@@ -36,7 +39,12 @@ export async function asKeyframe(
     for (const object of objects) {
       const [begin, after] = [starts[object.from] as number, starts[object.to] as number];
       if (object.of !== null && begin >= from && after <= to)
-        places.set(object.of, { id, from: begin - from, to: after - from });
+        places.set(object.of, {
+          id,
+          from: begin - from,
+          to: after - from,
+          bytes: byteLength(text.slice(begin, after)),
+        });
     }
   }
   return { pieces: [...pieces, text.slice(end)], keyframe: { places, changed: 0 } };
@@ -53,7 +61,7 @@ function startsOf(segments: Segmented["segments"]): readonly number[] {
  * was stored so often that it adds up to a whole snapshot.
  */
 export function piecesOf(
-  { text, segments, parts }: Segmented,
+  { length: whole, segments, parts }: Segmented,
   { places, changed: before }: Keyframe,
 ): { readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe } | null {
   const pieces: BodyPiece[] = [];
@@ -64,10 +72,9 @@ export function piecesOf(
   for (let i = 0; i < segments.length; ) {
     const part = partAt.get(i);
     const ofPart = part && places.get(part.of);
-    const same = segments.slice(i, ofPart === undefined ? i + 1 : part?.to);
-    const length = sum(same, (one) => one.length);
     const of = segments[i]?.of ?? null;
     const place = ofPart ?? (of === null ? undefined : places.get(of));
+    const length = place === undefined ? (segments[i]?.text.length ?? 0) : place.to - place.from;
     const last = pieces.at(-1);
     // between two entries of a list, or two parts, there is one text: if it is as long as in the earlier text, it is the same
     const isBetween = own === "," || (part !== undefined && own === segments[i - 1]?.text);
@@ -79,14 +86,11 @@ export function piecesOf(
       continue;
     }
     known += length;
-    const bytes = sum(same, byteLength);
-    if (isNext) pieces[pieces.length - 1] = { ...range, to: place.to, bytes: range.bytes + own.length + bytes };
-    else pieces.push(own, { ...place, bytes });
+    if (isNext) pieces[pieces.length - 1] = { ...range, to: place.to, bytes: range.bytes + own.length + place.bytes };
+    else pieces.push(own, place);
     own = "";
-    i += same.length;
+    i = ofPart === undefined ? i + 1 : (part?.to ?? i + 1);
   }
-  if (known * 2 < text.length || changed > text.length) return null;
+  if (known * 2 < whole || changed > whole) return null;
   return { pieces: [...pieces, own], keyframe: { places, changed } };
 }
-const sum = (segments: Segmented["segments"], of: (text: string) => number): number =>
-  segments.reduce((total, { text }) => total + of(text), 0);

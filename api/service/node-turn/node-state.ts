@@ -11,7 +11,7 @@ import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import { canonicalInSegments, JsonText, type Segmented } from "../canonical.ts";
 import { type AnswerOutcome, decodedSnapshot } from "../evaluate.ts";
-import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
+import type { SnapshotHead, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import type { Keyframe } from "./keyframe.ts";
@@ -113,12 +113,12 @@ export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot,
 /** What is kept of a turn's snapshot. `buffers`: for its stats. */
 export function knownSnapshot(
   { snapshot, configuration }: TurnInput,
-  { id, text, segments }: Pick<Segmented, "text" | "segments"> & { readonly id: string },
+  { id, length, segments }: Pick<Segmented, "length" | "segments"> & { readonly id: string },
   buffers: StatsBuffers,
 ): KnownSnapshot {
   const { stats, ...withoutStats } = snapshot;
   const segment = stats && segments.find(({ of }) => of === stats);
-  return { id, withoutStats, stats: segment && buffers.write(segment.text), configuration, characters: text.length };
+  return { id, withoutStats, stats: segment && buffers.write(segment.text), configuration, characters: length };
 }
 
 /** The buffers of a replaced state that the next one does not use. */
@@ -141,10 +141,10 @@ export function wholeSnapshot({ withoutStats, stats }: KnownSnapshot): Snapshot 
 }
 
 /** The stored form of a known snapshot; its stats are not read for it. */
-export function storedForm({ id, withoutStats, stats }: KnownSnapshot): Promise<DecodedSnapshot & Segmented> {
+export function storedForm({ id, withoutStats, stats }: KnownSnapshot): SnapshotHead & Segmented {
   const text = stats === undefined ? undefined : new JsonText(statsText(stats));
   const form = canonicalInSegments(inOrder({ ...withoutStats, stats: text }));
-  return decodedSnapshot(withoutStats, async () => id, form);
+  return decodedSnapshot(withoutStats, id, form);
 }
 
 /** The existing members in the canonical order. */

@@ -7,11 +7,11 @@ import { err, ok, type Result } from "../../base/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
-import { canonicalInSegments, type Ids, idsOf, type Segmented, type Sha256 } from "../canonical.ts";
-import { decodedSnapshot } from "../evaluate.ts";
-import type { Decision, DecodedSnapshot } from "../evaluation.ts";
+import { canonicalInSegments, type Ids, idsOf, type Segmented, type Sha256OfPieces, textsOf } from "../canonical.ts";
+import { decodedSnapshot, nodeOf } from "../evaluate.ts";
+import type { Decision, SnapshotHead } from "../evaluation.ts";
 import { inputProblem, invalid, type Problem, problem } from "../problem.ts";
-import { factsOf, type NotRecorded, recordingOf, snapshotRow } from "../recording.ts";
+import { factsOf, type NotRecorded, recordingOf, rowInPieces } from "../recording.ts";
 import { changedSnapshot } from "./changes.ts";
 import { asKeyframe, piecesOf } from "./keyframe.ts";
 import {
@@ -38,7 +38,7 @@ import { decideAsk, isCount, overlaid, patchOf, type Refused, type TurnDecision 
 interface NodeTurnsDeps {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
-  readonly sha256: Sha256;
+  readonly sha256: Sha256OfPieces;
   /** Makes ids; if absent, ids are hashes of the text alone. */
   readonly ids?: Ids;
   readonly metrics: Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
@@ -386,11 +386,10 @@ export class NodeTurns {
     let keyframe = last;
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
     for (const one of waiting.values()) {
-      const own = posted?.id === one.id ? posted : await storedForm(one);
+      const own = posted?.id === one.id ? posted : storedForm(one);
       const stored = (keyframe === null ? null : piecesOf(own, keyframe)) ?? (await asKeyframe(own, sha256));
       keyframe = stored.keyframe;
-      // the text of a snapshot in pieces is not stored in its body
-      rows.push({ ...snapshotRow(own, atMs), body: "", pieces: stored.pieces });
+      rows.push(rowInPieces(own, stored.pieces, atMs));
     }
     return { rows, keyframe };
   }
@@ -435,6 +434,8 @@ function counted({ last, next }: TurnDecision): LastAnswer {
   return { ...next, id: last.id, isRow: true, made, uncounted: last.uncounted + times };
 }
 
-type SegmentedSnapshot = DecodedSnapshot & Segmented;
-const segmentedSnapshot = (snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> =>
-  decodedSnapshot(snapshot, ids, canonicalInSegments(snapshot));
+type SegmentedSnapshot = SnapshotHead & Segmented;
+async function segmentedSnapshot(snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> {
+  const form = canonicalInSegments(snapshot);
+  return decodedSnapshot(snapshot, await ids(textsOf(form.segments), nodeOf(snapshot)), form);
+}

@@ -8,7 +8,7 @@ import { chooseProfileFor } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import type { Ids } from "../canonical.ts";
 import { type AnswerOutcome, answerTo, evaluation } from "../evaluate.ts";
-import type { Decision, DecodedSnapshot } from "../evaluation.ts";
+import type { Decision, SnapshotHead } from "../evaluation.ts";
 import { passOf, readFactsBefore, requestWithFacts } from "../node-facts.ts";
 import type { Problem } from "../problem.ts";
 import { isSameQuestion, type LastAnswer, type NodeState, type Question, type TurnInput } from "./node-state.ts";
@@ -32,7 +32,7 @@ export interface Refused {
 export async function decideAsk(
   ask: TurnAsk,
   { snapshot, configuration, kept }: TurnInput & Pick<NodeState, "kept">,
-  posted: DecodedSnapshot,
+  posted: SnapshotHead,
   last: LastAnswer | undefined,
   {
     store,
@@ -59,7 +59,7 @@ export async function decideAsk(
   const isAsked = last !== undefined && isSameQuestion(last.question, question);
   const answered = isAsked ? atOnce(last.answered) : answerTo(asked, input ?? snapshot, chosen, kept);
   const leftOut = leftOutOfSnapshot({ kubeletConfiguration: configuration }, chosen.profile);
-  const of = { stored: posted, chosen, pass, posted, pods: snapshot.pods ?? [], leftOut };
+  const of = { stored: posted, chosen, pass, posted: null, pods: snapshot.pods ?? [], leftOut };
   const decision = await evaluation(asked, answered, of, ids);
   if (decision.state === "refused") {
     metrics.refused(kind, decision.problem.code);
