@@ -30,10 +30,13 @@ function template(snapshot: object): Template {
 }
 const counting = (): Template => template({ sequence: FIRST, ...realSnapshot() });
 
+/** A container's memory limit in the JSON text of a pod, up to the value. Limits of memory alone are also in the pod's status. */
+export const MEMORY_LIMIT = /("limits":\{"cpu":"[^"]*","memory":)"[^"]*"/;
+
 /** A request in which `digitsAt` points at the digits of a container's memory limit in bytes. */
 export function changing(snapshot: object = realSnapshot()): Template {
   const text = JSON.stringify(snapshot);
-  const changed = text.replace(/("limits":\{(?:"cpu":"[^"]*",)?"memory":)"[^"]*"/, `$1"${FIRST}"`);
+  const changed = text.replace(MEMORY_LIMIT, `$1"${FIRST}"`);
   if (changed === text) throw new Error("the captured node has no memory limit");
   return template(JSON.parse(changed) as object);
 }

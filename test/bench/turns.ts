@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { realSnapshot } from "../kit/real-node.ts";
-import { changing, startServer } from "./api.ts";
+import { changing, MEMORY_LIMIT, startServer } from "./api.ts";
 import { startApiProcess } from "./api-process.ts";
 import { load, type Template } from "./load.ts";
 import { node110 } from "./memory.ts";
@@ -59,13 +59,11 @@ export class Turns {
     const upsert = [JSON.parse(restarts)];
     return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ }, pods: { upsert } } });
   };
-  /** One limit of one pod changes, so decisions are written. */
+  /** The limit of one pod changes, so a decision is written. */
   changed = (): Promise<void> => {
-    const [pod] = this.#snapshot["pods"] as readonly Json[];
-    const spec = pod?.["spec"] as Json & { readonly containers: readonly Json[] };
-    const limits = { memory: `${100 + this.#turn++}Mi` };
-    const containers = spec.containers.map((one) => ({ ...one, resources: { limits, requests: limits } }));
-    const upsert = [{ ...pod, spec: { ...spec, containers } }];
+    const pods = (this.#snapshot["pods"] as readonly Json[]).map((pod) => JSON.stringify(pod));
+    const pod = pods.find((text) => MEMORY_LIMIT.test(text)) ?? "";
+    const upsert = [JSON.parse(pod.replace(MEMORY_LIMIT, `$1"${100 + this.#turn++}Mi"`))];
     return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ }, pods: { upsert } } });
   };
 
