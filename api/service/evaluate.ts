@@ -72,7 +72,7 @@ export function evaluator(sha256: Sha256OfPieces, ids: Ids = idsOf(sha256)): Eva
 }
 
 /** The members of an answer that its body contains. */
-type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
+export type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
 /** The decision before its snapshot's id is known. */
 export interface AnswerOutcome {
   readonly outcome: Result<
@@ -183,7 +183,7 @@ export async function evaluation(
 }
 
 /** `body`: the text of a JSON object. A version from the request is part of its record. */
-const withVersion = (body: string, kubeletVersion: string | null): string =>
+export const withVersion = (body: string, kubeletVersion: string | null): string =>
   kubeletVersion === null ? body : `${body.slice(0, -1)},"kubeletVersion":${JSON.stringify(kubeletVersion)}}`;
 
 export const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;

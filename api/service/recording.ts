@@ -14,10 +14,10 @@ export type NotRecorded = (typeof NOT_RECORDED)[number];
 
 /**
  * What recording a decision writes in addition to its snapshot: its row, the node's facts, the removals of a pass, and the fleet's
- * summary.
+ * summary. `pieces`: the decision's text, if it is known in pieces.
  */
-export const recordingOf = (decision: Decision, now: EpochMs): Recording => ({
-  decision: rowOf(decision, now),
+export const recordingOf = (decision: Decision, now: EpochMs, pieces?: readonly BodyPiece[]): Recording => ({
+  decision: rowOf(decision, now, pieces),
   ...factsOf(decision),
   ...removalsOf(decision, now),
   ...(decision.summary === null ? {} : { summary: decision.summary }),
@@ -34,24 +34,13 @@ export function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "fa
 const removalsOf = ({ removals, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
   removals === null ? {} : { removals: { ...removals, atMs: pass.time?.atMs ?? now } };
 
-const rowOf = (
-  { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod, body }: Decision,
-  now: EpochMs,
-): DecisionRow => ({
-  id,
-  kind,
-  node,
-  snapshotId,
-  policyVersion,
-  verdict,
-  reason,
-  explain,
-  decidedAtMs: now,
-  pod,
-  ask,
-  body,
-  repeats: isCacheable(kind) ? [[0, body.length]] : [],
-});
+function rowOf(decision: Decision, decidedAtMs: EpochMs, pieces: readonly BodyPiece[] | undefined): DecisionRow {
+  const { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod } = decision;
+  const head = { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, decidedAtMs, pod, ask };
+  if (pieces !== undefined) return { ...head, body: "", pieces };
+  const { body } = decision;
+  return { ...head, body, repeats: isCacheable(kind) ? [[0, body.length]] : [] };
+}
 
 export const snapshotRow = ({ text, repeats, ...head }: DecodedSnapshot, now: EpochMs): SnapshotRow => ({
   ...headRow(head, now),

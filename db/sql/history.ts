@@ -97,10 +97,11 @@ export function createStore(over: Driver): Store {
   const driver = watched(over);
   const shared = textsOf(driver);
   const kept = snapshotsOf(driver, shared);
+  const decided = decisionsOf(driver);
   return {
-    ...recordOf(driver, shared, kept.putSnapshot),
+    ...recordOf(driver, shared, { ...kept, ...decided }),
     ...kept,
-    ...decisionsOf(driver),
+    ...decided,
     ...streamOf(driver),
     ...logOf(driver),
     ...resultsOf(driver),

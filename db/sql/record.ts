@@ -1,14 +1,16 @@
+import { and, eq, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/base/result.ts";
 import { encodeSliced, isLarge, storedBytes } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
-import type { SnapshotRow } from "../rows.ts";
+import type { DecisionRow, SnapshotRow } from "../rows.ts";
 import type { NodeTurn, Recorded, RecordedTurn, Recording, RepeatCount, Repetition, Store } from "../store.ts";
-import { type Driver, insertInto, type Outcome, type Statement, type Value } from "./driver.ts";
+import { type Driver, insertInto, type Outcome, prepared, type Statement, type Value } from "./driver.ts";
 import { factsStatements } from "./facts.ts";
+import { placesIn } from "./parts.ts";
 import { removalStatements } from "./removals.ts";
-import { decisions } from "./schema.ts";
+import { decisions, latest } from "./schema.ts";
 import { nodeSeen, placeSnapshot, removedRanges, snapshotLookup } from "./snapshots.ts";
-import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, textIdsJson } from "./texts.ts";
+import { placeSlices, type SplitBody, TEXTS_ARE_STORED, type Texts, TOUCH, textIdsJson } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
 /**
@@ -75,10 +77,39 @@ interface PlacedDecision {
   readonly values: typeof decisions.$inferInsert;
 }
 
+/** Finds how the node's newest decision of a kind is stored if it has the same text, as ranges of an earlier decision's text. */
+type FindInRanges = (row: DecisionRow, bytes: number) => Promise<Pick<PlacedDecision, "cut" | "values"> | null>;
+
+function inRangesOf(driver: Driver, getDecision: Store["getDecision"]): FindInRanges {
+  const newest = prepared(driver, () => {
+    const { node, kind, decisionId } = latest;
+    const values = { node: sql.placeholder("node"), kind: sql.placeholder("kind"), bytes: sql.placeholder("bytes") };
+    const isSame = and(eq(node, values.node), eq(kind, values.kind), eq(decisions.bytes, values.bytes));
+    return driver.db
+      .select({ row: decisions })
+      .from(latest)
+      .innerJoin(decisions, eq(decisions.id, decisionId))
+      .where(isSame);
+  });
+  return async ({ node, kind, body, decidedAtMs }, bytes) => {
+    const [found] = await newest({ node, kind, bytes });
+    const places = placesIn(found?.row.parts ?? null) ?? [];
+    if (found === undefined || !places.some((place) => place.length === 4)) return null;
+    const { row } = found;
+    const whole = await getDecision(row.id);
+    if (!whole.ok || whole.value?.body !== body) return null;
+    const ids = [...new Set(places.map(([, id]) => id))];
+    const statements = ids.map((id) => ({ sql: TOUCH, params: [decidedAtMs, id, decidedAtMs] }));
+    const cut = { rest: "", parts: row.parts, ids, bytes, statements, committed: () => {} };
+    return { cut, values: row };
+  };
+}
+
 async function placeDecision(
   recording: Recording,
   { packing }: Driver,
   shared: Texts,
+  inRanges: FindInRanges,
 ): Promise<Result<PlacedDecision, StoreFailure>> {
   const row = recording.decision;
   const what = `decision \`${row.id}\``;
@@ -94,6 +125,13 @@ async function placeDecision(
   const sliced = { ask: ask.value?.slices ?? [], body: body.value.slices };
   const placed = placeSlices("decision", row.id, parts, sliced, row.decidedAtMs);
   const values = { ...row, ...pod, ask: ask.value?.body ?? null, ...body.value, bytes, parts: placed.parts };
+  // stored in the same way, the decision is recognised as a repetition
+  const isWhole = parts !== null && row.pieces === undefined && placed.statements.length === 0;
+  const same = isWhole ? await inRanges(row, bytes) : null;
+  if (same !== null) {
+    const { encoding, body, parts } = same.values;
+    return ok({ recording, cut: same.cut, values: { ...values, encoding, body, parts } });
+  }
   return ok({
     recording,
     cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] },
@@ -184,9 +222,10 @@ const countRepetition = (
 export function recordOf(
   driver: Driver,
   shared: Texts,
-  putSnapshot: Store["putSnapshot"],
+  { putSnapshot, getDecision }: Pick<Store, "putSnapshot" | "getDecision">,
 ): Pick<Store, "record" | "recordTurn"> {
   const { attempt } = driver;
+  const inRanges = inRangesOf(driver, getDecision);
   const isStored = snapshotLookup(driver);
   const isSkipped = async ({ id, body }: SnapshotRow): Promise<boolean> => isLarge(body) && isStored(id);
 
@@ -207,7 +246,7 @@ export function recordOf(
     }
     const decided: PlacedDecision[] = [];
     for (const recording of turn.decisions) {
-      const placed = await placeDecision(recording, driver, shared);
+      const placed = await placeDecision(recording, driver, shared, inRanges);
       if (!placed.ok) return placed;
       cuts.push(placed.value.cut);
       decided.push(placed.value);

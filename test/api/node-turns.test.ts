@@ -1,5 +1,8 @@
+import { join } from "node:path";
+import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { epochMs } from "../../api/model/units.ts";
+import type { Store } from "../../db/store.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { emptyHistory } from "../kit/empty-history.ts";
@@ -68,6 +71,67 @@ test("a server that ends writes unwritten turns, and the next one continues from
     decisions: [{ kind: "cgroups" }],
   });
   expect(next.decisions[0]).toMatchObject({ id: decisions[0]?.id, again: { times: 4 } });
+});
+
+/** The turns of a node with many pods, one of which has another memory limit each time. */
+async function limitChanges(url: string, limits: readonly number[], from?: string): Promise<readonly Answer[]> {
+  const pod = (i: number, limit: number) => {
+    const resources = { limits: { cpu: "1", memory: `${limit}Mi` } };
+    return { metadata: { name: `p${i}`, uid: `u${i}` }, spec: { containers: [{ name: "c", resources }] } };
+  };
+  const decisions = [{ kind: "cgroups", explain: "off" }];
+  const snapshot = { ...exampleSnapshot("n1"), pods: Array.from({ length: 20 }, (_, i) => pod(i, 8)) };
+  const answers = from === undefined ? [await turn(url, { snapshot, decisions })] : [];
+  for (const limit of limits) {
+    const base = answers.at(-1)?.snapshotId ?? from;
+    answers.push(await turn(url, { base, changes: { pods: { upsert: [pod(3, limit)] } }, decisions }));
+  }
+  return answers;
+}
+const idsIn = (answers: readonly Answer[]) => answers.map(({ decisions }) => decisions[0]?.id ?? "");
+/** The bytes that a decision takes in its own row; the whole text is stored elsewhere. */
+const rowBytes = (dataDir: string): readonly number[] => {
+  const database = new Sqlite(join(dataDir, "history.db"), { readonly: true });
+  const rows = database.prepare("SELECT length(body) FROM decisions ORDER BY seq").pluck().all();
+  database.close();
+  return rows as number[];
+};
+
+test("a decision of which one pod's part changed is stored without the rest, also after a restart", async () => {
+  const dataDir = dataDirectory();
+  const first = await serving({ dataDir });
+  const answers = await limitChanges(first.api.url, [9, 10, 11]);
+  const ids = idsIn(answers);
+  const bodies = async (store: Store) =>
+    Promise.all(ids.map(async (id) => value(await store.getDecision(id))?.body ?? ""));
+  const read = await bodies(first.store);
+  for (const [i, body] of read.entries()) {
+    const posted = { snapshotId: answers[i]?.snapshotId, explain: "off" };
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(posted) };
+    const whole = (await (await fetch(`${first.api.url}/v1/decisions/cgroups`, init)).json()) as object;
+    expect(whole).toMatchObject(JSON.parse(body));
+  }
+  await first.api.close();
+  expect(rowBytes(dataDir).map((bytes) => bytes > 0 && bytes < 2000)).toEqual([false, true, true, true]);
+
+  const { api, store } = await serving({ dataDir });
+  const again = await limitChanges(api.url, [11, 12], answers.at(-1)?.snapshotId);
+  // the newest row has ranges of another's text, and this one would have a text of its own
+  expect(again[0]?.decisions[0]).toMatchObject({ id: ids.at(-1), again: { times: 2 } });
+  expect(await bodies(store)).toEqual(read);
+  await api.close();
+});
+
+test("a decision is stored as a whole if the text that it would refer to is no longer stored", async () => {
+  const dataDir = dataDirectory();
+  const { api, store } = await serving({ dataDir });
+  const answers = await limitChanges(api.url, [9]);
+  const database = new Sqlite(join(dataDir, "history.db"));
+  database.exec("DELETE FROM texts");
+  database.close();
+  const [id = ""] = idsIn(await limitChanges(api.url, [10], answers.at(-1)?.snapshotId));
+  expect(value(await store.getDecision(id))?.body).toContain('"memory":10485760');
+  await api.close();
 });
 
 test("an unwritten snapshot keeps its stats while later turns and what-if questions have other ones", async () => {

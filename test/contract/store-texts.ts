@@ -90,14 +90,15 @@ export function sharedTexts(subject: () => StoreSubject): void {
   });
 }
 
+const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
+const range = (text: string, from: number, to: number): BodyPiece => ({
+  ...{ id: idOf(text), from, to },
+  bytes: new TextEncoder().encode(text.slice(from, to)).length,
+});
+
 /** Bodies that are written in pieces. */
 export function piecedBodies(subject: () => StoreSubject): void {
   const of = (): Store => subject().store;
-  const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
-  const range = (text: string, from: number, to: number): BodyPiece => ({
-    ...{ id: idOf(text), from, to },
-    bytes: new TextEncoder().encode(text.slice(from, to)).length,
-  });
 
   test("a body of ranges of texts, new texts and own text is read back as it was composed", async () => {
     const node = fresh("node");
@@ -165,5 +166,28 @@ export function piecedBodies(subject: () => StoreSubject): void {
     expect(sent).toMatchObject({ again: [2], missing: [], decisions: [{ fresh: true }] });
     expect(value(await of().latestSnapshot(node))?.body).toBe(text);
     expect(value(await of().getDecision(decision.id))?.series?.times).toBe(2);
+  });
+}
+
+/** Decisions with the text of one that is stored in ranges. */
+export function repeatedRanges(subject: () => StoreSubject): void {
+  const of = (): Store => subject().store;
+
+  test("a decision whose text the node's newest one has in ranges is counted on it, and any other is not", async () => {
+    const node = fresh("node");
+    const text = long(fresh("t"));
+    const other = `["${"x".repeat(text.length - 4)}"]`;
+    const [first, second, third] = [1, 2, 3].map((i) => ({ node, policyVersion: "same", decidedAtMs: T0 + i }));
+    value(await of().record({ decision: decisionRow({ ...first, ...cut("", text) }) }));
+    const ranges = ["[", range(text, 0, text.length), "]"];
+    const inRanges = decisionRow({ ...second, body: "", pieces: ranges });
+    expect(value(await of().record({ decision: inRanges })).fresh).toBe(true);
+    const again = value(await of().record({ decision: decisionRow({ ...third, ...cut("", `[${text}]`) }) }));
+    expect(again).toMatchObject({ fresh: false, decisionId: inRanges.id, again: { times: 2, firstAtMs: T0 + 2 } });
+    expect(value(await of().getDecision(inRanges.id))).toMatchObject({ body: `[${text}]`, series: { times: 2 } });
+    // the length is the same
+    const bytes = new TextEncoder().encode(`[${text}]`).length;
+    const sameLength = cut("", other + " ".repeat(bytes - other.length));
+    expect(value(await of().record({ decision: decisionRow({ ...third, ...sameLength }) })).fresh).toBe(true);
   });
 }

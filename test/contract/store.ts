@@ -14,7 +14,7 @@ import { retention } from "./store-retention.ts";
 import type { StoreSubject } from "./store-rows.ts";
 import { series, seriesInLists, seriesRetention, seriesUnderKeys, turns } from "./store-series.ts";
 import { goneNodes, leapingClocks, sweepsInParts } from "./store-sweeps.ts";
-import { piecedBodies, sharedTexts } from "./store-texts.ts";
+import { piecedBodies, repeatedRanges, sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
 
 /** The behaviour of every store. `open` returns an empty one, which the tests share; each test uses its own names. */
@@ -48,6 +48,7 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("large bodies", () => largeBodies(of));
     describe("shared texts", () => sharedTexts(() => subject));
     describe("bodies in pieces", () => piecedBodies(() => subject));
+    describe("repeated ranges", () => repeatedRanges(() => subject));
     describe("outcomes", () => {
       outcomes(of);
       outcomeFilters(of);

@@ -16,8 +16,10 @@ interface TextRange {
   readonly bytes: number;
 }
 
-/** The shortest text that is stored as a range; a shorter one costs less in place. */
-const SHORTEST = 1024;
+/** The shortest text that rows share; a shorter one costs less in its row. */
+export const SHORTEST_TEXT = 1024;
+/** The shortest range of such a text. */
+export const SHORTEST_RANGE = 128;
 
 /** A snapshot as the history stores it, with its stable parts as separate texts, and those texts. */
 export async function asKeyframe(
@@ -31,7 +33,7 @@ export async function asKeyframe(
   const objects = [...segments.map(({ of }, i) => ({ of, from: i, to: i + 1 })), ...parts];
   let end = 0;
   for (const [from, to] of repeats) {
-    if (to - from < SHORTEST) continue;
+    if (to - from < SHORTEST_TEXT) continue;
     const own = text.slice(from, to);
     const id = await idOf(sha256, own);
     pieces.push(text.slice(end, from), { id, text: own });
@@ -80,7 +82,7 @@ export function piecesOf(
     const isBetween = own === "," || (part !== undefined && own === segments[i - 1]?.text);
     const range = typeof last === "object" && "from" in last && isBetween ? last : undefined;
     const isNext = place !== undefined && range?.id === place.id && range.to + own.length === place.from;
-    if (place === undefined || (!isNext && length < SHORTEST / 8)) {
+    if (place === undefined || (!isNext && length < SHORTEST_RANGE)) {
       if (place === undefined && of !== null && isInPart(i)) changed += length;
       own += segments[i++]?.text;
       continue;

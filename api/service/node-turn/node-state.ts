@@ -9,11 +9,12 @@ import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
-import { canonicalInSegments, JsonText, type Segmented } from "../canonical.ts";
-import { type AnswerOutcome, decodedSnapshot } from "../evaluate.ts";
+import { canonicalInSegments, type Ids, JsonText, type Segmented, textsOf } from "../canonical.ts";
+import { type AnswerOutcome, decodedSnapshot, nodeOf } from "../evaluate.ts";
 import type { SnapshotHead, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
+import type { DecisionKeyframe } from "./decision-pieces.ts";
 import type { Keyframe } from "./keyframe.ts";
 import { decodeShared, withSharedParts } from "./shared-parts.ts";
 import { StatsBuffers, type StatsBytes, statsText } from "./stats-bytes.ts";
@@ -55,6 +56,8 @@ export interface LastAnswer {
   readonly characters: number;
   /** How many repetitions the history does not count yet. */
   readonly uncounted: number;
+  /** The text in the history that the row refers to by ranges; null if it does not. */
+  readonly keyframe: DecisionKeyframe | null;
 }
 
 /** Everything besides the snapshot that a decision depends on, and the parts of the snapshot that it reads. */
@@ -140,8 +143,15 @@ export function wholeSnapshot({ withoutStats, stats }: KnownSnapshot): Snapshot 
   return inOrder({ ...withoutStats, stats: decoded.value.stats });
 }
 
+/** A snapshot as a turn stores it. */
+export type SegmentedSnapshot = SnapshotHead & Segmented;
+export async function segmentedSnapshot(snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> {
+  const form = canonicalInSegments(snapshot);
+  return decodedSnapshot(snapshot, await ids(textsOf(form.segments), nodeOf(snapshot)), form);
+}
+
 /** The stored form of a known snapshot; its stats are not read for it. */
-export function storedForm({ id, withoutStats, stats }: KnownSnapshot): SnapshotHead & Segmented {
+export function storedForm({ id, withoutStats, stats }: KnownSnapshot): SegmentedSnapshot {
   const text = stats === undefined ? undefined : new JsonText(statsText(stats));
   const form = canonicalInSegments(inOrder({ ...withoutStats, stats: text }));
   return decodedSnapshot(withoutStats, id, form);

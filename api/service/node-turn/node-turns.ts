@@ -4,12 +4,10 @@ import type { Recorded, RepeatCount, Repetition, Store } from "../../../db/store
 import { Lru, PerOwnerCache } from "../../base/cache.ts";
 import type { JsonPatch } from "../../base/json-patch.ts";
 import { err, ok, type Result } from "../../base/result.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
-import { canonicalInSegments, type Ids, idsOf, type Segmented, type Sha256OfPieces, textsOf } from "../canonical.ts";
-import { decodedSnapshot, nodeOf } from "../evaluate.ts";
-import type { Decision, SnapshotHead } from "../evaluation.ts";
+import { type Ids, idsOf, type Sha256OfPieces } from "../canonical.ts";
+import type { Decision } from "../evaluation.ts";
 import { inputProblem, invalid, type Problem, problem } from "../problem.ts";
 import { factsOf, type NotRecorded, recordingOf, rowInPieces } from "../recording.ts";
 import { changedSnapshot } from "./changes.ts";
@@ -26,6 +24,8 @@ import {
   knownSnapshot,
   type LastAnswer,
   type NodeState,
+  type SegmentedSnapshot,
+  segmentedSnapshot,
   storedForm,
   type TurnInput,
   unusedBuffers,
@@ -207,7 +207,7 @@ export class NodeTurns {
     state: NodeState | undefined,
     { from, asks }: TurnRequest,
   ): Promise<Result<Decided, Problem>> {
-    const { store, metrics } = this.#deps;
+    const { store, sha256, metrics } = this.#deps;
     const ids = this.#ids;
     const begun = "snapshot" in from ? fromPosted(from.snapshot) : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
@@ -222,7 +222,12 @@ export class NodeTurns {
     const taken: (TurnDecision | Refused)[] = [];
     for (const ask of asks) {
       const last = state?.answers.get(ask.key);
-      const one = await decideAsk(ask, { ...begun.value, kept }, posted, last, { store: facts.store, ids, metrics });
+      const one = await decideAsk(ask, { ...begun.value, kept }, posted, last, {
+        store: facts.store,
+        ids,
+        sha256,
+        metrics,
+      });
       if (!one.ok) return one;
       taken.push(one.value);
       if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
@@ -338,7 +343,7 @@ export class NodeTurns {
     additions: TurnAdditions = NOTHING,
   ): Promise<{ readonly state: NodeState; readonly failed: readonly TurnDecision[] }> {
     const { store, onFailure, metrics, now } = this.#deps;
-    const { ended, fresh, recorded: ofTurn } = additions;
+    const { ended, fresh, recorded: ofTurn, isWhole = false } = additions;
     const atMs = now();
     const { rows, keyframe } = await this.#rows(state, additions, atMs);
     const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted > 0);
@@ -346,7 +351,9 @@ export class NodeTurns {
       node: state.node,
       atMs,
       snapshots: rows,
-      decisions: fresh.map(({ decision }) => recordingOf(decision, atMs)),
+      decisions: fresh.map(({ decision, inPieces }) =>
+        recordingOf(decision, atMs, isWhole ? undefined : inPieces?.pieces),
+      ),
       again: [...countedOn.map(([, answer]) => answer), ...ended].map((answer) => countOf(answer, atMs)),
     });
     if (!written.ok) {
@@ -355,7 +362,8 @@ export class NodeTurns {
       return { state, failed: ofTurn };
     }
     // texts that the store no longer has are sent again
-    if (written.value.missing.length > 0) return this.#written({ ...state, keyframe: null }, additions);
+    if (written.value.missing.length > 0)
+      return this.#written({ ...state, keyframe: null }, { ...additions, isWhole: true });
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
     for (const [i, [key, answer]] of countedOn.entries()) {
@@ -364,11 +372,12 @@ export class NodeTurns {
       const made = times === null ? answer.made : { ...answer.made, times };
       answers.set(key, { ...answer, made, uncounted: 0, isRow: times !== null });
     }
-    for (const [i, { ask, next }] of fresh.entries()) {
+    for (const [i, { ask, next, inPieces }] of fresh.entries()) {
       const recorded = written.value.decisions[i];
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
       if (recorded === undefined) continue;
-      answers.set(ask.key, rowOf(answers.get(ask.key) ?? next, recorded));
+      const keyframe = isWhole ? null : (inPieces?.keyframe ?? null);
+      answers.set(ask.key, { ...rowOf(answers.get(ask.key) ?? next, recorded), keyframe });
       // otherwise the decision was recorded before and may no longer be the newest
       if (recorded.fresh || recorded.again !== undefined) newest.set(ask.kind, recorded.decisionId);
     }
@@ -407,6 +416,8 @@ interface TurnAdditions {
   readonly fresh: readonly TurnDecision[];
   /** The recorded decisions among them. */
   readonly recorded: readonly TurnDecision[];
+  /** True: texts that ranges refer to are no longer stored, so all texts are whole. */
+  readonly isWhole?: boolean;
 }
 const NOTHING: TurnAdditions = { posted: null, waited: null, ended: [], fresh: [], recorded: [] };
 const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): RepeatCount => ({
@@ -432,10 +443,4 @@ function counted({ last, next }: TurnDecision): LastAnswer {
   const times = last.snapshotId === next.snapshotId ? 0 : 1;
   const made = { ...last.made, times: last.made.times + times };
   return { ...next, id: last.id, isRow: true, made, uncounted: last.uncounted + times };
-}
-
-type SegmentedSnapshot = SnapshotHead & Segmented;
-async function segmentedSnapshot(snapshot: Snapshot, ids: Ids): Promise<SegmentedSnapshot> {
-  const form = canonicalInSegments(snapshot);
-  return decodedSnapshot(snapshot, await ids(textsOf(form.segments), nodeOf(snapshot)), form);
 }

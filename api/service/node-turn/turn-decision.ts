@@ -1,16 +1,17 @@
 import type { Store } from "../../../db/store.ts";
 import { type JsonPatch, patchBetween } from "../../base/json-patch.ts";
 import { ok, type Result } from "../../base/result.ts";
-import { cacheableInput } from "../../decide/input.ts";
+import { cacheableInput, isCacheable } from "../../decide/input.ts";
 import type { Kind } from "../../model/decision.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
-import type { Ids } from "../canonical.ts";
+import type { Ids, Sha256 } from "../canonical.ts";
 import { type AnswerOutcome, answerTo, evaluation } from "../evaluate.ts";
 import type { Decision, SnapshotHead } from "../evaluation.ts";
 import { passOf, readFactsBefore, requestWithFacts } from "../node-facts.ts";
 import type { Problem } from "../problem.ts";
+import { type DecisionPieces, decisionKeyframe, decisionPieces } from "./decision-pieces.ts";
 import { isSameQuestion, type LastAnswer, type NodeState, type Question, type TurnInput } from "./node-state.ts";
 import type { TurnAsk } from "./request.ts";
 
@@ -22,6 +23,10 @@ export interface TurnDecision {
   /** The answer to store if it is not a repetition. */
   readonly next: LastAnswer;
   readonly isSame: boolean;
+  /** The patch from the last answer; null if there is none. */
+  readonly patch: JsonPatch | null;
+  /** The decision's text in pieces; null if it is stored as a whole. */
+  readonly inPieces: DecisionPieces | null;
 }
 export interface Refused {
   readonly kind: Kind;
@@ -37,10 +42,12 @@ export async function decideAsk(
   {
     store,
     ids,
+    sha256,
     metrics,
   }: {
     readonly store: Pick<Store, "readFacts">;
     readonly ids: Ids;
+    readonly sha256: Sha256;
     readonly metrics: Pick<Metrics, "decided" | "refused">;
   },
 ): Promise<Result<TurnDecision | Refused, Problem>> {
@@ -67,7 +74,9 @@ export async function decideAsk(
   }
   if (decision.state !== "decided") throw new Error(`a decision of ${kind} is ${decision.state}`);
   metrics.decided(kind, decision.seconds);
-  const isSame = isAsked || (last !== undefined && isSameAnswer(last, question, answered));
+  const patch = isAsked ? [] : patchFrom(last, answered);
+  const isSame = isAsked || (last !== undefined && patch?.length === 0 && isAsBefore(last, question, answered));
+  const inPieces = isSame || last === undefined ? null : await piecesFrom(last, decision, answered, sha256);
   const next: LastAnswer = {
     kind,
     id: decision.id,
@@ -79,23 +88,43 @@ export async function decideAsk(
     question: isAsked ? last.question : question,
     // if nothing changed, the result has the same objects, which makes the next comparison fast
     answered,
-    characters: isSame && last !== undefined ? last.characters : decision.body.length,
+    characters: isSame && last !== undefined ? last.characters : (inPieces?.length ?? decision.body.length),
     uncounted: 0,
+    keyframe: isSame && last !== undefined ? last.keyframe : null,
   };
-  return ok({ ask, decision, last, next, isSame });
+  return ok({ ask, decision, last, next, isSame, patch, inPieces });
 }
 
 const atOnce = (answered: AnswerOutcome): AnswerOutcome =>
   answered.seconds === 0 ? answered : { ...answered, seconds: 0 };
 
-function isSameAnswer(
+function patchFrom(last: LastAnswer | undefined, { outcome }: AnswerOutcome): JsonPatch | null {
+  const before = last?.answered.outcome;
+  return before?.ok === true && outcome.ok ? patchBetween(before.value.parts, outcome.value.parts) : null;
+}
+
+/** Whether the rest of the answer is as in the last one. */
+const isAsBefore = (
   { question, answered: { outcome: before } }: LastAnswer,
   now: Question,
   { outcome }: AnswerOutcome,
-): boolean {
-  if (!before.ok || !outcome.ok || before.value.verdict !== outcome.value.verdict) return false;
-  if (question.policyVersion !== now.policyVersion || question.ask !== now.ask) return false;
-  return patchBetween(before.value.parts, outcome.value.parts).length === 0;
+): boolean =>
+  before.ok &&
+  outcome.ok &&
+  before.value.verdict === outcome.value.verdict &&
+  question.policyVersion === now.policyVersion &&
+  question.ask === now.ask;
+
+/** The decision's text as ranges of a text that the last decision's row has or refers to. */
+async function piecesFrom(
+  { isRow, keyframe, kind, answered: { outcome: before } }: LastAnswer,
+  { kubeletVersion }: Decision,
+  { outcome }: AnswerOutcome,
+  sha256: Sha256,
+): Promise<DecisionPieces | null> {
+  if (!isRow || !isCacheable(kind) || !before.ok || !outcome.ok) return null;
+  const base = keyframe ?? (await decisionKeyframe({ parts: before.value.parts, kubeletVersion }, sha256));
+  return base && decisionPieces({ parts: outcome.value.parts, kubeletVersion }, base);
 }
 
 /** Whether the answer only increases a row's count and changes nothing else in the history. */
@@ -103,13 +132,9 @@ export const isCount = ({ isSame, last, decision }: TurnDecision): boolean =>
   isSame && last?.isRow === true && decision.remember === null && decision.removals === null;
 
 /** The patch from the caller's last answer to this one. Null if the caller has another answer, or the whole answer is shorter. */
-export function patchOf({ ask, last, next, decision, isSame }: TurnDecision): JsonPatch | null {
-  if (last === undefined || last.id !== ask.holds) return null;
-  if (isSame) return [];
-  const [before, now] = [last.answered.outcome, next.answered.outcome];
-  if (!before.ok || !now.ok) return null;
-  const patch = patchBetween(before.value.parts, now.value.parts);
-  return JSON.stringify(patch).length < decision.body.length / 2 ? patch : null;
+export function patchOf({ ask, last, next, patch }: TurnDecision): JsonPatch | null {
+  if (last === undefined || last.id !== ask.holds || patch === null) return null;
+  return JSON.stringify(patch).length < next.characters / 2 ? patch : null;
 }
 
 /** The store's facts, overlaid with those of this turn's decisions, which later decisions of the turn use. */

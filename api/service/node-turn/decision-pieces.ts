@@ -1,0 +1,106 @@
+import { byteLength } from "../../../db/body.ts";
+import type { BodyPiece } from "../../../db/rows.ts";
+import { isObject } from "../../base/own.ts";
+import { idOf, type Sha256 } from "../canonical.ts";
+import { type AnswerParts, withVersion } from "../evaluate.ts";
+import { SHORTEST_RANGE, SHORTEST_TEXT } from "./keyframe.ts";
+
+/**
+ * The text of a decision in the history, of which the node's next decisions of its kind repeat all but a few entries of lists. It has
+ * only the positions: the texts of all entries would be a fifth of a node's state.
+ */
+export interface DecisionKeyframe {
+  readonly id: string;
+  /** The entries of the decision's lists. */
+  readonly entries: readonly object[];
+  /** Where each entry begins and ends in the text, two numbers per entry. */
+  readonly positions: Uint32Array;
+  /** The characters of entries that changed since, summed over all decisions that were stored with it. */
+  readonly changed: number;
+}
+/** A decision as the history stores it. */
+export interface DecisionPieces {
+  readonly pieces: readonly BodyPiece[];
+  readonly keyframe: DecisionKeyframe;
+  /** The length of the whole text. */
+  readonly length: number;
+}
+/** What the text of a decision consists of. */
+interface Answer {
+  readonly parts: AnswerParts;
+  readonly kubeletVersion: string | null;
+}
+
+/** Null if later decisions gain nothing from it: if it is short, or has characters that take more than one byte. */
+export async function decisionKeyframe(answer: Answer, sha256: Sha256): Promise<DecisionKeyframe | null> {
+  const entries: object[] = [];
+  const positions: number[] = [];
+  let text = "";
+  for (const token of tokensOf(answer)) {
+    if (typeof token === "object") {
+      entries.push(token);
+      positions.push(text.length, text.length + JSON.stringify(token).length);
+    }
+    text += typeof token === "string" ? token : JSON.stringify(token);
+  }
+  if (text.length < SHORTEST_TEXT || byteLength(text) !== text.length) return null;
+  return { id: await idOf(sha256, text), entries, positions: Uint32Array.from(positions), changed: 0 };
+}
+
+/** The decision's text as ranges of the keyframe's. Null if a whole text is cheaper, as for snapshots. */
+export function decisionPieces(answer: Answer, keyframe: DecisionKeyframe): DecisionPieces | null {
+  const { id, entries, positions } = keyframe;
+  const places = new Map(entries.map((entry, i) => [entry, i]));
+  const pieces: BodyPiece[] = [];
+  let own = "";
+  let [known, length, changed] = [0, 0, keyframe.changed];
+  for (const token of tokensOf(answer)) {
+    const i = typeof token === "object" ? places.get(token) : undefined;
+    const [from = 0, to = 0] = i === undefined ? [] : positions.subarray(2 * i, 2 * i + 2);
+    const last = pieces.at(-1);
+    const isNext = own === "," && typeof last === "object" && "from" in last && last.to + own.length === from;
+    if (isNext) pieces[pieces.length - 1] = { ...last, to, bytes: to - last.from };
+    else if (to - from >= SHORTEST_RANGE) pieces.push(own, { id, from, to, bytes: to - from });
+    else {
+      const text = typeof token === "string" ? token : JSON.stringify(token);
+      own += text;
+      length += text.length;
+      if (typeof token === "object") changed += text.length;
+      continue;
+    }
+    own = "";
+    known += to - from;
+  }
+  length += known;
+  if (known * 2 < length || changed > length) return null;
+  return { pieces: [...pieces, own], keyframe: { ...keyframe, changed }, length };
+}
+
+/** The text of the answer: what is between the entries of its lists, and the entries. */
+function tokensOf({ parts, kubeletVersion }: Answer): readonly (string | object)[] {
+  const tokens = [...tokensIn(parts)];
+  tokens.push(withVersion(String(tokens.pop()), kubeletVersion));
+  return tokens;
+}
+function* tokensIn(value: object): Generator<string | object> {
+  let before = "{";
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const head = `${before}${JSON.stringify(name)}:`;
+    before = ",";
+    if (isList(member)) {
+      yield `${head}[`;
+      for (const [i, entry] of member.entries()) {
+        if (i > 0) yield ",";
+        yield entry;
+      }
+      yield "]";
+    } else if (isObject(member) && Object.values(member).some(isList)) {
+      yield head;
+      yield* tokensIn(member);
+    } else yield head + JSON.stringify(member);
+  }
+  yield before === "{" ? "{}" : "}";
+}
+const isList = (value: unknown): value is readonly object[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isObject);
