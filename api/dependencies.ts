@@ -7,6 +7,7 @@ import type { Metrics } from "./observe/plain-metrics.ts";
 import type { Ids, Sha256OfPieces } from "./service/canonical.ts";
 import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
 import type { NodeTurns } from "./service/node-turn/node-turns.ts";
+import type { PostedTurn } from "./service/node-turn/request.ts";
 import type { Problem } from "./service/problem.ts";
 
 /** A requested decision in the form that is sent to another thread. */
@@ -229,6 +230,8 @@ export interface ApiDeps {
   readonly nodeStates?: NodeStates;
   /** Created by the server from these dependencies. Absent: this API has no turns. */
   readonly turns?: NodeTurns;
+  /** Reads bodies of whole snapshots that are posted repeatedly, as turns. Absent: each is decided by itself. */
+  readonly postedBodies?: { read(body: Uint8Array, kind: Kind): PostedTurn | null };
   /** Takes a node's turn in the place of its history, and returns the response's JSON text. Absent: that place is here. */
   readonly turnElsewhere?: (node: string, bytes: Uint8Array) => Promise<Result<string, Problem>>;
   /** Absent: this platform ends responses soon, so clients poll for news. */

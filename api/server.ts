@@ -25,6 +25,7 @@ import { collectWhenIdle, growWithHeap } from "./server/heap.ts";
 import { type History, openHistory, startPruning } from "./server/history.ts";
 import { type ListeningServer, listen, whenSent } from "./server/listen.ts";
 import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
+import { PostedBodies } from "./server/posted-bodies.ts";
 import { type Threads, threads, warmUp } from "./server/threads.ts";
 import { type KeyPair, readKeyPair, reloadRenewed, type TlsFiles } from "./server/tls.ts";
 import { type TaskQueue, taskQueue } from "./service/task-queue.ts";
@@ -184,6 +185,7 @@ async function serve(
   const deps: ApiDeps = {
     ...portsOf(store, log, metrics, deciding, open, closing.signal, options),
     ...otlp?.ports,
+    postedBodies: new PostedBodies(),
     nodeStates: {
       maxBytes: maxNodeStateBytes(),
       holdMs: location.isShared ? 0 : HOLD_MS,

@@ -12,6 +12,7 @@ import { rfc3339 } from "../service/timestamp.ts";
 import { readJsonBody } from "./body.ts";
 import { decide, spliced } from "./decide.ts";
 import { decisionSeen, type Exchange, jsonText, param, queryOf, queryProblem } from "./route.ts";
+import { decideInTurn } from "./turns.ts";
 
 /** POST /v1/decisions/{kind} */
 export async function postDecision(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -26,6 +27,8 @@ export async function postDecision(exchange: Exchange): Promise<Result<Reply, Pr
   if (!key.ok) return key;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
+  const turn = key.value === undefined && record === "true" ? deps.postedBodies?.read(bytes.value, kind) : null;
+  if (turn) return decideInTurn(exchange, turn);
   const asking = { deps, caller, requestId, kind, bytes: bytes.value, key: key.value, signal };
   const answer = await decide({ ...asking, record: record === "true" });
   return answer.ok ? jsonText(answer.value) : answer;

@@ -1,10 +1,10 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { Store } from "../../db/store.ts";
-import { ok, type Result } from "../base/result.ts";
+import { err, ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Reply } from "../dependencies.ts";
 import { parseJson } from "../service/json.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
-import { type TurnRequest, turnRequest } from "../service/node-turn/request.ts";
+import { type PostedTurn, type TurnRequest, turnRequest } from "../service/node-turn/request.ts";
 import type { Problem } from "../service/problem.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
@@ -81,6 +81,22 @@ export async function takeTurn(
   const { snapshotId, answers } = taken.value;
   const head = JSON.stringify({ node, snapshotId });
   return ok(spliced(head, `{"decisions":[${answers.map(answerText).join(",")}]}`));
+}
+
+/** Decides about a whole snapshot as a turn of its node; the answer is that of a decision. */
+export async function decideInTurn(
+  { caller, deps: { turns }, span }: Exchange,
+  { node, request }: PostedTurn,
+): Promise<Result<Reply, Problem>> {
+  const allowed = requireNode(caller, node);
+  if (!allowed.ok) return allowed;
+  if (turns === undefined) throw new Error("turns are taken by the server alone");
+  const taken = await takeTraced(span, turns, node, request);
+  if (!taken.ok) return taken;
+  const [answer] = taken.value.answers;
+  if (answer === undefined) throw new Error("a turn with one question has no answer");
+  if ("problem" in answer) return err(answer.problem);
+  return jsonText(answerText(answer));
 }
 
 /** Takes the turn, with one span for its decisions and one for its recording. */

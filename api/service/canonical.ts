@@ -113,6 +113,9 @@ function inOne(value: unknown): readonly Segment[] | null {
   return text === undefined ? null : [{ text, of: isObject(value) ? value : null }];
 }
 
+/** The text of a part of a snapshot; of one that had a text before, it is not made again. */
+export const textOfPart = (part: unknown): string => textsOf(segmentsOf(part) ?? []).join("");
+
 /** Null if JSON cannot represent the value. */
 function segmentsOf(value: unknown): readonly Segment[] | null {
   if (Array.isArray(value) && isObject(value[0])) return listed(value);

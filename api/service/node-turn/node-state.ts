@@ -9,7 +9,7 @@ import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
-import { canonicalInSegments, type Ids, JsonText, type Segmented, textsOf } from "../canonical.ts";
+import { canonicalInSegments, type Ids, JsonText, type Segmented, textOfPart, textsOf } from "../canonical.ts";
 import { type AnswerOutcome, decodedSnapshot, nodeOf } from "../evaluate.ts";
 import type { SnapshotHead, StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
@@ -123,6 +123,27 @@ export function knownSnapshot(
   const segment = stats && segments.find(({ of }) => of === stats);
   return { id, withoutStats, stats: segment && buffers.write(segment.text), configuration, characters: length };
 }
+
+/** The input with those parts of the last snapshot that are equal, since the results for these objects are known. */
+export function withKnownParts(
+  { snapshot, configuration }: TurnInput,
+  { withoutStats: last }: KnownSnapshot,
+): TurnInput {
+  const before: Snapshot = last;
+  const parts: Partial<Record<keyof Snapshot, unknown>> = { ...snapshot };
+  for (const part of STABLE_PARTS) {
+    if (before[part] === undefined || snapshot[part] === undefined) continue;
+    const isEqual =
+      part === "pods"
+        ? isSameList(before.pods, snapshot.pods)
+        : textOfPart(before[part]) === JSON.stringify(snapshot[part]);
+    if (isEqual) parts[part] = before[part];
+  }
+  return { snapshot: parts as Snapshot, configuration };
+}
+
+const isSameList = (a: readonly unknown[] = [], b: readonly unknown[] = []): boolean =>
+  a.length === b.length && a.every((entry, i) => entry === b[i]);
 
 /** The buffers of a replaced state that the next one does not use. */
 export function unusedBuffers(

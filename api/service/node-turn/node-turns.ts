@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { SnapshotRow } from "../../../db/rows.ts";
-import type { Recorded, RepeatCount, Repetition, Store } from "../../../db/store.ts";
+import type { Repetition, Store } from "../../../db/store.ts";
 import { Lru, PerOwnerCache } from "../../base/cache.ts";
 import type { JsonPatch } from "../../base/json-patch.ts";
 import { err, ok, type Result } from "../../base/result.ts";
@@ -30,10 +30,21 @@ import {
   type TurnInput,
   unusedBuffers,
   wholeSnapshot,
+  withKnownParts,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
 import { StatsBuffers } from "./stats-bytes.ts";
-import { decideAsk, isCount, overlaid, patchOf, type Refused, type TurnDecision } from "./turn-decision.ts";
+import {
+  counted,
+  countOf,
+  decideAsk,
+  isCount,
+  overlaid,
+  patchOf,
+  type Refused,
+  rowOf,
+  type TurnDecision,
+} from "./turn-decision.ts";
 
 interface NodeTurnsDeps {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
@@ -124,7 +135,7 @@ export class NodeTurns {
       const decided = await this.#decided(node, state, request);
       if (!decided.ok) return decided;
       onDecided?.(request.asks.map(({ kind }) => kind));
-      return ok(await this.#recorded(node, state, decided.value));
+      return ok(await this.#recorded(node, state, decided.value, !("input" in request.from)));
     });
   }
 
@@ -209,7 +220,12 @@ export class NodeTurns {
   ): Promise<Result<Decided, Problem>> {
     const { store, sha256, metrics } = this.#deps;
     const ids = this.#ids;
-    const begun = "snapshot" in from ? fromPosted(from.snapshot) : await this.#changed(node, state, from);
+    const begun =
+      "input" in from
+        ? ok(state === undefined ? from.input : withKnownParts(from.input, state.current))
+        : "snapshot" in from
+          ? fromPosted(from.snapshot)
+          : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
     const posted = await segmentedSnapshot(begun.value.snapshot, ids);
     if (posted.node !== node) {
@@ -265,6 +281,7 @@ export class NodeTurns {
     node: string,
     state: NodeState | undefined,
     { current, kept, posted, taken }: Decided,
+    mayHold: boolean,
   ): Promise<TurnOutcome> {
     const now = this.#deps.now();
     const isNew = current.id !== state?.current.id;
@@ -306,7 +323,8 @@ export class NodeTurns {
       writtenMs: state?.writtenMs ?? 0,
       takenMs: now,
     };
-    const mayWait = state !== undefined && fresh.length + ended.length === 0 && this.#mayWait(state, next, now);
+    const isHeld = mayHold && fresh.length + ended.length === 0;
+    const mayWait = state !== undefined && isHeld && this.#mayWait(state, next, now);
     const written =
       mayWait || !isKept
         ? { state: next, failed: [] }
@@ -420,27 +438,3 @@ interface TurnAdditions {
   readonly isWhole?: boolean;
 }
 const NOTHING: TurnAdditions = { posted: null, waited: null, ended: [], fresh: [], recorded: [] };
-const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): RepeatCount => ({
-  kind,
-  decisionId: id,
-  times: uncounted,
-  lastAtMs: decidedAtMs ?? atMs,
-  lastSnapshotId: snapshotId,
-  lastId: ownId,
-});
-
-/** The answer with the id of its row, or of the row that it repeats. */
-const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer => ({
-  ...answer,
-  id: decisionId,
-  isRow: true,
-  made: again ?? { times: 1, firstAtMs: answer.decidedAtMs ?? 0, firstSnapshotId: answer.snapshotId },
-});
-
-/** The answer as a repetition of the one before, counted on its row. A repeated snapshot does not count. */
-function counted({ last, next }: TurnDecision): LastAnswer {
-  if (last === undefined) return next;
-  const times = last.snapshotId === next.snapshotId ? 0 : 1;
-  const made = { ...last.made, times: last.made.times + times };
-  return { ...next, id: last.id, isRow: true, made, uncounted: last.uncounted + times };
-}

@@ -9,6 +9,7 @@ import { type SnapshotChanges, snapshotChanges } from "../../model/turn.ts";
 import { idText, readBody } from "../body-form.ts";
 import { type DecisionRequest, decisionRequest, lineForm } from "../decision-request.ts";
 import { inputProblem, invalid, type Problem } from "../problem.ts";
+import type { TurnInput } from "./node-state.ts";
 
 /** A decision that a turn requests. */
 export interface TurnAsk extends DecisionRequest {
@@ -19,8 +20,17 @@ export interface TurnAsk extends DecisionRequest {
 }
 /** The body of `POST /v1/nodes/{node}/turns`, with a whole snapshot not decoded yet. */
 export interface TurnRequest {
-  readonly from: { readonly snapshot: unknown } | { readonly base: string; readonly changes: SnapshotChanges };
+  readonly from:
+    | { readonly snapshot: unknown }
+    | { readonly base: string; readonly changes: SnapshotChanges }
+    /** A whole snapshot that is decoded already. It is written at once. */
+    | { readonly input: TurnInput };
   readonly asks: readonly TurnAsk[];
+}
+/** A decision about a whole snapshot, as a turn of its node. */
+export interface PostedTurn {
+  readonly node: string;
+  readonly request: TurnRequest;
 }
 
 /** The most decisions in a turn: one per kind, and for some kinds one per pod. */
@@ -61,12 +71,16 @@ export function turnRequest(input: unknown): Result<TurnRequest, Problem> {
   return invalid("snapshot", `exactly one of snapshot and base is needed, found ${found}`);
 }
 
-type TurnAskResult = Result<Omit<TurnAsk, "holds">, Problem>;
+type TurnAskResult = Result<TurnAsk, Problem>;
 function turnAsk(posted: Fields): TurnAskResult {
   const read = decisionRequest({ ...posted, snapshot: {} }, null);
   if (!read.ok) return read;
-  const { kind, explain, askText, kubeletVersion, record } = read.value;
-  return ok({ ...read.value, key: JSON.stringify([kind, explain, askText, kubeletVersion, record]) });
+  return ok(askOf(read.value));
+}
+/** A question by itself. */
+export function askOf(request: DecisionRequest): TurnAsk {
+  const { kind, explain, askText, kubeletVersion, record } = request;
+  return { ...request, key: JSON.stringify([kind, explain, askText, kubeletVersion, record]), holds: null };
 }
 /** The most asks that are remembered, and the longest: turn after turn, all nodes of a fleet ask the same. */
 const MAX_KNOWN = 256;

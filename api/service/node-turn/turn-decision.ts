@@ -1,8 +1,9 @@
-import type { Store } from "../../../db/store.ts";
+import type { Recorded, RepeatCount, Store } from "../../../db/store.ts";
 import { type JsonPatch, patchBetween } from "../../base/json-patch.ts";
 import { ok, type Result } from "../../base/result.ts";
 import { cacheableInput, isCacheable } from "../../decide/input.ts";
 import type { Kind } from "../../model/decision.ts";
+import type { EpochMs } from "../../model/units.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
@@ -148,4 +149,32 @@ export function overlaid(store: Pick<Store, "readFacts">) {
     store: { readFacts },
     add: (facts: Readonly<Record<string, unknown>> = {}) => Object.assign(brought, facts),
   };
+}
+
+export const countOf = (
+  { kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer,
+  atMs: EpochMs,
+): RepeatCount => ({
+  kind,
+  decisionId: id,
+  times: uncounted,
+  lastAtMs: decidedAtMs ?? atMs,
+  lastSnapshotId: snapshotId,
+  lastId: ownId,
+});
+
+/** The answer with the id of its row, or of the row that it repeats. */
+export const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer => ({
+  ...answer,
+  id: decisionId,
+  isRow: true,
+  made: again ?? { times: 1, firstAtMs: answer.decidedAtMs ?? 0, firstSnapshotId: answer.snapshotId },
+});
+
+/** The answer as a repetition of the one before, counted on its row. A repeated snapshot does not count. */
+export function counted({ last, next }: TurnDecision): LastAnswer {
+  if (last === undefined) return next;
+  const times = last.snapshotId === next.snapshotId ? 0 : 1;
+  const made = { ...last.made, times: last.made.times + times };
+  return { ...next, id: last.id, isRow: true, made, uncounted: last.uncounted + times };
 }
