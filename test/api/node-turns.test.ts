@@ -73,6 +73,17 @@ test("a server that ends writes unwritten turns, and the next one continues from
   expect(next.decisions[0]).toMatchObject({ id: decisions[0]?.id, again: { times: 4 } });
 });
 
+test("a snapshot that only an unrecorded decision was about is stored with the next decision about it", async () => {
+  const { api, store } = await serving();
+  const first = await turn(api.url, { snapshot: exampleSnapshot("n1"), decisions: [{ kind: "cgroups" }] });
+  const asked = { changes: { set: { sequence: 2 } }, decisions: [{ kind: "cgroups", record: false }] };
+  const { snapshotId } = await turn(api.url, { base: first.snapshotId, ...asked });
+  expect(value(await store.getSnapshot(snapshotId))).toBeNull();
+  const { decisions } = await turn(api.url, { base: snapshotId, changes: {}, decisions: [{ kind: "allocatable" }] });
+  expect(value(await store.getDecision(decisions[0]?.id ?? ""))?.snapshotId).toBe(snapshotId);
+  expect(value(await store.getSnapshot(snapshotId))?.id).toBe(snapshotId);
+});
+
 /** The turns of a node with many pods, one of which has another memory limit each time. */
 async function limitChanges(url: string, limits: readonly number[], from?: string): Promise<readonly Answer[]> {
   const pod = (i: number, limit: number) => {

@@ -3,6 +3,7 @@ import { type JsonPatch, patched } from "../../api/base/json-patch.ts";
 import { mergePatch } from "../../api/base/merge-patch.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { epochMs } from "../../api/model/units.ts";
+import { PostedBodies } from "../../api/server/posted-bodies.ts";
 import type { Store } from "../../db/store.ts";
 import { appOver } from "../api/serving.ts";
 import { capturedSnapshot } from "../contract/captured.ts";
@@ -347,3 +348,48 @@ for (const [seed, holdMs] of [
     expect(own.length).toBeGreaterThan(50);
   });
 }
+
+for (const seed of [6, 7])
+  test(`random whole snapshots are answered and recorded the same if they are decided as turns (seed ${seed})`, async () => {
+    const d = draws(seed);
+    const met = new Met();
+    for (const form of Object.keys(FORMS)) met.note(form, false);
+    for (const name of ["in a turn", "by itself", "refused", "again"]) met.note(name, false);
+    const clock = { ms: Date.parse("2026-11-21T07:00:00Z") };
+    const now = () => epochMs(clock.ms);
+    const nodeStates = { maxBytes: 1e8, holdMs: 600_000, atEnd: () => {} };
+    const bodies = new PostedBodies();
+    const postedBodies: PostedBodies = Object.assign(Object.create(bodies), {
+      read: (body: Uint8Array, kind: Kind) => {
+        const turn = bodies.read(body, kind);
+        met.note(turn === null ? "by itself" : "in a turn");
+        return turn;
+      },
+    });
+    const ours = appOver({ now, nodeStates, postedBodies });
+    const theirs = appOver({ now });
+    const node = captured();
+    for (let turn = 0; turn < 40; turn++) {
+      clock.ms += 10_000;
+      fresh.clear();
+      for (let n = d.below(4); n > 0; n--) {
+        const form = d.pick(Object.keys(FORMS));
+        (FORMS[form] as (typeof FORMS)[string])(node, { set: {}, merge: {} }, d);
+        met.note(form);
+      }
+      for (const { kind, ...rest } of ASKS.filter(() => !d.chance(2))) {
+        const pods = d.chance(2) ? node.pods : { kind: "PodList", items: node.pods };
+        const snapshot = { ...node, pods };
+        const own = await post(ours, `/v1/decisions/${kind}`, { snapshot, ...rest });
+        const whole = await post(theirs, `/v1/decisions/${kind}`, { snapshot, ...rest });
+        const [ownBody, wholeBody] = [own, whole].map(({ body: { requestId: _, ...answer } }) => answer);
+        expect([own.status, ownBody], `turn ${turn}: ${kind}`).toEqual([whole.status, wholeBody]);
+        met.note("refused", whole.status !== 200);
+        met.note("again", "again" in whole.body);
+      }
+    }
+    expect(met.hardly(1)).toEqual([]);
+    const [own, whole] = await Promise.all([rowsOf(ours.store, "n1"), rowsOf(theirs.store, "n1")]);
+    expect(own).toEqual(whole);
+    expect(own.length).toBeGreaterThan(50);
+  });

@@ -73,6 +73,8 @@ export interface Question {
 export interface NodeState {
   readonly node: string;
   readonly current: KnownSnapshot;
+  /** Whether the current snapshot is in the history or will be: it is not after a turn of which nothing was recorded. */
+  readonly isCurrentKept: boolean;
   /** Cached results of decisions about its pods. */
   readonly kept: PerOwnerCache;
   /** The last answers by the key of their asks. */

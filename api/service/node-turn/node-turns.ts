@@ -4,7 +4,7 @@ import type { Repetition, Store } from "../../../db/store.ts";
 import { Lru, PerOwnerCache } from "../../base/cache.ts";
 import type { JsonPatch } from "../../base/json-patch.ts";
 import { err, ok, type Result } from "../../base/result.ts";
-import type { EpochMs } from "../../model/units.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
 import { type Ids, idsOf, type Sha256OfPieces } from "../canonical.ts";
 import type { Decision } from "../evaluation.ts";
@@ -47,7 +47,7 @@ import {
 } from "./turn-decision.ts";
 
 interface NodeTurnsDeps {
-  readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
+  readonly store: Pick<Store, "getSnapshot" | "getDecision" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256OfPieces;
   /** Makes ids; if absent, ids are hashes of the text alone. */
@@ -311,10 +311,12 @@ export class NodeTurns {
       if (answer.uncounted > 0) ended.push(answer);
     }
     // an unrecorded turn, a what-if question, does not change what is pending
-    const unstored = !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? current : null;
+    const isPending = isNew || state.unstored !== null || !state.isCurrentKept;
+    const unstored = !isKept ? (state?.unstored ?? null) : isPending ? current : null;
     const next: NodeState = {
       node,
       current,
+      isCurrentKept: isKept || (!isNew && state.isCurrentKept),
       kept,
       answers,
       newest,
@@ -395,7 +397,12 @@ export class NodeTurns {
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
       if (recorded === undefined) continue;
       const keyframe = isWhole ? null : (inPieces?.keyframe ?? null);
-      answers.set(ask.key, { ...rowOf(answers.get(ask.key) ?? next, recorded), keyframe });
+      const isRepeated = !recorded.fresh && recorded.again === undefined;
+      const earlier = isRepeated ? await store.getDecision(recorded.decisionId) : ok(null);
+      const answer = answers.get(ask.key) ?? next;
+      const decidedAtMs =
+        earlier.ok && earlier.value !== null ? epochMs(earlier.value.decidedAtMs) : answer.decidedAtMs;
+      answers.set(ask.key, { ...rowOf({ ...answer, decidedAtMs }, recorded), keyframe });
       // otherwise the decision was recorded before and may no longer be the newest
       if (recorded.fresh || recorded.again !== undefined) newest.set(ask.kind, recorded.decisionId);
     }
