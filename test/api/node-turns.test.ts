@@ -85,7 +85,12 @@ test("a snapshot that only an unrecorded decision was about is stored with the n
 });
 
 /** The turns of a node with many pods, one of which has another memory limit each time. */
-async function limitChanges(url: string, limits: readonly number[], from?: string): Promise<readonly Answer[]> {
+async function limitChanges(
+  url: string,
+  limits: readonly number[],
+  from?: string,
+  first = 1,
+): Promise<readonly Answer[]> {
   const pod = (i: number, limit: number) => {
     const resources = { limits: { cpu: "1", memory: `${limit}Mi` } };
     return { metadata: { name: `p${i}`, uid: `u${i}` }, spec: { containers: [{ name: "c", resources }] } };
@@ -93,9 +98,10 @@ async function limitChanges(url: string, limits: readonly number[], from?: strin
   const decisions = [{ kind: "cgroups", explain: "off" }];
   const snapshot = { ...exampleSnapshot("n1"), pods: Array.from({ length: 20 }, (_, i) => pod(i, 8)) };
   const answers = from === undefined ? [await turn(url, { snapshot, decisions })] : [];
-  for (const limit of limits) {
+  for (const [i, limit] of limits.entries()) {
     const base = answers.at(-1)?.snapshotId ?? from;
-    answers.push(await turn(url, { base, changes: { pods: { upsert: [pod(3, limit)] } }, decisions }));
+    const changes = { set: { sequence: first + i }, pods: { upsert: [pod(3, limit)] } };
+    answers.push(await turn(url, { base, changes, decisions }));
   }
   return answers;
 }
@@ -126,7 +132,7 @@ test("a decision of which one pod's part changed is stored without the rest, als
   expect(rowBytes(dataDir).map((bytes) => bytes > 0 && bytes < 2000)).toEqual([false, true, true, true]);
 
   const { api, store } = await serving({ dataDir });
-  const again = await limitChanges(api.url, [11, 12], answers.at(-1)?.snapshotId);
+  const again = await limitChanges(api.url, [11, 12], answers.at(-1)?.snapshotId, 9);
   // the newest row has ranges of another's text, and this one would have a text of its own
   expect(again[0]?.decisions[0]).toMatchObject({ id: ids.at(-1), again: { times: 2 } });
   expect(await bodies(store)).toEqual(read);

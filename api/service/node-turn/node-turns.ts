@@ -330,7 +330,7 @@ export class NodeTurns {
     const written =
       mayWait || !isKept
         ? { state: next, failed: [] }
-        : await this.#written(next, { waited: state?.unstored ?? null, posted, ended, fresh, recorded });
+        : await this.#written(next, { waited: state?.unstored ?? null, posted, ended, fresh, recorded }, now);
     this.#keep(written.state);
     if (state !== undefined) for (const buffer of unusedBuffers(state, written.state)) this.#buffers.release(buffer);
     return {
@@ -361,10 +361,10 @@ export class NodeTurns {
   async #written(
     state: NodeState,
     additions: TurnAdditions = NOTHING,
+    atMs: EpochMs = this.#deps.now(),
   ): Promise<{ readonly state: NodeState; readonly failed: readonly TurnDecision[] }> {
-    const { store, onFailure, metrics, now } = this.#deps;
+    const { store, onFailure, metrics } = this.#deps;
     const { ended, fresh, recorded: ofTurn, isWhole = false } = additions;
-    const atMs = now();
     const { rows, keyframe } = await this.#rows(state, additions, atMs);
     const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted > 0);
     const written = await store.recordTurn({
@@ -383,7 +383,7 @@ export class NodeTurns {
     }
     // texts that the store no longer has are sent again
     if (written.value.missing.length > 0)
-      return this.#written({ ...state, keyframe: null }, { ...additions, isWhole: true });
+      return this.#written({ ...state, keyframe: null }, { ...additions, isWhole: true }, atMs);
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
     for (const [i, [key, answer]] of countedOn.entries()) {
@@ -410,7 +410,7 @@ export class NodeTurns {
     // another process recorded a decision of the kind meanwhile, so this one is not a repetition
     const lost = ofTurn.filter(({ ask }) => answers.get(ask.key)?.isRow === false);
     if (lost.length === 0) return { state: after, failed: [] };
-    return this.#written(after, { ...NOTHING, fresh: lost, recorded: lost });
+    return this.#written(after, { ...NOTHING, fresh: lost, recorded: lost }, atMs);
   }
 
   /** The rows of the pending snapshots, as ranges of texts of the node that the history already has. */
