@@ -3,8 +3,10 @@ import type { Store } from "../../db/store.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Reply } from "../dependencies.ts";
 import { parseJson } from "../service/json.ts";
+import { answerBytes } from "../service/node-turn/decision-pieces.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
 import { type PostedTurn, type TurnRequest, turnRequest } from "../service/node-turn/request.ts";
+import type { Refused } from "../service/node-turn/turn-decision.ts";
 import type { Problem } from "../service/problem.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
@@ -96,7 +98,7 @@ export async function decideInTurn(
   const [answer] = taken.value.answers;
   if (answer === undefined) throw new Error("a turn with one question has no answer");
   if ("problem" in answer) return err(answer.problem);
-  return jsonText(answerText(answer));
+  return jsonText(answerBytes(headText(answer), answer.decision));
 }
 
 /** Takes the turn, with one span for its decisions and one for its recording. */
@@ -117,10 +119,12 @@ async function takeTraced(span: Exchange["span"], turns: NodeTurns, node: string
 function answerText(answer: TurnAnswer): string {
   if ("problem" in answer)
     return `{"kind":${JSON.stringify(answer.kind)},"problem":${lineProblemText(answer.problem)}}`;
-  const { decision, id, decidedAtMs, notRecorded, again, patch, holds } = answer;
+  const { decision, patch, holds } = answer;
+  return spliced(headText(answer), patch === null ? decision.body : JSON.stringify({ holds, patch }));
+}
+
+function headText({ decision, id, decidedAtMs, notRecorded, again }: Exclude<TurnAnswer, Refused>): string {
   const { kind, node, policyVersion, snapshotId, verdict, assumed, leftOut, profile } = decision;
   const fields = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
-  const row = again === null ? fields : { ...fields, again };
-  const head = answerHead(row, notRecorded);
-  return spliced(head, patch === null ? decision.body : JSON.stringify({ holds, patch }));
+  return answerHead(again === null ? fields : { ...fields, again }, notRecorded);
 }

@@ -1,7 +1,7 @@
 import type { PerOwnerCache } from "../base/cache.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import { decideKind } from "../decide/kinds/index.ts";
-import type { Decided, DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
+import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { askedPodRef, assumedIn } from "../model/decode-ask.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
@@ -15,6 +15,7 @@ import { leftOutOfSnapshot } from "../profiles/unknown-fields.ts";
 import { canonical, type Ids, idsOf, NO_NODE, type Sha256OfPieces } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
 import {
+  type AnswerParts,
   type Decision,
   type DecodedSnapshot,
   type Evaluate,
@@ -71,8 +72,6 @@ export function evaluator(sha256: Sha256OfPieces, ids: Ids = idsOf(sha256)): Eva
   };
 }
 
-/** The members of an answer that its body contains. */
-export type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
 /** The decision before its snapshot's id is known. */
 export interface AnswerOutcome {
   readonly outcome: Result<
@@ -174,6 +173,7 @@ export async function evaluation(
     pass,
     remember: remembers === true ? { next: parts.next, before: facts?.[kind] ?? null } : null,
     removals: node === NO_NODE ? null : removals,
+    parts,
     get body() {
       text ??= withVersion(JSON.stringify(parts), kubeletVersion);
       return text;

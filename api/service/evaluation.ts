@@ -1,7 +1,7 @@
 import type { Removal, Removals, ReturnedImage } from "../../db/rows.ts";
 import type { InputIssue } from "../base/input-issue.ts";
 import type { ContainerRemoval } from "../model/container-gc.ts";
-import type { DecisionOf, Explain, Kind } from "../model/decision.ts";
+import type { Decided, DecisionOf, Explain, Kind } from "../model/decision.ts";
 import type { PodRef } from "../model/forms.ts";
 import type { ImageRemoval, PulledAgain } from "../model/image-gc.ts";
 import { isRemoving } from "../model/kinds.ts";
@@ -86,6 +86,9 @@ export type Job =
       readonly recollection?: FactsBefore;
     };
 
+/** The members of an answer that its body contains. */
+export type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
+
 /** A posted snapshot, ready to be stored. */
 export interface DecodedSnapshot extends SnapshotHead, Canonical {}
 /** What the history knows about a snapshot besides its text. */
@@ -132,6 +135,8 @@ export interface Decision {
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
   /** The removals of a pass on a known node; null if there are none. */
   readonly removals: PassRemovals | null;
+  /** What the body consists of. */
+  readonly parts: AnswerParts;
   /**
    * JSON text of {decision, reasons, needs, next}, with the requested kubeletVersion: serialised once, for the response and the
    * history.

@@ -146,6 +146,7 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
   const evaluate = (): Decision => {
     const decision = decisions[round++] as ImageGcDecision;
     const time = observedAtMs === null ? null : { atMs: observedAtMs, steppedMs: 0, sinceMs: null };
+    const parts = { decision, reasons: [], needs: [], next: null };
     const pass = { kind, node: "n1", time, bootId: null, readsImages: false };
     return {
       state: "decided",
@@ -169,7 +170,8 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
       pass,
       remember: null,
       removals: removalsIn(kind, decision),
-      body: JSON.stringify({ decision, reasons: [], needs: [], next: null }),
+      parts,
+      body: JSON.stringify(parts),
       seconds: 0,
     };
   };

@@ -4,8 +4,9 @@ import { PerOwnerCache } from "../../api/base/cache.ts";
 import type { Explain } from "../../api/model/decision.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { PROFILES } from "../../api/profiles/index.ts";
-import { type AnswerParts, answerTo, withVersion } from "../../api/service/evaluate.ts";
-import { decisionKeyframe, decisionPieces } from "../../api/service/node-turn/decision-pieces.ts";
+import { answerTo, withVersion } from "../../api/service/evaluate.ts";
+import type { AnswerParts } from "../../api/service/evaluation.ts";
+import { answerBytes, decisionKeyframe, decisionPieces } from "../../api/service/node-turn/decision-pieces.ts";
 import { decodeShared } from "../../api/service/node-turn/shared-parts.ts";
 import type { BodyPiece } from "../../db/rows.ts";
 import { realSnapshot } from "../kit/real-node.ts";
@@ -72,6 +73,20 @@ for (const [explain, version] of [
       expect(found?.keyframe.changed).toBeLessThan(body.length / 2);
     }
   });
+
+test("the bytes of an answer are those of its text", () => {
+  const parts = deciding("full")(4, 60);
+  const named = { ...parts, needs: ["ü€😀".repeat(9000), "x".repeat(200_000)] };
+  for (const [answer, version] of [
+    [parts, null],
+    [named, "1.36.3"],
+  ] as const) {
+    const text = `{"id":"1",${bodyOf(answer, version).slice(1)}`;
+    const bytes = answerBytes('{"id":"1"}', { parts: answer, kubeletVersion: version });
+    expect(new TextDecoder().decode(bytes)).toBe(text);
+    expect(bytes.buffer.byteLength).toBe(bytes.length);
+  }
+});
 
 test("a decision is stored as a whole again when its changes add up to that", async () => {
   const decide = deciding("off");

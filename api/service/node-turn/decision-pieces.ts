@@ -2,7 +2,8 @@ import { byteLength } from "../../../db/body.ts";
 import type { BodyPiece } from "../../../db/rows.ts";
 import { isObject } from "../../base/own.ts";
 import { idOf, type Sha256 } from "../canonical.ts";
-import { type AnswerParts, withVersion } from "../evaluate.ts";
+import { withVersion } from "../evaluate.ts";
+import type { Decision } from "../evaluation.ts";
 import { SHORTEST_RANGE, SHORTEST_TEXT } from "./keyframe.ts";
 
 /**
@@ -26,10 +27,7 @@ export interface DecisionPieces {
   readonly length: number;
 }
 /** What the text of a decision consists of. */
-interface Answer {
-  readonly parts: AnswerParts;
-  readonly kubeletVersion: string | null;
-}
+type Answer = Pick<Decision, "parts" | "kubeletVersion">;
 
 /** Null if later decisions gain nothing from it: if it is short, or has characters that take more than one byte. */
 export async function decisionKeyframe(answer: Answer, sha256: Sha256): Promise<DecisionKeyframe | null> {
@@ -74,6 +72,34 @@ export function decisionPieces(answer: Answer, keyframe: DecisionKeyframe): Deci
   length += known;
   if (known * 2 < length || changed > length) return null;
   return { pieces: [...pieces, own], keyframe: { ...keyframe, changed }, length };
+}
+
+/** At most so many characters are encoded at a time: longer texts would be among V8's old objects. */
+const CHUNK = 16 * 1024;
+const encoder = new TextEncoder();
+
+/** `head`, the text of a JSON object, with the members of the answer, in UTF-8. */
+export function answerBytes(head: string, answer: Answer): Uint8Array<ArrayBuffer> {
+  let bytes = new Uint8Array(4 * CHUNK);
+  let end = 0;
+  let chunk = `${head.slice(0, -1)},`;
+  const write = (): void => {
+    if (bytes.length - end < 3 * chunk.length) {
+      const grown = new Uint8Array(2 * bytes.length + 3 * chunk.length);
+      grown.set(bytes.subarray(0, end));
+      bytes = grown;
+    }
+    end += encoder.encodeInto(chunk, bytes.subarray(end)).written;
+    chunk = "";
+  };
+  const [first, ...rest] = tokensOf(answer);
+  chunk += String(first).slice(1);
+  for (const token of rest) {
+    chunk += typeof token === "string" ? token : JSON.stringify(token);
+    if (chunk.length > CHUNK) write();
+  }
+  write();
+  return bytes.slice(0, end);
 }
 
 /** The text of the answer: what is between the entries of its lists, and the entries. */
