@@ -72,7 +72,9 @@ export type HttpHeaders = ReadonlyMap<string, readonly string[]>;
 
 /** `x-test` as `X-Test`; what is no header's name stays as it is. Go: textproto.CanonicalMIMEHeaderKey. */
 export const headerKey = (name: string): string =>
-  UNUSUAL.test(name) && isToken(name) ? name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()) : name;
+  UNUSUAL.test(name) && isToken(name)
+    ? name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
+    : name;
 /** A letter of the other case than Go writes there. */
 const UNUSUAL = /(?:^|-)[a-z]|[^-][A-Z]/;
 export const isToken = (name: string): boolean => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name);
