@@ -23,7 +23,7 @@ function byteSet(more: string): RegExp {
 }
 
 /** The UTF-8 bytes of a text, one character per byte. */
-export function bytesOf(text: string): string {
+function bytesOf(text: string): string {
   if (isAscii(text)) return text;
   let bytes = "";
   for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
