@@ -37,6 +37,8 @@ export const LONGEST_DURATION = 64;
 
 export const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/;
 
+const PART = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
+
 const malformed = (text: string): Result<never, string> =>
   err(`\`${text.slice(0, LONGEST_DURATION)}\` is not a duration (such as 100ms, 10s, 5m0s)`);
 
@@ -46,7 +48,8 @@ export function parseDuration(text: string): Result<Duration, string> {
   const match = DURATION.exec(text);
   if (match === null) return malformed(text);
   let nanos = 0;
-  for (const part of (match[2] as string).matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
+  PART.lastIndex = 0;
+  for (let part = PART.exec(text); part !== null; part = PART.exec(text)) {
     const unit = UNIT_NANOS[part[3] as string] as number;
     // as Go: whole units exactly, then the fraction of one
     const fraction = part[2] as string;

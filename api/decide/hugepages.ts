@@ -14,13 +14,16 @@ export function pageSizeOf(name: string): number | undefined {
 }
 
 /** Page size in bytes -> bytes asked for. kubelet 1.36: HugePageLimits. */
-export function hugePageLimits(amounts: ReadonlyMap<string, Amount>): Record<string, Bytes> | undefined {
+export function hugePageLimits<Q>(
+  list: ReadonlyMap<string, Q>,
+  amountOf: (quantity: Q) => Amount,
+): Record<string, Bytes> | undefined {
   let limits: Record<string, Bytes> | undefined;
-  for (const [name, amount] of amounts) {
+  for (const [name, quantity] of list) {
     const size = pageSizeOf(name);
     if (size === undefined) continue;
     limits ??= {};
-    limits[String(size)] = bytes(value(amount));
+    limits[String(size)] = bytes(value(amountOf(quantity)));
   }
   return limits;
 }

@@ -81,5 +81,6 @@ export function value(a: Amount): number {
 export const milliValue = (a: Amount): number => (typeof a === "number" ? a : Number(exactMilliValue(a)));
 
 /** True when the amount is a whole number of units. */
-export const isWhole = (a: Amount): boolean => (typeof a === "number" ? a % 1000 === 0 : a % NANOS_PER_UNIT === 0n);
+export const isWhole = (a: Amount): boolean =>
+  typeof a === "number" ? Number.isInteger(a / 1000) : a % NANOS_PER_UNIT === 0n;
 export const toNanos = nanos;

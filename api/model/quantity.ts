@@ -171,9 +171,11 @@ const isLarge = (amount: Amount): boolean =>
 function withSuffix(n: number, base: number, suffixes: readonly string[], first: number): string {
   let mantissa = n;
   let i = first;
-  while (i < suffixes.length - 1 && mantissa % base === 0) {
-    mantissa /= base;
-    i++;
+  for (; i < suffixes.length - 1; i++) {
+    // of a safe integer no quotient is rounded to a whole one; dividing is much faster than a remainder of large numbers
+    const next = mantissa / base;
+    if (!Number.isInteger(next)) break;
+    mantissa = next;
   }
   return `${mantissa}${suffixes[i]}`;
 }

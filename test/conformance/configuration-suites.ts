@@ -1,7 +1,7 @@
 import type { Fields } from "../../api/base/own.ts";
 import type { LintFinding } from "../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../api/decide/lint/lint.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decoded } from "../kit/snapshots.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface Asked {
@@ -14,17 +14,15 @@ interface AnsweredCase extends Asked {
 }
 
 /** The vectors were recorded on a machine with cgroup v1. */
-const MACHINE = { cgroup: { version: 1 } };
+const MACHINE = decoded({ cgroup: { version: 1 } });
 /** The prefixes of the messages of ValidateKubeletConfiguration; the lint also reports messages of later functions. */
 const VALIDATION = /^(?:invalid (?:configuration|taint): |invalid showHidden|--show-hidden|logging\.|tracing\.)/;
 const PANIC = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
 const UNKNOWN = "strict decoding error: ";
 
 function decide({ configuration, gates }: Asked, profile: Parameters<typeof lintConfiguration>[2]): AnsweredCase {
-  const snapshot = decodeSnapshot(MACHINE);
-  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
   // the kubelet decoded an object, not a file, so no folder is known for relative paths
-  const findings = lintConfiguration(configuration, snapshot.value, profile, "kept");
+  const findings = lintConfiguration(configuration, MACHINE, profile, "kept");
   return { configuration, gates, findings: findings.filter(({ kubelet }) => kubelet) };
 }
 

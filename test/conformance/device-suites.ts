@@ -36,9 +36,9 @@ const deviceCheckpoint = suite({
   decide: (checkpoint) => {
     const file = writeCheckpoint(checkpoint);
     const back = readCheckpoint(file);
-    return { file: back.ok ? writeCheckpoint(back.value) : back.error, hashed: hashedText(checkpoint) };
+    return { file: back.ok ? writeCheckpoint(back.value) : back.error, checkpoint };
   },
-  show: (decided) => decided,
+  show: ({ file, checkpoint }) => ({ file, hashed: hashedText(checkpoint) }),
 });
 
 interface HintsInput {

@@ -68,22 +68,23 @@ const without = (snapshot: Snapshot, removed: ReadonlySet<string>): Snapshot => 
   return { ...snapshot, runtime: { ...snapshot.runtime, images } };
 };
 
+interface StepDecisions {
+  readonly plan: ImageGcDecision;
+  readonly pass: ImageGcDecision;
+}
 interface StepAnswer {
   readonly removed: readonly string[];
   readonly error: string | null;
   readonly events: readonly string[];
 }
 
-/**
- * Plans each step, and then reports its removals as done. Both answers must be equal, and the next step gets the facts
- * of the second.
- */
+/** Plans each step, and then reports its removals as done. The next step gets the facts of the second answer. */
 function decideSteps(
   steps: readonly ReadStep[],
   profile: Profile,
-): { policyError: string } | { steps: readonly StepAnswer[] } {
+): { policyError: string } | { steps: readonly StepDecisions[] } {
   const removed = new Set<string>();
-  const answers: StepAnswer[] = [];
+  const decisions: StepDecisions[] = [];
   let facts: unknown;
   for (const step of steps) {
     const snapshot = without(step.snapshot, removed);
@@ -101,14 +102,17 @@ function decideSteps(
     const ids = plan.value.decision.remove.map((r) => r.id);
     const pass = decide(ids.map((id) => ({ id, end: "removed" })));
     if (!pass.ok) throw new Error(pass.error.message);
-    const answer = answerOf(pass.value.decision);
-    if (JSON.stringify(answerOf(plan.value.decision)) !== JSON.stringify(answer))
-      throw new Error("plan and pass differ");
-    answers.push(answer);
+    decisions.push({ plan: plan.value.decision, pass: pass.value.decision });
     for (const id of ids) removed.add(id);
     facts = pass.value.next;
   }
-  return { steps: answers };
+  return { steps: decisions };
+}
+/** Both answers of a step must be equal. */
+function shownStep({ plan, pass }: StepDecisions): object {
+  const { error, ...rest } = answerOf(pass);
+  if (JSON.stringify(answerOf(plan)) !== JSON.stringify({ ...rest, error })) throw new Error("plan and pass differ");
+  return { ...rest, ...(error !== null && { error }) };
 }
 /**
  * The answer without the event about a second consecutive failure: the kubelet's timer sends that event, and the suite
@@ -116,17 +120,14 @@ function decideSteps(
  */
 const answerOf = ({ remove, error, events }: ImageGcDecision): StepAnswer => ({
   removed: remove.map((r) => r.id),
-  error,
   events: events.filter((e) => e.reason !== "ImageGCFailed").map((e) => `${e.type} ${e.reason} ${e.message}`),
+  error,
 });
 
 const imageGc = suite({
   read: readCase,
   decide: decideSteps,
-  show: (answer) =>
-    "policyError" in answer
-      ? answer
-      : { steps: answer.steps.map(({ error, ...rest }) => ({ ...rest, ...(error !== null && { error }) })) },
+  show: (answer) => ("policyError" in answer ? answer : { steps: answer.steps.map(shownStep) }),
 });
 
 export const IMAGE_GC_SUITES: Readonly<Record<string, Suite>> = { "image-gc": imageGc };

@@ -32,10 +32,8 @@ export function totalReservation(
 ): Map<string, Amount> {
   const total = new Map<string, Amount>();
   for (const name of capacity.keys()) {
-    const amount = [system[name], kube[name], eviction.get(name)].reduce<Amount>(
-      (sum, q) => add(sum, q?.amount ?? ZERO),
-      ZERO,
-    );
+    const asConfigured = add(system[name]?.amount ?? ZERO, kube[name]?.amount ?? ZERO);
+    const amount = add(asConfigured, eviction.get(name)?.amount ?? ZERO);
     if (!isZero(amount)) total.set(name, amount);
   }
   return total;
@@ -120,8 +118,9 @@ export function nodeLevelOf(
   const { kube, system } = reserved.value;
   const internal = withProcessIds(capacity, snapshot, needs);
   const enforced = config.enforceNodeAllocatable.includes("pods") && config.cgroupsPerQOS;
-  const kubepods = enforced ? nodeAllocatableAbsolute(internal, kube, system) : internal;
   const absolute = nodeAllocatableAbsolute(capacity, kube, system);
+  const allowed = internal === capacity ? absolute : nodeAllocatableAbsolute(internal, kube, system);
+  const kubepods = enforced ? allowed : internal;
   return ok({ config, capacity, reserved: reserved.value, absolute, enforced, kubepods });
 }
 

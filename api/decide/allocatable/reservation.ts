@@ -98,9 +98,7 @@ export function nodeCgroupValues(
     values.pidsLimit = value(pid.amount);
     reasons.add("limit_from_process_ids", at, "pidsLimit", { pidsLimit: values.pidsLimit });
   }
-  const hugePages: Record<string, Bytes> | undefined = hugePageLimits(
-    new Map([...list].map(([n, q]) => [n, q.amount])),
-  );
+  const hugePages: Record<string, Bytes> | undefined = hugePageLimits(list, ({ amount }) => amount);
   if (hugePages !== undefined) values.hugePageLimit = hugePages;
   return values;
 }
@@ -119,13 +117,12 @@ export function reservedEnforcements(
   reasons: ReasonRecorder<NodeLevelReason>,
   pathOf: (cgroup: string) => string = (cgroup) => cgroup,
 ): readonly Enforcement[] {
-  const keys = new Set(config.enforceNodeAllocatable);
   const result: Enforcement[] = [];
   for (const who of ["system-reserved", "kube-reserved"] as const) {
     const cgroup = who === "system-reserved" ? config.systemReservedCgroup : config.kubeReservedCgroup;
-    const list = new Map(Object.entries(who === "system-reserved" ? reserved.system : reserved.kube));
     for (const key of [who, `${who}-compressible`]) {
-      if (!keys.has(key) || cgroup === "") continue;
+      if (cgroup === "" || !config.enforceNodeAllocatable.includes(key)) continue;
+      const list = new Map(Object.entries(who === "system-reserved" ? reserved.system : reserved.kube));
       result.push({ key, cgroup, values: nodeCgroupValues(list, key !== who, pathOf(cgroup), reasons) });
     }
   }

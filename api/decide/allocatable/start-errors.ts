@@ -65,6 +65,7 @@ function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly st
 
 /** CPUs in reservedSystemCPUs that the machine does not have. kubelet 1.36: getReservedCPUs. */
 function absentCpus(config: EffectiveConfiguration, snapshot: Snapshot): readonly string[] {
+  if (config.reservedSystemCPUs === "") return [];
   const online = new Set((snapshot.machine?.cpus ?? []).map((c) => c.cpu));
   const reserved = parseCpuSet(config.reservedSystemCPUs) ?? [];
   if (online.size === 0 || reserved.every((cpu) => online.has(cpu))) return [];

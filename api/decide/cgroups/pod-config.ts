@@ -75,7 +75,7 @@ export function podCgroupValues(
     reasons.add("shares_from_request", at, "cpuShares", { milliCpu, cpuShares: values.cpuShares });
     addLimits(values, pod, options, at, reasons);
   }
-  const hugePages = hugePageLimits(requests);
+  const hugePages = hugePageLimits(requests, (amount) => amount);
   if (hugePages !== undefined) {
     values.hugePageLimit = hugePages;
     reasons.add("hugepages_from_requests", at, "hugePageLimit");

@@ -96,8 +96,10 @@ export function readThresholds(config: EffectiveConfiguration): {
 /**
  * The entries in the order of signals. Go's maps have no order, yet the order matters if several thresholds are met.
  */
-const inOrder = <V>(entries: ReadonlyMap<string, V>): readonly (readonly [string, V])[] =>
-  [...entries].sort(([a], [b]) => Number(isSignal(a) && signalOrder(a)) - Number(isSignal(b) && signalOrder(b)));
+const inOrder = <V>(entries: ReadonlyMap<string, V>): Iterable<readonly [string, V]> =>
+  entries.size < 2
+    ? entries
+    : [...entries].sort(([a], [b]) => Number(isSignal(a) && signalOrder(a)) - Number(isSignal(b) && signalOrder(b)));
 
 /**
  * The threshold, and for a hard memory threshold also the one for the memory of all pods. kubelet 1.36:

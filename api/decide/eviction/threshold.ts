@@ -86,9 +86,11 @@ const parsing = (text: string, what: string): Result<never, string> =>
 /** A float32 hundredth of the number before the `%`. Go: parsePercentage of the kubelet; NaN and hexadecimal are refused. */
 function goPercentage(text: string): Result<number, string> {
   const number = text.replace(/%+$/, "");
-  const infinite = INFINITE.exec(number);
-  if (infinite !== null) return ok(infinite[1] === "-" ? -Infinity : Infinity);
-  if (!NUMBER.test(number)) return parsing(number, "invalid syntax");
+  if (!NUMBER.test(number)) {
+    const infinite = INFINITE.exec(number);
+    if (infinite === null) return parsing(number, "invalid syntax");
+    return ok(infinite[1] === "-" ? -Infinity : Infinity);
+  }
   const value = Math.fround(Number(number));
   if (Math.abs(value) > MAX_FLOAT32) return parsing(number, "value out of range");
   return ok(Math.fround(value / 100));

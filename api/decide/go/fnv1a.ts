@@ -11,7 +11,16 @@ export class Fnv1a {
   }
   /** Adds the text in UTF-8. */
   addText(text: string): void {
-    this.add(UTF8.encode(text));
+    let hash = this.#hash;
+    let i = 0;
+    for (; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 0x7f) break;
+      hash = Math.imul(hash ^ code, PRIME);
+    }
+    this.#hash = hash;
+    // the rest is beyond ASCII, where characters have several bytes
+    if (i < text.length) this.add(UTF8.encode(text.slice(i)));
   }
   add(bytes: Uint8Array): void {
     let hash = this.#hash;

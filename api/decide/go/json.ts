@@ -183,8 +183,11 @@ function escapeEnd(reader: Reader, at: number): number {
   return at + 5;
 }
 
+/** Printable ASCII without what is escaped. */
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 /** Quotes a text as Go's encoding/json does, which also escapes `<`, `>`, `&` and two line separators. */
 export function jsonText(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   const escaped = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(text.toWellFormed()).replace(/[<>&\u2028\u2029]/g, escaped);
 }

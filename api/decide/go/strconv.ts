@@ -2,6 +2,7 @@ import { err, ok, type Result } from "../../base/result.ts";
 
 /** Quotes a string of bytes; invalid UTF-8 is written as escaped bytes. Go: strconv.Quote. */
 export function quoteBytes(bytes: string): string {
+  if (PLAIN.test(bytes)) return quote(bytes);
   const raw = Uint8Array.from(bytes, (c) => c.charCodeAt(0));
   try {
     return quote(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw));
@@ -52,11 +53,13 @@ const SHORT: ReadonlyMap<string, string> = new Map([
   ["\\", "\\\\"],
   ['"', '\\"'],
 ]);
+/** Printable ASCII, except the quote and the backslash. */
+const PLAIN = /^[ !#-[\]-~]*$/;
 const PRINTED = /^[ \p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
 
 /** A text in double quotes with Go's escapes: what `%q` prints. Go: strconv.Quote. */
 export function quote(text: string): string {
-  return `"${Array.from(text, escaped).join("")}"`;
+  return PLAIN.test(text) ? `"${text}"` : `"${Array.from(text, escaped).join("")}"`;
 }
 function escaped(char: string): string {
   const short = SHORT.get(char);

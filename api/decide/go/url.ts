@@ -23,7 +23,7 @@ function byteSet(more: string): RegExp {
 }
 
 /** The UTF-8 bytes of a text, one character per byte. */
-export function bytesOf(text: string): string {
+function bytesOf(text: string): string {
   if (isAscii(text)) return text;
   let bytes = "";
   for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
@@ -31,8 +31,11 @@ export function bytesOf(text: string): string {
 }
 export const textOf = (bytes: string): string =>
   isAscii(bytes) ? bytes : new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)));
-// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
-const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
+/** A loop, since most texts are too short for a regular expression to pay. */
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
+}
 
 const isPlain = (bytes: string, part: UrlPart): boolean => PLAIN[part].test(bytes);
 
@@ -45,12 +48,15 @@ const hex = (c: string): string => c.charCodeAt(0).toString(16).toUpperCase().pa
 
 /** The first invalid escape, at most three characters; undefined: all are valid. */
 function wrongEscape(bytes: string): string | undefined {
+  if (!bytes.includes("%")) return undefined;
   const at = bytes.search(/%(?![0-9A-Fa-f]{2})/);
   return at < 0 ? undefined : bytes.slice(at, at + 3);
 }
 /** Decodes the escapes of a text that has no wrong ones. */
 const unescapeBytes = (bytes: string): string =>
-  bytes.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+  bytes.includes("%")
+    ? bytes.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    : bytes;
 
 /** Escapes a path as Go does, unless it is already validly escaped in another way. Go: URL.EscapedPath. */
 function escapedAnew(bytes: string, part: "path" | "fragment"): string {
@@ -94,6 +100,7 @@ const escapeFault = (part: string): string => `invalid URL escape ${quoteBytes(p
 
 /** Unescapes a host, in which only bytes beyond ASCII may be escaped. */
 function unescapeHost(host: string): Result<string, string> {
+  if (isPlain(host, "host")) return ok(host);
   for (let i = 0; i < host.length; i++) {
     const c = host[i] as string;
     if (c === "%") {
@@ -138,6 +145,7 @@ export interface GoUrl {
   /** True: a slash follows the scheme, but there is no host. */
   readonly omitHost: boolean;
 }
+type MutableUrl = { -readonly [K in keyof GoUrl]: GoUrl[K] };
 const NO_URL: GoUrl = {
   scheme: "",
   opaque: "",
@@ -156,58 +164,80 @@ export const pathAlone = (path: string): GoUrl => ({ ...NO_URL, path: escapeByte
 export const parseUrl = (text: string): Result<GoUrl, string> => parseUrlBytes(bytesOf(text));
 /** Parses a URL given as bytes, which need not be valid UTF-8. */
 export function parseUrlBytes(all: string): Result<GoUrl, string> {
-  const [url, fragment] = cut(all, "#");
-  const parsed = parse(url);
-  if (!parsed.ok) return err(`parse ${quoteBytes(url)}: ${parsed.error}`);
+  const [text, fragment] = cut(all, "#");
+  const url: MutableUrl = { ...NO_URL };
+  const fault = readUrl(text, url);
+  if (fault !== undefined) return err(`parse ${quoteBytes(text)}: ${fault}`);
   const wrong = wrongEscape(fragment);
   if (wrong !== undefined) return err(`parse ${quoteBytes(all)}: ${escapeFault(wrong)}`);
-  return ok({ ...parsed.value, fragment: escapedAnew(fragment, "fragment") });
+  if (fragment !== "") url.fragment = escapedAnew(fragment, "fragment");
+  return ok(url);
 }
 
-function parse(text: string): Result<GoUrl, string> {
+/** Reads all but the fragment into `url`; returns Go's message if the text is no URL. */
+function readUrl(text: string, url: MutableUrl): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-  if (/[\x00-\x1f\x7f]/.test(text)) return err("net/url: invalid control character in URL");
-  if (text === "*") return ok({ ...NO_URL, path: "*" });
-  if (text.startsWith(":")) return err("missing protocol scheme");
+  if (/[\x00-\x1f\x7f]/.test(text)) return "net/url: invalid control character in URL";
+  if (text === "*") {
+    url.path = "*";
+    return undefined;
+  }
+  if (text.startsWith(":")) return "missing protocol scheme";
   const scheme = (/^([A-Za-z][-A-Za-z0-9+.]*):/.exec(text)?.[1] ?? "").toLowerCase();
   const behind = scheme === "" ? text : text.slice(scheme.length + 1);
-  const forceQuery = behind.indexOf("?") === behind.length - 1 && behind !== "";
   const [rest, query] = cut(behind, "?");
-  const url = { ...NO_URL, scheme, forceQuery, query };
+  url.scheme = scheme;
+  url.forceQuery = query === "" && rest.length === behind.length - 1;
+  url.query = query;
   if (!rest.startsWith("/")) {
-    if (scheme !== "") return ok({ ...url, opaque: rest });
-    if (cut(rest, "/")[0].includes(":")) return err("first path segment in URL cannot contain colon");
+    if (scheme !== "") {
+      url.opaque = rest;
+      return undefined;
+    }
+    if (cut(rest, "/")[0].includes(":")) return "first path segment in URL cannot contain colon";
   }
   if (!rest.startsWith("//") || (scheme === "" && rest.startsWith("///"))) {
-    return withPath({ ...url, omitHost: scheme !== "" && rest.startsWith("/") }, rest);
+    url.omitHost = scheme !== "" && rest.startsWith("/");
+    return readPath(rest, url);
   }
   const slash = rest.indexOf("/", 2);
-  const authority = parseAuthority(scheme, slash < 0 ? rest.slice(2) : rest.slice(2, slash));
-  return authority.ok ? withPath({ ...url, ...authority.value }, slash < 0 ? "" : rest.slice(slash)) : authority;
+  const fault = readAuthority(slash < 0 ? rest.slice(2) : rest.slice(2, slash), url);
+  return fault ?? readPath(slash < 0 ? "" : rest.slice(slash), url);
 }
 
-function withPath(url: GoUrl, path: string): Result<GoUrl, string> {
+function readPath(path: string, url: MutableUrl): string | undefined {
   const wrong = wrongEscape(path);
-  return wrong === undefined ? ok({ ...url, path: escapedAnew(path, "path") }) : err(escapeFault(wrong));
+  if (wrong !== undefined) return escapeFault(wrong);
+  url.path = escapedAnew(path, "path");
+  return undefined;
 }
 
-function parseAuthority(scheme: string, authority: string): Result<Pick<GoUrl, "user" | "host">, string> {
+function readAuthority(authority: string, url: MutableUrl): string | undefined {
   const at = authority.lastIndexOf("@");
-  const host = parseUrlHost(scheme, authority.slice(at + 1));
-  if (!host.ok) return host;
-  if (at < 0) return ok({ user: null, host: host.value });
+  const host = parseUrlHost(url.scheme, authority.slice(at + 1));
+  if (!host.ok) return host.error;
+  url.host = host.value;
+  if (at < 0) return undefined;
   const info = authority.slice(0, at);
-  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(info)) return err("net/url: invalid userinfo");
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(info)) return "net/url: invalid userinfo";
   const [name, password] = cut(info, ":");
   const wrong = wrongEscape(name) ?? wrongEscape(password);
-  if (wrong !== undefined) return err(escapeFault(wrong));
-  const user = { name: unescapeBytes(name), password: info.includes(":") ? unescapeBytes(password) : null };
-  return ok({ user, host: host.value });
+  if (wrong !== undefined) return escapeFault(wrong);
+  url.user = { name: unescapeBytes(name), password: info.includes(":") ? unescapeBytes(password) : null };
+  return undefined;
 }
 
 /** Go 1.26: URL.String. */
-export function urlText(url: GoUrl): string {
-  return textOf(`${startOf(url)}${queryOf(url)}${url.fragment === "" ? "" : `#${url.fragment}`}`);
+export const urlText = (url: GoUrl): string => textOf(urlBytes(url));
+const urlBytes = (url: GoUrl): string =>
+  `${startOf(url)}${queryOf(url)}${url.fragment === "" ? "" : `#${url.fragment}`}`;
+
+/** Sets scheme and host (with its port) of a URL, and parses the text of the result. Error: Go's message. */
+export function atHost(url: GoUrl, scheme: "http" | "https", host: string): Result<GoUrl, string> {
+  const whole = { ...url, scheme, host: bytesOf(host) };
+  // parsing would change nothing
+  const isPathAlone = url.scheme === "" && url.host === "" && url.user === null && url.path.startsWith("/");
+  return isPathAlone && /^[A-Za-z0-9.-]+:\d+$/.test(host) ? ok(whole) : parseUrlBytes(urlBytes(whole));
 }
 function startOf(url: GoUrl): string {
   const { scheme, opaque, user, host, path } = url;

@@ -13,7 +13,7 @@ import {
   overReserved,
   totalReservation,
 } from "../allocatable/node-allocatable.ts";
-import { evictionReservation, nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
+import { evictionReservation, nodeCgroupValues, RESERVABLE, reservedEnforcements } from "../allocatable/reservation.ts";
 import { startFaults } from "../allocatable/start-errors.ts";
 import { deviceCapacity } from "../devices/inventory.ts";
 import { isHugePage } from "../hugepages.ts";
@@ -41,18 +41,21 @@ export function decideAllocatable(asked: EffectiveArguments<undefined>): Result<
   explain(reasons, level.value, eviction.value, allocatable);
   const faults = startFaults(config, snapshot).map(({ message }) => message);
   const errors = [...faults, ...overReserved(capacity, reservation)];
+  // sorted once: no list has other names
+  const names = [...full.keys(), "pid"].sort();
+  const hugePages = names.filter((name) => isHugePage(name) && capacity.get(name)?.amount !== 0);
   const decision: AllocatableDecision = {
-    capacity: texts(full),
-    allocatable: texts(allocatable),
+    capacity: texts(names, (name) => full.get(name)),
+    allocatable: texts(names, (name) => allocatable.get(name)),
     reserved: {
-      kubeReserved: texts(new Map(Object.entries(reserved.kube))),
-      systemReserved: texts(new Map(Object.entries(reserved.system))),
-      evictionHard: texts(eviction.value),
-      hugepages: texts(new Map([...capacity].filter(([name, q]) => isHugePage(name) && q.amount !== 0))),
+      kubeReserved: texts(RESERVES, (name) => reserved.kube[name]),
+      systemReserved: texts(RESERVES, (name) => reserved.system[name]),
+      evictionHard: texts(RESERVES, (name) => eviction.value.get(name)),
+      hugepages: texts(hugePages, (name) => capacity.get(name)),
     },
     kubepods: {
       enforced,
-      limits: texts(kubepods),
+      limits: texts(names, (name) => kubepods.get(name)),
       values: withoutPages(nodeCgroupValues(kubepods, false, "kubepods", reasons)),
     },
     enforcement: reservedEnforcements(config, reserved, reasons),
@@ -70,11 +73,13 @@ export function decideAllocatable(asked: EffectiveArguments<undefined>): Result<
 /** The cgroup values without huge page limits, which the QoS tiers' refresh removes from kubepods as well. */
 const withoutPages = ({ hugePageLimit: _lifted, ...values }: CgroupValues): CgroupValues => values;
 
-function texts(list: ReadonlyMap<string, Quantity>): QuantityList {
+const RESERVES = RESERVABLE.toSorted();
+/** The texts of the quantities that a list has. */
+function texts(names: readonly string[], quantity: (name: string) => Quantity | undefined): QuantityList {
   const written: Record<string, string> = {};
-  for (const name of [...list.keys()].sort()) {
-    const { amount, format } = list.get(name) as Quantity;
-    written[name] = canonicalText(amount, format);
+  for (const name of names) {
+    const q = quantity(name);
+    if (q !== undefined) written[name] = canonicalText(q.amount, q.format);
   }
   return written;
 }
@@ -85,6 +90,7 @@ function explain(
   eviction: ReadonlyMap<string, Quantity>,
   allocatable: ReadonlyMap<string, Quantity>,
 ): void {
+  if (reasons.explain === "off") return;
   for (const [name, q] of level.capacity) {
     reasons.add("capacity_less_reserves", name, "allocatable", {
       capacity: q.text,

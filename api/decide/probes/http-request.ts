@@ -2,7 +2,7 @@ import { err, ok, type Result } from "../../base/result.ts";
 import type { ProbeHttpGet, ProbePort } from "../../model/probe-spec.ts";
 import type { Behaviour, Profile } from "../../profiles/profile.ts";
 import { parseWhole, quote } from "../go/strconv.ts";
-import { bytesOf, type GoUrl, parseUrl, pathAlone, urlText } from "../go/url.ts";
+import { atHost, type GoUrl, parseUrl, pathAlone } from "../go/url.ts";
 
 /** A GET as Go's client is given it. */
 export interface HttpRequest {
@@ -29,12 +29,8 @@ export function httpRequest(
   if (!port.ok) return port;
   const path = parseUrl(get.path);
   const host = get.host === "" ? podIP : get.host;
-  const formatted: GoUrl = {
-    ...(path.ok ? path.value : pathAlone(get.path)),
-    scheme: get.scheme.toLowerCase(),
-    host: bytesOf(hostPort(host, port.value)),
-  };
-  const url = parseUrl(urlText(formatted));
+  const scheme = get.scheme === "HTTPS" ? "https" : "http";
+  const url = atHost(path.ok ? path.value : pathAlone(get.path), scheme, hostPort(host, port.value));
   if (!url.ok) return url;
   const headers = headersOf(get.headers);
   if (!headers.has("User-Agent")) headers.set("User-Agent", [`kube-${askedFor}/${version}`]);
@@ -61,22 +57,26 @@ export function containerPort(
   ports: readonly NamedPort[],
   { probePortsByName }: Behaviour,
 ): Result<number, string> {
-  if (typeof port === "number") return inRange(BigInt(port));
+  if (typeof port === "number") return inRange(port);
   const named = ports.find(({ name }) => name === port);
-  if (named !== undefined) return inRange(BigInt(named.containerPort));
+  if (named !== undefined) return inRange(named.containerPort);
   if (probePortsByName) return err(`port ${quote(port)} not found`);
   const number = parseWhole(port);
   return number.ok ? inRange(number.value) : number;
 }
-const inRange = (port: bigint): Result<number, string> =>
-  port > 0n && port < 65_536n ? ok(Number(port)) : err(`invalid port number: ${port}`);
+const inRange = (port: number | bigint): Result<number, string> =>
+  port > 0 && port < 65_536 ? ok(Number(port)) : err(`invalid port number: ${port}`);
 
 /** Go's canonical name of a header -> its values, in their order. */
 export type HttpHeaders = ReadonlyMap<string, readonly string[]>;
 
 /** `x-test` as `X-Test`; what is no header's name stays as it is. Go: textproto.CanonicalMIMEHeaderKey. */
 export const headerKey = (name: string): string =>
-  isToken(name) ? name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()) : name;
+  UNUSUAL.test(name) && isToken(name)
+    ? name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
+    : name;
+/** A letter of the other case than Go writes there. */
+const UNUSUAL = /(?:^|-)[a-z]|[^-][A-Z]/;
 export const isToken = (name: string): boolean => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name);
 
 /** Go: http.Header.Add of each. */

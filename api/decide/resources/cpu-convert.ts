@@ -16,11 +16,14 @@ export const CUSTOM_PERIOD = "CustomCPUCFSQuotaPeriod";
 /** kubelet 1.36: ValidateKubeletConfiguration. */
 export function cfsPeriod(config: EffectiveConfiguration): Result<Micros, string> {
   const { cpuCFSQuotaPeriod: period, profile } = config;
-  const named = `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${goDurationText(BigInt(period.nanos))}}`;
+  const fault = (text: string): Result<never, string> =>
+    err(
+      `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${goDurationText(BigInt(period.nanos))}} ${text}`,
+    );
   if (!gateOn(config, CUSTOM_PERIOD) && period.nanos !== profile.configuration.cpuCFSQuotaPeriod.nanos)
-    return err(`${named} requires feature gate ${CUSTOM_PERIOD}`);
+    return fault(`requires feature gate ${CUSTOM_PERIOD}`);
   if (period.nanos >= 1e6 && period.nanos <= 1e9) return ok(micros(period.micros));
-  return err(`${named} must be between 1ms and 1sec, inclusive`);
+  return fault("must be between 1ms and 1sec, inclusive");
 }
 
 const DEFAULT_PERIOD = micros(100_000);

@@ -94,11 +94,14 @@ export function mergeHints(policy: AligningPolicy, providers: readonly ResourceH
 
 /** One list for each resource, and one for each provider without hints. kubelet 1.36: filterProvidersHints. */
 function listsOf(providers: readonly ResourceHints[]): readonly HintList[] {
-  return providers.flatMap((hints) =>
-    hints.size === 0
-      ? [NO_PREFERENCE]
-      : Array.from(hints.values(), (list) => (list === null ? NO_PREFERENCE : list.length === 0 ? IMPOSSIBLE : list)),
-  );
+  const lists: HintList[] = [];
+  for (const hints of providers) {
+    if (hints.size === 0) lists.push(NO_PREFERENCE);
+    for (const list of hints.values()) {
+      lists.push(list === null ? NO_PREFERENCE : list.length === 0 ? IMPOSSIBLE : list);
+    }
+  }
+  return lists;
 }
 const onOneNode = (list: HintList): HintList =>
   list.filter(({ nodes, preferred }) => preferred && (nodes === null || countNodes(nodes) === 1));
@@ -121,7 +124,8 @@ function bestHint(policy: AligningPolicy, lists: readonly HintList[]): Result<To
 function preferredBy(lists: readonly HintList[], all: NumaMask): ReadonlySet<NumaMask> {
   let common = new Set<NumaMask>([ANY]);
   for (const list of lists) {
-    const named = new Set(list.flatMap(({ nodes, preferred }) => (preferred ? [nodes ?? ANY] : [])));
+    const named = new Set<NumaMask>();
+    for (const { nodes, preferred } of list) if (preferred) named.add(nodes ?? ANY);
     const next = new Set<NumaMask>();
     for (const mask of common) if (named.has(mask) || named.has(ANY)) next.add(mask);
     if (common.has(ANY)) for (const mask of named) next.add(mask);
