@@ -84,10 +84,19 @@ async function answer(asking: DecideContext, job: Job, first: Evaluation): Promi
     return err(evaluation.problem);
   }
   deps.metrics.decided(evaluation.kind, evaluation.seconds);
-  const { assumed, leftOut, profile } = evaluation;
   const now = deps.now();
-  const recorded = await record(asking, evaluation, now);
-  if (typeof recorded === "string") return ok(answerText({ ...evaluation, decidedAtMs: now }, recorded));
+  // many answers may wait for the disk at a time, so nothing here keeps the snapshot until then
+  const row = { ...evaluation, snapshot: null, decidedAtMs: now };
+  return answerAfter(record(asking, evaluation, now), row, deps);
+}
+
+async function answerAfter(
+  recording: Promise<Recorded | NotRecorded>,
+  row: AnsweredRow & Pick<DecisionRow, "body">,
+  deps: DecidingDeps,
+): Promise<Result<string, Problem>> {
+  const recorded = await recording;
+  if (typeof recorded === "string") return ok(answerText(row, recorded));
   if (recorded.conflict) {
     return problem(
       "idempotency_conflict",
@@ -95,14 +104,14 @@ async function answer(asking: DecideContext, job: Job, first: Evaluation): Promi
     );
   }
   const { again } = recorded;
-  if (again !== undefined)
-    return ok(answerText({ ...evaluation, id: recorded.decisionId, decidedAtMs: now, again }, null));
+  if (again !== undefined) return ok(answerText({ ...row, id: recorded.decisionId, again }, null));
   if (!recorded.fresh) {
     const earlier = await deps.store.getDecision(recorded.decisionId);
+    const { assumed, leftOut, profile } = row;
     if (earlier.ok && earlier.value !== null)
       return ok(answerText({ ...earlier.value, assumed, leftOut, profile }, null));
   }
-  return ok(answerText({ ...evaluation, decidedAtMs: now }, null));
+  return ok(answerText(row, null));
 }
 
 /** For a kind that remembers facts, adds the node's facts from the history to the request. */
@@ -135,13 +144,15 @@ async function record(
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
     ...(key === undefined ? {} : { idempotency: await claim(deps, caller, key, decision) }),
   };
-  const recorded = await deps.store.record(recording);
-  if (!recorded.ok) {
-    historyFailed(deps, recorded.error, { requestId, decisionId: decision.id });
-    return "history-failed";
-  }
-  if (recorded.value.fresh) deps.metrics.recorded("decisions", 1);
-  return recorded.value;
+  const { id } = decision;
+  return deps.store.record(recording).then((recorded) => {
+    if (!recorded.ok) {
+      historyFailed(deps, recorded.error, { requestId, decisionId: id });
+      return "history-failed";
+    }
+    if (recorded.value.fresh) deps.metrics.recorded("decisions", 1);
+    return recorded.value;
+  });
 }
 
 export function historyFailed(

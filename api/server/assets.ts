@@ -54,7 +54,10 @@ function incomingBytes(
     const onData = (chunk: Buffer): void => {
       rate.came(chunk.length);
       if (gathered.size + chunk.length > limit) settle(err("too_large"));
-      else if (take(chunk.length)) gathered.add(chunk);
+      else if (take(chunk.length)) {
+        gathered.add(chunk);
+        if (gathered.size > chunk.length && chunk.buffer.byteLength === chunk.length) (chunk.buffer as ArrayBuffer).transfer(0);
+      }
       else settle(err("no_room"));
     };
     const onEnd = (): void => settle(ok(gathered.take()));

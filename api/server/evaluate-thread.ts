@@ -107,6 +107,8 @@ function workOf(
     const record: Store["record"] = (recording) => {
       const { id, kind, node, verdict } = recording.decision;
       deliver({ number, isWaiting: { id, kind, node, verdict } });
+      // a decision that waits for the disk does not keep its body
+      (asked.bytes.buffer as ArrayBuffer).transfer(0);
       return (written ?? read).record(recording);
     };
     const store = { ...read, record };
