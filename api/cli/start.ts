@@ -36,7 +36,7 @@ export const DAEMON: ProcessNeeds = {
  */
 const API: ProcessNeeds = {
   flags: ["--max-semi-space-size=8", "--no-allocation-site-pretenuring", SMALL_STEPS, "--expose-gc"],
-  env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "65536", MALLOC_TRIM_THRESHOLD_: "65536" },
+  env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "32768", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
 /** A replay needs some 100 MB for any history, plus garbage that V8 would let grow with the machine's memory. */
 const REPLAY: ProcessNeeds = { flags: ["--max-semi-space-size=16", "--max-old-space-size=512"], env: {} };

@@ -39,7 +39,7 @@ function incomingBytes(
   const announced = Number(incoming.headers["content-length"] ?? 0);
   if (announced > limit) return Promise.resolve(err("too_large"));
   return new Promise((resolve) => {
-    const gathered = new ChunkBuffer(announced);
+    const gathered = new ChunkBuffer(announced, true);
     const settle = (result: Result<Uint8Array, BodyFault>): void => {
       rate.stop();
       incoming.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken);
@@ -54,10 +54,7 @@ function incomingBytes(
     const onData = (chunk: Buffer): void => {
       rate.came(chunk.length);
       if (gathered.size + chunk.length > limit) settle(err("too_large"));
-      else if (take(chunk.length)) {
-        gathered.add(chunk);
-        if (gathered.size > chunk.length && chunk.buffer.byteLength === chunk.length) (chunk.buffer as ArrayBuffer).transfer(0);
-      }
+      else if (take(chunk.length)) gathered.add(chunk);
       else settle(err("no_room"));
     };
     const onEnd = (): void => settle(ok(gathered.take()));

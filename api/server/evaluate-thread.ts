@@ -113,7 +113,7 @@ function workOf(
     };
     const store = { ...read, record };
     const deps = { store, now, log, metrics, evaluate, sha256, recordDecisions: true };
-    return inBytes(await decide({ ...asked, deps, signal }));
+    return decide({ ...asked, deps, signal });
   };
   return async (task, number, signal) => {
     if (task.of === "decide") return answered(task.asked, number, signal);
