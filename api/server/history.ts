@@ -70,6 +70,7 @@ export async function openHistory(
 ): Promise<Result<History, StoreFailure>> {
   const reader = await storeAt(setting).open();
   if (!reader.ok) return reader;
+  // V8 reads this when it creates a heap; it overrides a thread's resourceLimits if the process has it
   setFlagsFromString(`--max-semi-space-size=${NURSERY}`);
   const worker = new Worker(ENTRY, { workerData: { history: setting } satisfies HistoryThreadData });
   // the thread does not keep the process alive, but a pending write does
