@@ -5,7 +5,7 @@ import { type Problem, problem } from "../service/problem.ts";
 import { yieldToEventLoop } from "../service/task-queue.ts";
 import { bodyProblem, boundsOf, faultIn, ndjsonStream } from "./body.ts";
 import { type BudgetLease, ChunkBuffer, rateOf } from "./body-budget.ts";
-import { decide, spliced } from "./decide.ts";
+import { decide } from "./decide.ts";
 import { lineProblemText } from "./problem.ts";
 import { type Exchange, queryOf } from "./route.ts";
 
@@ -201,7 +201,7 @@ async function answer(exchange: Exchange, { number, bytes }: Line): Promise<Line
   const { deps, caller, requestId, signal, held } = exchange;
   // another thread takes the bytes
   const size = bytes.ok ? bytes.value.length : 0;
-  let outcome: Result<string | Uint8Array<ArrayBuffer>, Problem>;
+  let outcome: Result<Uint8Array, Problem>;
   try {
     outcome = bytes.ok
       ? await decide({ ...BARE, deps, caller, requestId, bytes: bytes.value, signal })
@@ -217,11 +217,10 @@ async function answer(exchange: Exchange, { number, bytes }: Line): Promise<Line
 const encoder = new TextEncoder();
 const LINE_END = encoder.encode("\n");
 
-function lineParts(number: number, outcome: Result<string | Uint8Array<ArrayBuffer>, Problem>): readonly Uint8Array[] {
-  const answer = outcome.ok ? outcome.value : `{"problem":${lineProblemText(outcome.error)}}`;
-  if (typeof answer === "string") return [encoder.encode(`${spliced(JSON.stringify({ line: number }), answer)}\n`)];
-  // text from another thread is sent as it is, but for its first bracket
-  return [encoder.encode(`{"line":${number},`), answer.subarray(1), LINE_END];
+function lineParts(number: number, outcome: Result<Uint8Array, Problem>): readonly Uint8Array[] {
+  if (!outcome.ok) return [encoder.encode(`{"line":${number},"problem":${lineProblemText(outcome.error)}}\n`)];
+  // the answer is sent as it is, but for its first bracket
+  return [encoder.encode(`{"line":${number},`), outcome.value.subarray(1), LINE_END];
 }
 
 const tooManyBadLines = (last: number): Result<never, Problem> =>

@@ -72,10 +72,15 @@ export class ChunkBuffer {
   /** True: the first chunk is a copy and not the sender's buffer. */
   #isOwn = false;
   readonly #expected: number;
+  readonly #takesOver: boolean;
 
-  /** `expected`: how many bytes will come, as far as is known. */
-  constructor(expected = 0) {
+  /**
+   * `expected`: how many bytes will come, as far as is known. `takesOver`: nobody else uses the chunks, whose buffers are freed when
+   * they are copied.
+   */
+  constructor(expected = 0, takesOver = false) {
     this.#expected = expected;
+    this.#takesOver = takesOver;
   }
   get size(): number {
     return this.#size;
@@ -83,7 +88,9 @@ export class ChunkBuffer {
 
   add(chunk: Uint8Array): void {
     const size = this.#size + chunk.length;
-    if (this.#size === 0) this.#hold(chunk as Uint8Array<ArrayBuffer>, false);
+    // small chunks may share a buffer
+    const isFree = this.#takesOver && chunk.length === chunk.buffer.byteLength;
+    if (this.#size === 0) this.#hold(chunk as Uint8Array<ArrayBuffer>, isFree);
     else {
       if (size > this.#bytes.length || !this.#isOwn) {
         const twice = 2 * this.#size;
@@ -93,6 +100,7 @@ export class ChunkBuffer {
         this.#hold(grown, true);
       }
       this.#bytes.set(chunk, this.#size);
+      if (isFree) (chunk.buffer as ArrayBuffer).transfer(0);
     }
     this.#size = size;
   }

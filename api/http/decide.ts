@@ -15,6 +15,8 @@ import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { snapshotSeen } from "./route.ts";
 
+const encoder = new TextEncoder();
+
 export type DecidingStore = Pick<Store, "getSnapshot" | "snapshotBytes" | "getDecision" | "readFacts" | "record">;
 /** The metrics that decisions count in. */
 export type Counts = Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
@@ -39,8 +41,8 @@ interface DecideContext {
   readonly signal: AbortSignal;
 }
 
-/** Decides, records, and answers the JSON text of the answer; in UTF-8 where that was made in another thread. */
-export async function decide(asking: DecideContext): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
+/** Decides, records, and answers the JSON text of the answer in UTF-8. */
+export async function decide(asking: DecideContext): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> {
   const { deps, bytes, kind } = asking;
   const offThread = decideOffThread(asking, bytes.length);
   if (offThread !== null) return offThread;
@@ -56,7 +58,7 @@ const decideOffThread = ({ deps, signal, caller, requestId, bytes, kind, key, re
 async function decideOn(
   asking: DecideContext,
   { snapshotId, request }: Extract<Evaluation, { state: "wants_snapshot" }>,
-): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
+): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> {
   const { deps, kind } = asking;
   const size = deps.offThread === undefined ? ok(null) : await deps.store.snapshotBytes(snapshotId);
   const offThread = size.ok && size.value !== null ? decideOffThread(asking, size.value) : null;
@@ -68,7 +70,11 @@ async function decideOn(
   return answer(asking, job, await deps.evaluate(job));
 }
 
-async function answer(asking: DecideContext, job: Job, first: Evaluation): Promise<Result<string, Problem>> {
+async function answer(
+  asking: DecideContext,
+  job: Job,
+  first: Evaluation,
+): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> {
   const { deps, caller } = asking;
   const evaluated = await withFacts(asking, job, first);
   if (!evaluated.ok) return evaluated;
@@ -84,10 +90,19 @@ async function answer(asking: DecideContext, job: Job, first: Evaluation): Promi
     return err(evaluation.problem);
   }
   deps.metrics.decided(evaluation.kind, evaluation.seconds);
-  const { assumed, leftOut, profile } = evaluation;
   const now = deps.now();
-  const recorded = await record(asking, evaluation, now);
-  if (typeof recorded === "string") return ok(answerText({ ...evaluation, decidedAtMs: now }, recorded));
+  // many answers may wait for the disk at a time: nothing here keeps the snapshot until then, and the body is outside V8's heap
+  const row = { ...evaluation, snapshot: null, body: encoder.encode(evaluation.body), decidedAtMs: now };
+  return answerAfter(record(asking, evaluation, now), row, deps);
+}
+
+async function answerAfter(
+  recording: Promise<Recorded | NotRecorded>,
+  row: AnsweredRow & { readonly body: Uint8Array<ArrayBuffer> },
+  deps: DecidingDeps,
+): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> {
+  const recorded = await recording;
+  if (typeof recorded === "string") return ok(answerBytes(row, recorded));
   if (recorded.conflict) {
     return problem(
       "idempotency_conflict",
@@ -95,14 +110,16 @@ async function answer(asking: DecideContext, job: Job, first: Evaluation): Promi
     );
   }
   const { again } = recorded;
-  if (again !== undefined)
-    return ok(answerText({ ...evaluation, id: recorded.decisionId, decidedAtMs: now, again }, null));
+  if (again !== undefined) return ok(answerBytes({ ...row, id: recorded.decisionId, again }, null));
   if (!recorded.fresh) {
     const earlier = await deps.store.getDecision(recorded.decisionId);
-    if (earlier.ok && earlier.value !== null)
-      return ok(answerText({ ...earlier.value, assumed, leftOut, profile }, null));
+    const { assumed, leftOut, profile } = row;
+    if (earlier.ok && earlier.value !== null) {
+      const body = encoder.encode(earlier.value.body);
+      return ok(answerBytes({ ...earlier.value, assumed, leftOut, profile, body }, null));
+    }
   }
-  return ok(answerText({ ...evaluation, decidedAtMs: now }, null));
+  return ok(answerBytes(row, null));
 }
 
 /** For a kind that remembers facts, adds the node's facts from the history to the request. */
@@ -135,13 +152,15 @@ async function record(
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
     ...(key === undefined ? {} : { idempotency: await claim(deps, caller, key, decision) }),
   };
-  const recorded = await deps.store.record(recording);
-  if (!recorded.ok) {
-    historyFailed(deps, recorded.error, { requestId, decisionId: decision.id });
-    return "history-failed";
-  }
-  if (recorded.value.fresh) deps.metrics.recorded("decisions", 1);
-  return recorded.value;
+  const { id } = decision;
+  return deps.store.record(recording).then((recorded) => {
+    if (!recorded.ok) {
+      historyFailed(deps, recorded.error, { requestId, decisionId: id });
+      return "history-failed";
+    }
+    if (recorded.value.fresh) deps.metrics.recorded("decisions", 1);
+    return recorded.value;
+  });
 }
 
 export function historyFailed(
@@ -179,8 +198,17 @@ type AnsweredRow = Pick<
   Pick<Decision, "assumed" | "leftOut" | "profile"> &
   Pick<Recorded, "again">;
 /** Inserts the body's JSON text unchanged, since it is the largest part and exists already. */
-const answerText = (row: AnsweredRow & Pick<DecisionRow, "body">, notRecorded: NotRecorded | null): string =>
-  spliced(answerHead(row, notRecorded), row.body);
+function answerBytes(
+  { body, ...row }: AnsweredRow & { readonly body: Uint8Array<ArrayBuffer> },
+  notRecorded: NotRecorded | null,
+): Uint8Array<ArrayBuffer> {
+  const head = encoder.encode(spliced(answerHead(row, notRecorded), "{"));
+  const bytes = new Uint8Array(head.length + body.length - 1);
+  bytes.set(head);
+  bytes.set(body.subarray(1), head.length);
+  if (body.length === body.buffer.byteLength) body.buffer.transfer(0);
+  return bytes;
+}
 
 /** The members of an answer before those of its body. `notRecorded`: null where it was recorded. */
 export function answerHead(row: AnsweredRow, notRecorded: NotRecorded | null): string {

@@ -39,7 +39,7 @@ function incomingBytes(
   const announced = Number(incoming.headers["content-length"] ?? 0);
   if (announced > limit) return Promise.resolve(err("too_large"));
   return new Promise((resolve) => {
-    const gathered = new ChunkBuffer(announced);
+    const gathered = new ChunkBuffer(announced, true);
     const settle = (result: Result<Uint8Array, BodyFault>): void => {
       rate.stop();
       incoming.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken);

@@ -107,11 +107,13 @@ function workOf(
     const record: Store["record"] = (recording) => {
       const { id, kind, node, verdict } = recording.decision;
       deliver({ number, isWaiting: { id, kind, node, verdict } });
+      // a decision that waits for the disk does not keep its body
+      (asked.bytes.buffer as ArrayBuffer).transfer(0);
       return (written ?? read).record(recording);
     };
     const store = { ...read, record };
     const deps = { store, now, log, metrics, evaluate, sha256, recordDecisions: true };
-    return inBytes(await decide({ ...asked, deps, signal }));
+    return decide({ ...asked, deps, signal });
   };
   return async (task, number, signal) => {
     if (task.of === "decide") return answered(task.asked, number, signal);

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { failure, type StoreFailure } from "../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../db/open/node.ts";
@@ -42,8 +43,8 @@ export function startPruning(store: Store, now: () => EpochMs, server: Log, swee
 }
 
 const ENTRY = new URL("./history-thread.ts", import.meta.url);
-/** MiB of the thread's young generation. Rows are short-lived, and nearly all of their bytes are outside the heap. */
-const YOUNG = 6;
+/** MiB of a half of the thread's young generation. Rows are short-lived, and nearly all of their bytes are outside the heap. */
+const NURSERY = 2;
 
 type Answer = Result<unknown, StoreFailure>;
 interface PendingCall {
@@ -69,10 +70,9 @@ export async function openHistory(
 ): Promise<Result<History, StoreFailure>> {
   const reader = await storeAt(setting).open();
   if (!reader.ok) return reader;
-  const worker = new Worker(ENTRY, {
-    workerData: { history: setting } satisfies HistoryThreadData,
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG },
-  });
+  // V8 reads this when it creates a heap; it overrides a thread's resourceLimits if the process has it
+  setFlagsFromString(`--max-semi-space-size=${NURSERY}`);
+  const worker = new Worker(ENTRY, { workerData: { history: setting } satisfies HistoryThreadData });
   // the thread does not keep the process alive, but a pending write does
   const hold = (isAwaited: boolean): void => void (isAwaited ? worker.ref() : worker.unref());
   const writer = new Writer((order) => worker.postMessage(order), hold);

@@ -141,6 +141,19 @@ test("a ChunkBuffer gathers chunks of any size, and does not copy a single one",
   expect(gathered.take()).toBe(bytes);
 });
 
+test("a ChunkBuffer that takes over chunks frees their buffers, but none that chunks share", () => {
+  const whole = [1, 2, 3].map((byte) => new Uint8Array(10).fill(byte));
+  const shared = new Uint8Array(20);
+  const gathered = new ChunkBuffer(50, true);
+  for (const chunk of [...whole, shared.subarray(0, 10), shared.subarray(10)]) gathered.add(chunk);
+  expect(Array.from(gathered.take())).toEqual([1, 2, 3, 0, 0].flatMap((byte) => Array(10).fill(byte)));
+  expect([...whole, shared].map(({ length }) => length)).toEqual([0, 0, 0, 20]);
+  const single = new Uint8Array(5);
+  gathered.add(single);
+  expect(gathered.take()).toBe(single);
+  expect(single.length).toBe(5);
+});
+
 test("a batch of highly compressed line feeds is refused for its density, and blocks no other request", async () => {
   const { app } = appOver();
   let turns = 0;
