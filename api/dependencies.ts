@@ -41,6 +41,8 @@ export interface Reply {
   readonly untagged?: boolean;
   /** Its headers and body are sent unchanged: see `packed`. */
   readonly isPacked?: boolean;
+  /** True: nobody else uses the bytes of the body, so they are freed when they have been sent. */
+  readonly ownsBytes?: true;
   /** Settles when a streamed body has been sent; the request counts as under way until then. */
   readonly done?: Promise<void>;
 }

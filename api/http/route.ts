@@ -43,7 +43,7 @@ export interface Route {
 export const JSON_TYPE = "application/json; charset=utf-8";
 /** A reply of text that is JSON already. */
 export const jsonText = (body: string | Uint8Array<ArrayBuffer>, status = 200): Result<Reply, never> =>
-  ok({ status, type: JSON_TYPE, body });
+  ok({ status, type: JSON_TYPE, body, ...(typeof body === "string" ? {} : { ownsBytes: true }) });
 export const json = (value: unknown, status = 200): Result<Reply, never> => jsonText(JSON.stringify(value), status);
 
 /** Rows of one answer in CSV: more than one page of JSON, since a spreadsheet asks for no next page. */

@@ -120,7 +120,8 @@ async function serve(deps: ApiDeps, context: ServeContext, route: Route, c: Cont
     response.headers.append("set-cookie", setCookie(c, deps.auth, known.session));
   const end = (): void => {
     if (leave !== null) (deps.whenSent ?? atOnce)(c.env, leave);
-    if (outcome.ok && outcome.value.body instanceof Uint8Array) deps.freeWhenSent?.(c.env, outcome.value.body);
+    if (outcome.ok && outcome.value.ownsBytes === true)
+      deps.freeWhenSent?.(c.env, outcome.value.body as Uint8Array<ArrayBuffer>);
     held.leave();
     account(deps, c, { route: route.path, requestId, caller: known?.caller.id, started, outcome, status, span });
   };
