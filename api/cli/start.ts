@@ -32,11 +32,17 @@ export const DAEMON: ProcessNeeds = {
  * collects its garbage itself, which V8 must allow. The first snapshots of nodes are kept as objects: from that V8 would conclude that
  * what the same code makes for each later turn lasts too, and would put it with the old objects (50 kB a turn, which only a full
  * collection finds). Bodies and responses use malloc, and V8's compilers blocks of 32 KB (20 MB of them when the threads get busy): glibc returns such
- * blocks at once, and keeps one arena for all threads instead of one each, whose free parts no other thread can use.
+ * blocks at once, and keeps one arena for all threads instead of one each, whose free parts no other thread can use. It asks for little more
+ * than it needs, so that the end of the arena is often free (10 MB).
  */
 const API: ProcessNeeds = {
-  flags: ["--max-semi-space-size=4", "--no-allocation-site-pretenuring", SMALL_STEPS, "--expose-gc"],
-  env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "32768", MALLOC_TRIM_THRESHOLD_: "65536" },
+  flags: ["--max-semi-space-size=8", "--no-allocation-site-pretenuring", SMALL_STEPS, "--expose-gc"],
+  env: {
+    MALLOC_ARENA_MAX: "1",
+    MALLOC_MMAP_THRESHOLD_: "32768",
+    MALLOC_TRIM_THRESHOLD_: "65536",
+    MALLOC_TOP_PAD_: "32768",
+  },
 };
 /** A replay needs some 100 MB for any history, plus garbage that V8 would let grow with the machine's memory. */
 const REPLAY: ProcessNeeds = { flags: ["--max-semi-space-size=16", "--max-old-space-size=512"], env: {} };
