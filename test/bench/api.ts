@@ -1,44 +1,36 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { Explain } from "../../api/model/decision.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 import { load, type Template } from "./load.ts";
+import { node110 } from "./node110.ts";
 
-export interface ApiBench {
+/** Posts of whole snapshots, each with another limit of a pod, beside a server that only reads and parses the same bodies. */
+export interface PostFigure {
+  readonly name: string;
   readonly bodyBytes: number;
-  readonly concurrency: number;
-  /**
-   * POST /v1/decisions/cgroups of the captured node, which changes only in a counter: validated, decided and recorded.
-   */
-  readonly oursPerSecond: number;
-  /** POST of a node with one limit that is new in each request, so that no part of the last answer can be reused. */
-  readonly changingPerSecond: number;
-  /** A node:http server that only reads and parses the same bodies. */
-  readonly barePerSecond: number;
-  /** Median of the ratios of all rounds. */
+  readonly postsPerSecond: number;
+  /** Of the posts per second on 16 connections: the API's as a part of the other server's. */
   readonly ratio: number;
-  readonly changingRatio: number;
+  /** The mean time of a post on one connection. */
+  readonly meanMs: number;
+  /** It as a multiple of the other server's. */
+  readonly meanRatio: number;
 }
 
 const PATH = "/v1/decisions/cgroups";
 const FIRST = 100_000_000;
-/** V8 needs these rounds to compile what both servers run. */
-const WARM_UP_ROUNDS = 2;
-
-function template(snapshot: object): Template {
-  const body = Buffer.from(JSON.stringify({ snapshot }));
-  return { path: PATH, body, digitsAt: body.indexOf(String(FIRST)) };
-}
-const counting = (): Template => template({ sequence: FIRST, ...realSnapshot() });
 
 /** A container's memory limit in the JSON text of a pod, up to the value. Limits of memory alone are also in the pod's status. */
 export const MEMORY_LIMIT = /("limits":\{"cpu":"[^"]*","memory":)"[^"]*"/;
 
 /** A request in which `digitsAt` points at the digits of a container's memory limit in bytes. */
-export function changing(snapshot: object = realSnapshot()): Template {
+export function changing(snapshot: object = realSnapshot(), explain: Explain = "reasons"): Template {
   const text = JSON.stringify(snapshot);
   const changed = text.replace(MEMORY_LIMIT, `$1"${FIRST}"`);
   if (changed === text) throw new Error("the captured node has no memory limit");
-  return template(JSON.parse(changed) as object);
+  const body = Buffer.from(`{"explain":"${explain}","snapshot":${changed}}`);
+  return { path: PATH, body, digitsAt: body.indexOf(String(FIRST)) };
 }
 
 interface Server {
@@ -65,36 +57,47 @@ async function stop(child: ChildProcess): Promise<void> {
 const median = (numbers: readonly number[]): number =>
   [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
-/** Measures both servers in alternating rounds, each server in its own process, after a warm-up. Takes about 40 s. */
-export async function benchApi(rounds = 5, roundMs = 2000, concurrency = 16): Promise<ApiBench> {
-  const posted = counting();
-  const anew = changing();
+const ROUNDS = 5;
+const ROUND_MS = 1500;
+const CONNECTIONS = 16;
+
+/** Measures both servers in alternating rounds, each in its own process, after a warm-up. Takes about two minutes. */
+export async function benchApi(): Promise<readonly PostFigure[]> {
   const servers = [await startServer("ours"), await startServer("bare")] as const;
   try {
-    for (let round = 0; round < WARM_UP_ROUNDS; round++) {
-      for (const { port } of servers) await load(port, anew, concurrency, roundMs);
-    }
-    const all: { ours: number; changing: number; bare: number }[] = [];
-    for (let round = 0; round < rounds; round++) {
-      const ours = await load(servers[0].port, posted, concurrency, roundMs);
-      const bare = await load(servers[1].port, posted, concurrency, roundMs);
-      const changed = await load(servers[0].port, anew, concurrency, roundMs);
-      all.push({
-        ours: ours.requestsPerSecond,
-        changing: changed.requestsPerSecond,
-        bare: bare.requestsPerSecond,
-      });
-    }
-    return {
-      bodyBytes: posted.body.length,
-      concurrency,
-      oursPerSecond: median(all.map((round) => round.ours)),
-      changingPerSecond: median(all.map((round) => round.changing)),
-      barePerSecond: median(all.map((round) => round.bare)),
-      ratio: Math.round(median(all.map((round) => round.ours / round.bare)) * 100) / 100,
-      changingRatio: Math.round(median(all.map((round) => round.changing / round.bare)) * 100) / 100,
-    };
+    const figures: PostFigure[] = [];
+    for (const [pods, snapshot] of [
+      [11, realSnapshot()],
+      [110, node110()],
+    ] as const)
+      for (const explain of ["off", "reasons"] as const) {
+        const figure = await benchPosts(servers, changing(snapshot, explain));
+        figures.push({ name: `${pods} pods, explain ${explain}`, ...figure });
+      }
+    return figures;
   } finally {
     for (const server of servers) await server.stop();
   }
+}
+
+async function benchPosts(
+  [ours, bare]: readonly [Server, Server],
+  posted: Template,
+): Promise<Omit<PostFigure, "name">> {
+  const rate = async ({ port }: Server, connections: number): Promise<number> =>
+    (await load(port, posted, connections, ROUND_MS)).requestsPerSecond;
+  for (const server of [ours, bare, ours, bare]) await rate(server, CONNECTIONS);
+  const all: { rate: number; ratio: number; meanMs: number; meanRatio: number }[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const [many, bareMany] = [await rate(ours, CONNECTIONS), await rate(bare, CONNECTIONS)];
+    const [one, bareOne] = [await rate(ours, 1), await rate(bare, 1)];
+    all.push({ rate: many, ratio: many / bareMany, meanMs: 1000 / one, meanRatio: bareOne / one });
+  }
+  return {
+    bodyBytes: posted.body.length,
+    postsPerSecond: median(all.map((round) => round.rate)),
+    ratio: median(all.map((round) => round.ratio)),
+    meanMs: median(all.map((round) => round.meanMs)),
+    meanRatio: median(all.map((round) => round.meanRatio)),
+  };
 }

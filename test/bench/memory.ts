@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { install, pack } from "../cli/packed.ts";
-import { realSnapshot } from "../kit/real-node.ts";
 import { changing } from "./api.ts";
 import { type ApiProcess, startApiProcess } from "./api-process.ts";
 import { load } from "./load.ts";
+import { node110 } from "./node110.ts";
 import { usedBy } from "./used.ts";
 
 /**
@@ -29,7 +29,6 @@ export interface SoakFigure {
 }
 
 const CONNECTIONS = 16;
-const POD_COPIES = 10;
 /** By then, threads that worked during the start are idle and have collected garbage. */
 const IDLE_MS = 50_000;
 const LOAD_MS = 30_000;
@@ -38,31 +37,6 @@ const SAMPLE_MS = 50;
 const INTERVAL_MS = 30_000;
 /** The fraction by which the peak of a soak's second half may exceed that of its first half. */
 const NOISE = 0.05;
-
-interface Captured {
-  readonly pods: { readonly items: readonly CapturedPod[] };
-}
-interface CapturedPod {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly annotations?: Record<string, string> };
-}
-
-/** The captured node with ten copies of each of its 11 pods: 463 KB. */
-export function node110(): object {
-  const node = realSnapshot() as unknown as Captured;
-  const copyOf = ({ metadata, ...pod }: CapturedPod, copy: number): CapturedPod => {
-    const ofCopy = (uid: string): string => `${uid.slice(0, -2)}${copy.toString(16).padStart(2, "0")}`;
-    // two annotations contain the uid that the kubelet gives to a static pod
-    const annotations = Object.entries(metadata.annotations ?? {}).map(([name, value]) => [
-      name,
-      /^kubernetes\.io\/config\.(?:hash|mirror)$/.test(name) ? ofCopy(value) : value,
-    ]);
-    const { name, uid } = metadata;
-    const own = { name: `${name}-${copy}`, uid: ofCopy(uid), annotations: Object.fromEntries(annotations) };
-    return { ...pod, metadata: { ...metadata, ...own } };
-  };
-  const items = Array.from({ length: POD_COPIES }, (_, copy) => node.pods.items.map((pod) => copyOf(pod, copy)));
-  return { ...node, pods: { ...node.pods, items: items.flat() } };
-}
 
 /**
  * Runs `use` on an API of the package that `npm run build` and `npm pack` make, in its own process with a new history.

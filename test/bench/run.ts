@@ -116,9 +116,14 @@ async function pages(): Promise<void> {
 
 async function api(): Promise<void> {
   const { benchApi } = await import("./api.ts");
-  console.log("\nPOST /v1/decisions/cgroups, the captured node, beside a server that only parses");
-  for (const [name, value] of Object.entries(await benchApi()))
-    row(name, typeof value === "number" ? value.toFixed(value < 100 ? 2 : 0) : String(value));
+  console.log("\nposts of whole snapshots to /v1/decisions/cgroups, beside a server that only parses the same bodies");
+  const titles = ["body", "posts/s", "of parsing", "mean", "of parsing"];
+  console.log("".padEnd(32) + titles.map((c) => c.padStart(13)).join(""));
+  for (const { name, bodyBytes, postsPerSecond, ratio, meanMs, meanRatio } of await benchApi()) {
+    const many = [`${(bodyBytes / 1000).toFixed(0)} kB`, postsPerSecond.toFixed(0), percent(ratio)];
+    const cells = [...many, `${meanMs.toFixed(2)} ms`, meanRatio.toFixed(1)];
+    console.log(name.padEnd(32) + cells.map((c) => c.padStart(13)).join(""));
+  }
 }
 
 async function turns(): Promise<void> {

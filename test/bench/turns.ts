@@ -6,7 +6,7 @@ import { realSnapshot } from "../kit/real-node.ts";
 import { changing, MEMORY_LIMIT, startServer } from "./api.ts";
 import { startApiProcess } from "./api-process.ts";
 import { load, type Template } from "./load.ts";
-import { node110 } from "./memory.ts";
+import { node110 } from "./node110.ts";
 import { usedBy } from "./used.ts";
 
 interface Api {

@@ -9,7 +9,7 @@ import { newToken, webSha256 } from "../../api/http/auth/tokens.ts";
 import { freePort } from "../e2e/pods/port.ts";
 import { realSnapshot } from "../kit/real-node.ts";
 import { wrangler } from "../ui/worker-dev.ts";
-import { node110 } from "./memory.ts";
+import { node110 } from "./node110.ts";
 import { Turns } from "./turns.ts";
 import { usedBy } from "./used.ts";
 
