@@ -32,6 +32,8 @@ const NODE_NAME = '"nodeName"';
 const NAME = /^"nodeName"\s*:\s*"([^"\\]{1,253})"/;
 const MAX_BODIES = 4096;
 const MAX_BYTES = 32 * 1024 * 1024;
+/** The most bytes that are parsed on the event loop, for some ten milliseconds; threads take larger bodies. */
+const MAX_PARSED = 1024 * 1024;
 /** Each pod whose text is not found takes a search through the whole body. */
 const MAX_MISSED = 16;
 
@@ -71,6 +73,7 @@ function readAfter(
 ): { readonly turn: PostedTurn; readonly body: PostedBody } | null {
   const known = knownIn(bytes, last);
   const rest = withNumbers(bytes, known);
+  if (rest.length > MAX_PARSED) return null;
   const parsed = parseJson(rest);
   const request = parsed.ok ? decisionRequest(parsed.value, kind) : parsed;
   if (!request.ok || request.value.snapshotId !== null) return null;

@@ -114,6 +114,15 @@ for (const [name, altered] of [
     expect(bodies.read(bytesOf(text), "cgroups")).not.toBeNull();
   });
 
+test("a body of which more than a mebibyte is new is decided in a thread", () => {
+  const { bodies, text } = posted();
+  const isNull = [900_000, 1_100_000].map((length) => {
+    const body = text.replace('"annotations":{', `"annotations":{"long":"${"x".repeat(length)}",`);
+    return bodies.read(bytesOf(body), "cgroups") === null;
+  });
+  expect(isNull).toEqual([false, true]);
+});
+
 test("small bodies, bodies without a node's name and other nodes' first bodies are decided by themselves", () => {
   const { bodies, text } = posted();
   expect(bodies.read(bytesOf(text.slice(0, 1000)), "cgroups")).toBeNull();
