@@ -188,10 +188,11 @@ interface NodeStates {
   readonly atEnd: (work: () => Promise<void>) => void;
 }
 
-/** Calls `onSent` once, when the response to a request has been handed over completely, or its connection is closed. */
-export type WhenSent = (env: unknown, onSent: () => void) => void;
-/** Frees the bytes of a response when it has been sent. */
-export type FreeWhenSent = (env: unknown, bytes: Uint8Array<ArrayBuffer>) => void;
+/**
+ * Calls `onSent` once, when the response to a request has been handed over completely, or its connection is closed. `isUnused`: nothing
+ * can still read the bytes of the body.
+ */
+export type WhenSent = (env: unknown, onSent: (isUnused: boolean) => void) => void;
 
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 /** The span of a request in progress. */
@@ -217,8 +218,6 @@ export interface ApiDeps {
   readonly bodies: Bodies;
   /** Absent: a response counts as sent when it is made. */
   readonly whenSent?: WhenSent;
-  /** Absent: responses' bytes are garbage. */
-  readonly freeWhenSent?: FreeWhenSent;
   /** Decodes and decides; on this thread or in others. */
   readonly evaluate: Evaluate;
   /** Absent if no spans are exported. */

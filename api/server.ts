@@ -23,7 +23,7 @@ import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
 import { collectWhenIdle, growWithHeap } from "./server/heap.ts";
 import { type History, openHistory, startPruning } from "./server/history.ts";
-import { freeWhenSent, type ListeningServer, listen, whenSent } from "./server/listen.ts";
+import { type ListeningServer, listen, whenSent } from "./server/listen.ts";
 import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
 import { PostedBodies } from "./server/posted-bodies.ts";
 import { type Threads, threads, warmUp } from "./server/threads.ts";
@@ -252,7 +252,6 @@ const portsOf = (
   metrics,
   bodies: nodeBodies,
   whenSent,
-  freeWhenSent,
   evaluate: deciding.evaluate,
   offThread: deciding.offThread,
   sha256,

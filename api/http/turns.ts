@@ -3,7 +3,7 @@ import type { Store } from "../../db/store.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import type { ApiDeps, Reply } from "../dependencies.ts";
 import { parseJson } from "../service/json.ts";
-import { answerBytes } from "../service/node-turn/decision-pieces.ts";
+import { encodedAnswer } from "../service/node-turn/decision-pieces.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
 import { type PostedTurn, type TurnRequest, turnRequest } from "../service/node-turn/request.ts";
 import type { Refused } from "../service/node-turn/turn-decision.ts";
@@ -98,7 +98,7 @@ export async function decideInTurn(
   const [answer] = taken.value.answers;
   if (answer === undefined) throw new Error("a turn with one question has no answer");
   if ("problem" in answer) return err(answer.problem);
-  return jsonText(answerBytes(headText(answer), answer.decision));
+  return jsonText(encodedAnswer(headText(answer), answer.decision));
 }
 
 /** Takes the turn, with one span for its decisions and one for its recording. */

@@ -38,7 +38,7 @@ const kubelet = z.object({
 
 const podList = z.preprocess((v) => podItems(v), z.array(pod).max(LIMITS.pods));
 /** A list with null items is empty, as Go writes it: `{"kind": "PodList", "items": null}`. */
-const podItems = (v: unknown): unknown => (isPodList(v) ? (v.items ?? []) : v);
+export const podItems = (v: unknown): unknown => (isPodList(v) ? (v.items ?? []) : v);
 /** `kubectl get pods -o json` prints a List. */
 export const isPodList = (v: unknown): v is { items: unknown } =>
   typeof v === "object" && v !== null && !Array.isArray(v) && "items" in v;

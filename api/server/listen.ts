@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { err, ok, type Result } from "../base/result.ts";
-import type { FreeWhenSent, WhenSent } from "../dependencies.ts";
+import type { WhenSent } from "../dependencies.ts";
 import { PROBLEMS } from "../http/problem.ts";
 import { problemResponse } from "../http/respond.ts";
 import type { ProblemCode } from "../service/problem.ts";
@@ -98,20 +98,14 @@ export function listen(
   });
 }
 
-/** Calls `onSent` when the response has been handed to the system completely, or its connection is closed. */
+/**
+ * Calls `onSent` when the response has been handed to the system completely, or its connection is closed: then a write that was cut off
+ * may still use the body.
+ */
 export const whenSent: WhenSent = (env, onSent) => {
   const outgoing = (env as { outgoing?: ServerResponse } | undefined)?.outgoing;
-  if (outgoing === undefined || outgoing.destroyed || outgoing.writableFinished) onSent();
-  else outgoing.once("close", onSent);
-};
-
-/** V8 would collect garbage of the whole heap every 8 MB of such bytes. */
-export const freeWhenSent: FreeWhenSent = (env, bytes) => {
-  const outgoing = (env as { outgoing?: ServerResponse } | undefined)?.outgoing;
-  outgoing?.once("close", () => {
-    // a write that was cut off may still use them
-    if (outgoing.writableFinished) bytes.buffer.transfer(0);
-  });
+  if (outgoing === undefined || outgoing.destroyed || outgoing.writableFinished) onSent(false);
+  else outgoing.once("close", () => onSent(outgoing.writableFinished));
 };
 
 const openOn = new WeakMap<Socket, Set<ServerResponse>>();

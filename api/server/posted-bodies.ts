@@ -4,11 +4,13 @@ import { fieldsOf } from "../base/own.ts";
 import type { Kind } from "../model/decision.ts";
 import { crossFieldIssues } from "../model/decode.ts";
 import type { Pod } from "../model/pod.ts";
+import { isPodList, podItems } from "../model/snapshot.ts";
 import { decisionRequest } from "../service/decision-request.ts";
 import { parseJson } from "../service/json.ts";
 import { frozenConfiguration } from "../service/node-turn/node-state.ts";
 import { askOf, type PostedTurn } from "../service/node-turn/request.ts";
 import { decodeShared } from "../service/node-turn/shared-parts.ts";
+import { INLINE_BELOW } from "./threads.ts";
 
 /** The place of a value's text, from and to (exclusive), in bytes. */
 interface Span {
@@ -24,8 +26,6 @@ interface PostedBody {
   readonly pods: readonly PostedPod[];
 }
 
-/** Smaller bodies are decoded as fast as they are compared. */
-const SHORTEST = 32 * 1024;
 /** The node's name is searched in this many bytes from the beginning. */
 const HEAD = 64 * 1024;
 const NODE_NAME = '"nodeName"';
@@ -50,7 +50,8 @@ export class PostedBodies {
    */
   read(body: Uint8Array, kind: Kind): PostedTurn | null {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
-    const name = bytes.length < SHORTEST ? null : nodeNameIn(bytes);
+    // smaller bodies are decoded as fast as they are compared
+    const name = bytes.length < INLINE_BELOW ? null : nodeNameIn(bytes);
     if (name === null) return null;
     const last = this.#last.get(name);
     if (last === undefined) this.#last.set(name, { bytes: Buffer.alloc(0), pods: [] });
@@ -79,11 +80,11 @@ function readAfter(
   if (!request.ok || request.value.snapshotId !== null) return null;
   const posted = fieldsOf(request.value.snapshot);
   const { pods: list } = posted;
-  const entries: unknown = Array.isArray(list) ? list : fieldsOf(list)["items"];
+  const entries = podItems(list);
   const spans = podSpans(rest);
   if (!Array.isArray(entries) || spans?.length !== entries.length || entries.length > LIMITS.pods) return null;
   const others = entries.filter((entry) => typeof entry !== "number");
-  const snapshot = { ...posted, pods: Array.isArray(list) ? others : { ...fieldsOf(list), items: others } };
+  const snapshot = { ...posted, pods: isPodList(list) ? { ...list, items: others } : others };
   const decoded = decodeShared(snapshot, "snapshot");
   const node = decoded.ok ? decoded.value.node?.metadata.name : undefined;
   if (!decoded.ok || node === undefined || decoded.value.pods?.length !== others.length) return null;

@@ -42,7 +42,7 @@ export async function warmUp(app: Pick<Hono, "fetch">, closing: AbortSignal): Pr
 }
 
 /** Smaller bodies are decided on this thread: transferring them would cost as much. */
-const INLINE_BELOW = 32 * 1024;
+export const INLINE_BELOW = 32 * 1024;
 /** MiB of a half of a thread's young generation. A larger one means less to collect, and more memory (docs/adr/0011). */
 const NURSERY = 8;
 /** MiB of a thread's heap: a thread that needs more ends, without affecting anything else. */

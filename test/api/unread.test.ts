@@ -86,7 +86,7 @@ test("a request counts as concurrent until its answer has been sent", async () =
   const unsent: (() => void)[] = [];
   const { app } = appOver({
     limits: { bodyBytes: MIB, concurrency: 1 },
-    whenSent: (_env, onSent) => void unsent.push(onSent),
+    whenSent: (_env, onSent) => void unsent.push(() => onSent(false)),
   });
   expect((await app.request("/v1/nodes")).status).toBe(200);
   await problemOf(await app.request("/v1/nodes"), "too_many_requests");

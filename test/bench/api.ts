@@ -1,7 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Explain } from "../../api/model/decision.ts";
 import { realSnapshot } from "../kit/real-node.ts";
+import { type ApiProcess, startApiProcess } from "./api-process.ts";
 import { load, type Template } from "./load.ts";
 import { node110 } from "./node110.ts";
 
@@ -33,25 +38,34 @@ export function changing(snapshot: object = realSnapshot(), explain: Explain = "
   return { path: PATH, body, digitsAt: body.indexOf(String(FIRST)) };
 }
 
-interface Server {
-  readonly child: ChildProcess;
-  readonly port: number;
-  readonly stop: () => Promise<void>;
-}
-export async function startServer(which: "ours" | "bare"): Promise<Server> {
-  const script = fileURLToPath(new URL("api-servers.ts", import.meta.url));
-  const child = spawn(process.execPath, [script, which], { stdio: ["pipe", "pipe", "ignore"] });
-  const port = await new Promise<number>((resolve, reject) => {
-    child.stdout.once("data", (line: Buffer) => resolve(Number(line.toString())));
-    child.once("exit", (code) => reject(new Error(`the ${which} server ended with ${code}`)));
-  });
-  return { child, port, stop: () => stop(child) };
+type Server = Pick<ApiProcess, "pid" | "port" | "stop">;
+
+/** The API as `nodewise api` starts it from a checkout, with its settings of V8 and malloc, and a new history. */
+export async function startApi(): Promise<Server> {
+  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
+  const launcher = fileURLToPath(new URL("../../api/cli/nodewise.js", import.meta.url));
+  const api = await startApiProcess(launcher, ["--data-dir", dataDir]);
+  const stop = async (): Promise<void> => {
+    await api.stop();
+    rmSync(dataDir, { recursive: true });
+  };
+  return { ...api, stop };
 }
 
-async function stop(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  child.stdin?.end();
-  await ended;
+/** A server that only reads and parses the request body. */
+export async function startBare(): Promise<Server> {
+  const script = fileURLToPath(new URL("bare-server.ts", import.meta.url));
+  const child = spawn(process.execPath, [script], { stdio: ["pipe", "pipe", "ignore"] });
+  const port = await new Promise<number>((resolve, reject) => {
+    child.stdout.once("data", (line: Buffer) => resolve(Number(line.toString())));
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+  const stop = async (): Promise<void> => {
+    const ended = once(child, "exit");
+    child.stdin.end();
+    await ended;
+  };
+  return { pid: child.pid as number, port, stop };
 }
 
 const median = (numbers: readonly number[]): number =>
@@ -63,7 +77,7 @@ const CONNECTIONS = 16;
 
 /** Measures both servers in alternating rounds, each in its own process, after a warm-up. Takes about two minutes. */
 export async function benchApi(): Promise<readonly PostFigure[]> {
-  const servers = [await startServer("ours"), await startServer("bare")] as const;
+  const servers = [await startApi(), await startBare()] as const;
   try {
     const figures: PostFigure[] = [];
     for (const [pods, snapshot] of [

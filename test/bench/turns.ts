@@ -1,13 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { realSnapshot } from "../kit/real-node.ts";
-import { changing, MEMORY_LIMIT, startServer } from "./api.ts";
-import { startApiProcess } from "./api-process.ts";
+import { changing, MEMORY_LIMIT, startApi, startBare } from "./api.ts";
 import { load, type Template } from "./load.ts";
 import { node110 } from "./node110.ts";
-import { usedBy } from "./used.ts";
+import { cpuMsOf, usedBy } from "./used.ts";
 
 interface Api {
   readonly url: string;
@@ -104,10 +99,8 @@ const TIMES = 300;
 
 /** Measures turns of one node beside posts of its whole snapshot, each after a warm-up. Takes about a minute. */
 export async function benchTurns(): Promise<readonly TurnFigure[]> {
-  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
-  const launcher = fileURLToPath(new URL("../../api/cli/nodewise.js", import.meta.url));
-  const api = await startApiProcess(launcher, ["--data-dir", dataDir]);
-  const bare = await startServer("bare");
+  const api = await startApi();
+  const bare = await startBare();
   try {
     const figures: TurnFigure[] = [];
     for (const [pods, snapshot] of [
@@ -115,7 +108,7 @@ export async function benchTurns(): Promise<readonly TurnFigure[]> {
       [110, node110()],
     ] as const) {
       const template = changing(snapshot);
-      const bareMs = await posted(bare.child.pid as number, bare.port, template);
+      const bareMs = await posted(bare.pid, bare.port, template);
       const postMs = await posted(api.pid, api.port, template);
       const add = (name: string, cpuMs: number): void =>
         void figures.push({ name: `${pods} pods: ${name}`, cpuMs, ofPost: cpuMs / postMs, ofBare: cpuMs / bareMs });
@@ -128,13 +121,12 @@ export async function benchTurns(): Promise<readonly TurnFigure[]> {
         ["a turn with a new status of a pod", turns.restarted],
         ["a turn with a new limit of a pod", turns.changed],
       ] as const)
-        add(name, await repeated(api.pid, turn));
+        add(name, await cpuMsOf(api.pid, TIMES, turn));
     }
     return figures;
   } finally {
     await api.stop();
     await bare.stop();
-    rmSync(dataDir, { recursive: true });
   }
 }
 
@@ -143,11 +135,4 @@ async function posted(pid: number, port: number, template: Template): Promise<nu
   const before = usedBy(pid).allMs;
   const { requests } = await load(port, template, 1, ROUND_MS);
   return (usedBy(pid).allMs - before) / requests;
-}
-
-async function repeated(pid: number, turn: () => Promise<void>): Promise<number> {
-  for (let i = 0; i < TIMES; i++) await turn();
-  const before = usedBy(pid).allMs;
-  for (let i = 0; i < TIMES; i++) await turn();
-  return (usedBy(pid).allMs - before) / TIMES;
 }

@@ -31,6 +31,14 @@ export function usedBy(pid: number): Used {
   };
 }
 
+/** CPU time of a process for one piece of work that it does, the mean of `times` after as many to warm up. */
+export async function cpuMsOf(pid: number, times: number, work: () => Promise<unknown>): Promise<number> {
+  for (let i = 0; i < times; i++) await work();
+  const before = usedBy(pid).allMs;
+  for (let i = 0; i < times; i++) await work();
+  return (usedBy(pid).allMs - before) / times;
+}
+
 /** The kernel counts CPU time in ticks of 10 ms. */
 const TICK_MS = 10;
 /** CPU time in user mode and in the kernel: fields 14 and 15 of proc(5), and fields 16 and 17 for children. */

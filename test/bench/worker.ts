@@ -11,7 +11,7 @@ import { realSnapshot } from "../kit/real-node.ts";
 import { wrangler } from "../ui/worker-dev.ts";
 import { node110 } from "./node110.ts";
 import { Turns } from "./turns.ts";
-import { usedBy } from "./used.ts";
+import { cpuMsOf } from "./used.ts";
 
 export interface WorkerFigure {
   readonly name: string;
@@ -91,13 +91,6 @@ const main :Workerd.Worker = (
   }
 }
 
-async function measured({ pid }: Served, times: number, work: () => Promise<unknown>): Promise<number> {
-  for (let i = 0; i < times; i++) await work();
-  const before = usedBy(pid).allMs;
-  for (let i = 0; i < times; i++) await work();
-  return (usedBy(pid).allMs - before) / times;
-}
-
 /** Measures the Worker with one Durable Object per node: the turns of one node, one after the other. */
 export const benchWorker = async (): Promise<readonly WorkerFigure[]> => [
   ...(await benchTurns(0, "counted at once")),
@@ -109,7 +102,7 @@ async function benchTurns(holdSeconds: number, how: string): Promise<readonly Wo
   try {
     const figures: WorkerFigure[] = [];
     const add = async (name: string, times: number, work: () => Promise<unknown>) =>
-      figures.push({ name: `${name}, ${how}`, cpuMs: await measured(served, times, work) });
+      figures.push({ name: `${name}, ${how}`, cpuMs: await cpuMsOf(served.pid, times, work) });
     await add("GET /healthz", 500, async () => (await fetch(`${served.url}/healthz`)).text());
     for (const [pods, snapshot] of [
       [11, realSnapshot()],

@@ -6,7 +6,7 @@ import type { Snapshot } from "../../api/model/snapshot.ts";
 import { PROFILES } from "../../api/profiles/index.ts";
 import { answerTo, withVersion } from "../../api/service/evaluate.ts";
 import type { AnswerParts } from "../../api/service/evaluation.ts";
-import { answerBytes, decisionKeyframe, decisionPieces } from "../../api/service/node-turn/decision-pieces.ts";
+import { decisionKeyframe, decisionPieces, encodedAnswer } from "../../api/service/node-turn/decision-pieces.ts";
 import { decodeShared } from "../../api/service/node-turn/shared-parts.ts";
 import type { BodyPiece } from "../../db/rows.ts";
 import { realSnapshot } from "../kit/real-node.ts";
@@ -82,7 +82,7 @@ test("the bytes of an answer are those of its text", () => {
     [named, "1.36.3"],
   ] as const) {
     const text = `{"id":"1",${bodyOf(answer, version).slice(1)}`;
-    const bytes = answerBytes('{"id":"1"}', { parts: answer, kubeletVersion: version });
+    const bytes = encodedAnswer('{"id":"1"}', { parts: answer, kubeletVersion: version });
     expect(new TextDecoder().decode(bytes)).toBe(text);
     expect(bytes.buffer.byteLength).toBe(bytes.length);
   }

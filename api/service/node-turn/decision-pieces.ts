@@ -4,7 +4,7 @@ import { isObject } from "../../base/own.ts";
 import { idOf, type Sha256 } from "../canonical.ts";
 import { withVersion } from "../evaluate.ts";
 import type { Decision } from "../evaluation.ts";
-import { SHORTEST_RANGE, SHORTEST_TEXT } from "./keyframe.ts";
+import { RangedText, SHORTEST_TEXT } from "./keyframe.ts";
 
 /**
  * The text of a decision in the history, of which the node's next decisions of its kind repeat all but a few entries of lists. It has
@@ -35,11 +35,11 @@ export async function decisionKeyframe(answer: Answer, sha256: Sha256): Promise<
   const positions: number[] = [];
   let text = "";
   for (const token of tokensOf(answer)) {
-    if (typeof token === "object") {
-      entries.push(token);
-      positions.push(text.length, text.length + JSON.stringify(token).length);
-    }
-    text += typeof token === "string" ? token : JSON.stringify(token);
+    const from = text.length;
+    text += textOf(token);
+    if (typeof token === "string") continue;
+    entries.push(token);
+    positions.push(from, text.length);
   }
   if (text.length < SHORTEST_TEXT || byteLength(text) !== text.length) return null;
   return { id: await idOf(sha256, text), entries, positions: Uint32Array.from(positions), changed: 0 };
@@ -49,29 +49,21 @@ export async function decisionKeyframe(answer: Answer, sha256: Sha256): Promise<
 export function decisionPieces(answer: Answer, keyframe: DecisionKeyframe): DecisionPieces | null {
   const { id, entries, positions } = keyframe;
   const places = new Map(entries.map((entry, i) => [entry, i]));
-  const pieces: BodyPiece[] = [];
-  let own = "";
-  let [known, length, changed] = [0, 0, keyframe.changed];
+  const written = new RangedText(keyframe.changed);
+  let length = 0;
   for (const token of tokensOf(answer)) {
     const i = typeof token === "object" ? places.get(token) : undefined;
     const [from = 0, to = 0] = i === undefined ? [] : positions.subarray(2 * i, 2 * i + 2);
-    const last = pieces.at(-1);
-    const isNext = own === "," && typeof last === "object" && "from" in last && last.to + own.length === from;
-    if (isNext) pieces[pieces.length - 1] = { ...last, to, bytes: to - last.from };
-    else if (to - from >= SHORTEST_RANGE) pieces.push(own, { id, from, to, bytes: to - from });
-    else {
-      const text = typeof token === "string" ? token : JSON.stringify(token);
-      own += text;
-      length += text.length;
-      if (typeof token === "object") changed += text.length;
+    if (i !== undefined && written.addRange({ id, from, to, bytes: to - from }, ",")) {
+      length += to - from;
       continue;
     }
-    own = "";
-    known += to - from;
+    const text = textOf(token);
+    written.addText(text, typeof token === "object");
+    length += text.length;
   }
-  length += known;
-  if (known * 2 < length || changed > length) return null;
-  return { pieces: [...pieces, own], keyframe: { ...keyframe, changed }, length };
+  if (!written.isShorter(length)) return null;
+  return { pieces: written.pieces, keyframe: { ...keyframe, changed: written.changed }, length };
 }
 
 /** At most so many characters are encoded at a time: longer texts would be among V8's old objects. */
@@ -79,7 +71,7 @@ const CHUNK = 16 * 1024;
 const encoder = new TextEncoder();
 
 /** `head`, the text of a JSON object, with the members of the answer, in UTF-8. */
-export function answerBytes(head: string, answer: Answer): Uint8Array<ArrayBuffer> {
+export function encodedAnswer(head: string, answer: Answer): Uint8Array<ArrayBuffer> {
   let bytes = new Uint8Array(4 * CHUNK);
   let end = 0;
   let chunk = `${head.slice(0, -1)},`;
@@ -95,12 +87,14 @@ export function answerBytes(head: string, answer: Answer): Uint8Array<ArrayBuffe
   const [first, ...rest] = tokensOf(answer);
   chunk += String(first).slice(1);
   for (const token of rest) {
-    chunk += typeof token === "string" ? token : JSON.stringify(token);
+    chunk += textOf(token);
     if (chunk.length > CHUNK) write();
   }
   write();
   return bytes.slice(0, end);
 }
+
+const textOf = (token: string | object): string => (typeof token === "string" ? token : JSON.stringify(token));
 
 /** The text of the answer: what is between the entries of its lists, and the entries. */
 function tokensOf({ parts, kubeletVersion }: Answer): readonly (string | object)[] {

@@ -19,7 +19,7 @@ interface TextRange {
 /** The shortest text that rows share; a shorter one costs less in its row. */
 export const SHORTEST_TEXT = 1024;
 /** The shortest range of such a text. */
-export const SHORTEST_RANGE = 128;
+const SHORTEST_RANGE = 128;
 
 /** A snapshot as the history stores it, with its stable parts as separate texts, and those texts. */
 export async function asKeyframe(
@@ -66,33 +66,59 @@ export function piecesOf(
   { length: whole, segments, parts }: Segmented,
   { places, changed: before }: Keyframe,
 ): { readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe } | null {
-  const pieces: BodyPiece[] = [];
+  const written = new RangedText(before);
   const partAt = new Map(parts.map((part) => [part.from, part]));
-  let own = "";
-  let [known, changed] = [0, before];
   const isInPart = (i: number): boolean => parts.some(({ from, to }) => i >= from && i < to);
   for (let i = 0; i < segments.length; ) {
+    const { text, of } = segments[i] as Segmented["segments"][number];
     const part = partAt.get(i);
     const ofPart = part && places.get(part.of);
-    const of = segments[i]?.of ?? null;
     const place = ofPart ?? (of === null ? undefined : places.get(of));
-    const length = place === undefined ? (segments[i]?.text.length ?? 0) : place.to - place.from;
-    const last = pieces.at(-1);
     // between two entries of a list, or two parts, there is one text: if it is as long as in the earlier text, it is the same
-    const isBetween = own === "," || (part !== undefined && own === segments[i - 1]?.text);
-    const range = typeof last === "object" && "from" in last && isBetween ? last : undefined;
-    const isNext = place !== undefined && range?.id === place.id && range.to + own.length === place.from;
-    if (place === undefined || (!isNext && length < SHORTEST_RANGE)) {
-      if (place === undefined && of !== null && isInPart(i)) changed += length;
-      own += segments[i++]?.text;
-      continue;
-    }
-    known += length;
-    if (isNext) pieces[pieces.length - 1] = { ...range, to: place.to, bytes: range.bytes + own.length + place.bytes };
-    else pieces.push(own, place);
-    own = "";
-    i = ofPart === undefined ? i + 1 : (part?.to ?? i + 1);
+    const between = part === undefined ? "," : segments[i - 1]?.text;
+    const isRange = place !== undefined && written.addRange(place, between);
+    if (!isRange) written.addText(text, place === undefined && of !== null && isInPart(i));
+    i = isRange && ofPart !== undefined ? (part?.to ?? i + 1) : i + 1;
   }
-  if (known * 2 < whole || changed > whole) return null;
-  return { pieces: [...pieces, own], keyframe: { places, changed } };
+  return written.isShorter(whole) ? { pieces: written.pieces, keyframe: { places, changed: written.changed } } : null;
+}
+
+/** A text as ranges of an earlier one, and texts of its own between them. */
+export class RangedText {
+  readonly #pieces: BodyPiece[] = [];
+  #own = "";
+  #known = 0;
+  /** The characters that changed, added to those of earlier texts. */
+  changed: number;
+
+  constructor(changed: number) {
+    this.changed = changed;
+  }
+  get pieces(): readonly BodyPiece[] {
+    return [...this.#pieces, this.#own];
+  }
+
+  addText(text: string, isChanged = false): void {
+    this.#own += text;
+    if (isChanged) this.changed += text.length;
+  }
+
+  /** `between`: the text between this range and the one before in the earlier text. False: it costs less to add the text. */
+  addRange({ id, from, to, bytes }: TextRange, between: string | undefined): boolean {
+    const own = this.#own;
+    const last = this.#pieces.at(-1);
+    const range = typeof last === "object" && "from" in last && last.id === id && own === between ? last : undefined;
+    const isNext = range !== undefined && range.to + own.length === from;
+    if (!isNext && to - from < SHORTEST_RANGE) return false;
+    if (isNext) this.#pieces[this.#pieces.length - 1] = { ...range, to, bytes: range.bytes + own.length + bytes };
+    else this.#pieces.push(own, { id, from, to, bytes });
+    this.#own = "";
+    this.#known += to - from;
+    return true;
+  }
+
+  /** Whether the pieces cost less than a new whole text of this length: see `piecesOf`. */
+  isShorter(length: number): boolean {
+    return this.#known * 2 >= length && this.changed <= length;
+  }
 }
